@@ -8,7 +8,7 @@ import (
 	"agentproxy/domain/eventlog"
 )
 
-// Events keeps the event feed.
+// Events keeps the event log.
 type Events interface {
 	// Append adds events of one session, oldest first.
 	Append(ctx context.Context, sessionID string, events []eventlog.Event) error

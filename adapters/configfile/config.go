@@ -98,8 +98,8 @@ type Config struct {
 	// Who may open an account: `open` is anybody, `referral` who has a valid code, `closed` the operator with
 	// `agentproxy agent add` alone.
 	Registration string `yaml:"registration" env:"AGENTPROXY_REGISTRATION"`
-	// Days for which the client address and the User-Agent header of a registration are kept with the account; 0 keeps
-	// none.
+	// Days for which the client address and the User-Agent header of a registration are kept with the account, and the
+	// addresses from which a session was used; 0 keeps those of registrations not at all, and others for minutes.
 	ClientAddressDays int `yaml:"client_address_days" env:"AGENTPROXY_CLIENT_ADDRESS_DAYS"`
 	// Whether the tool `connect` of `POST /mcp` may put proxy passwords into its answer when it is asked to: the model
 	// and its provider see them then. Otherwise it gives a link that a program fetches once.

@@ -47,8 +47,8 @@ func (l *loader) product(v value) (catalog.Product, bool) {
 		inapplicable(m, p.Type, "durations", "min_quantity", "max_quantity", "fair_use_gb")
 	case session.Static:
 		p.Durations = durations(m.need("durations"))
-		p.MinQuantity = m.get("min_quantity").whole(1, session.MaxQuantity, 1)
-		p.MaxQuantity = m.get("max_quantity").whole(1, session.MaxQuantity, session.MaxQuantity)
+		p.MinQuantity = m.get("min_quantity").integer(1, session.MaxQuantity, 1)
+		p.MaxQuantity = m.get("max_quantity").integer(1, session.MaxQuantity, session.MaxQuantity)
 		p.FairUse = gigabytes(m.get("fair_use_gb"), 0)
 		inapplicable(m, p.Type, "price", "min_traffic_gb", "max_traffic_gb")
 	default:
@@ -101,7 +101,7 @@ func durations(v value) []catalog.Duration {
 	for _, item := range v.items() {
 		m := item.fields(durationKeys)
 		list = append(list, catalog.Duration{
-			Days:  m.need("days").whole(1, 3650, 0),
+			Days:  m.need("days").integer(1, 3650, 0),
 			Price: m.need("price").money(),
 		})
 	}

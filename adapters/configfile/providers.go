@@ -44,7 +44,7 @@ func (l *loader) provider(v value) {
 		BaseURL: baseURL(m.get("base_url")), Dir: filepath.Dir(v.doc.file),
 		Secrets: map[string]Secret{}, Options: map[string]string{}, Locations: map[string]string{},
 		PerSecond: perSecond(m.get("per_second")),
-		Timeout:   time.Duration(m.get("timeout_seconds").whole(1, maxTimeoutSeconds, 0)) * time.Second,
+		Timeout:   time.Duration(m.get("timeout_seconds").integer(1, maxTimeoutSeconds, 0)) * time.Second,
 	}
 	for _, p := range m.get("secrets").pairs() {
 		s.Secrets[p.key] = Secret(secret(p.value))

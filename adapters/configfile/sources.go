@@ -19,7 +19,7 @@ func (l *loader) sources(m fields, p *catalog.Product) {
 	at := m.need("sources")
 	for _, item := range at.items() {
 		f := item.fields(sourceKeys)
-		s := procurement.Source{SKU: f.get("sku").text(), Preference: f.get("preference").whole(0, maxPreference, 0),
+		s := procurement.Source{SKU: f.get("sku").text(), Preference: f.get("preference").integer(0, maxPreference, 0),
 			Countries: l.countries(f.get("countries")), Cities: cities(f.get("cities")),
 			BelowCost: m.get("allow_below_cost").truth(false)}
 		s.Provider = l.source(f.need("provider"), *p)
@@ -100,7 +100,7 @@ func costs(v value, p catalog.Product) []procurement.Term {
 	for _, item := range v.items() {
 		m := item.fields(costKeys)
 		days := m.need("days")
-		t := procurement.Term{Days: days.whole(1, 3650, 0), Cost: m.need("cost").money()}
+		t := procurement.Term{Days: days.integer(1, 3650, 0), Cost: m.need("cost").money()}
 		switch _, sold := p.PriceFor(t.Days); {
 		case t.Days == 0:
 		case !sold:

@@ -59,3 +59,40 @@ func TestWayOfRegistration(t *testing.T) {
 		}
 	}
 }
+
+// The limits of an account are off in development mode, where all connections are the operator's own.
+func TestLimitsOfAnAccount(t *testing.T) {
+	type limits struct{ connections, trialConnections, rate, trialRate, registrations int }
+	for dev, want := range map[string]limits{"true": {}, "false": {1000, 100, 600, 60, 120}} {
+		clean(t)
+		t.Setenv("AGENTPROXY_DEV", dev)
+		s, err := configfile.Load(rules())
+		if got := (limits{s.AgentConnections, s.TrialConnections, s.TargetRate, s.TrialTargetRate, s.RegisterLimit}); err != nil || got != want {
+			t.Errorf("development mode %s: %+v, %v; want %+v", dev, got, err, want)
+		}
+	}
+	for days, want := range map[string]int{"": 90, "0": 0, "7": 7} {
+		clean(t)
+		if days != "" {
+			t.Setenv("AGENTPROXY_EXIT_LOG_DAYS", days)
+		}
+		if s, err := configfile.Load(rules()); err != nil || s.ExitLogDays != want {
+			t.Errorf("%q days of the exit log are read as %d, %v", days, s.ExitLogDays, err)
+		}
+	}
+	clean(t)
+	t.Setenv("AGENTPROXY_DEV", "false")
+	t.Setenv("AGENTPROXY_TARGET_RATE_PER_MINUTE", "0")
+	t.Setenv("AGENTPROXY_TARGET_RATE_PER_MINUTE_TRIAL", "7")
+	if s, err := configfile.Load(rules()); err != nil || s.TargetRate != 0 || s.TrialTargetRate != 7 {
+		t.Errorf("what is set is read as %d and %d, %v", s.TargetRate, s.TrialTargetRate, err)
+	}
+}
+
+// A provider shows that the service sells to others.
+func TestAProviderEndsDevelopmentMode(t *testing.T) {
+	write(t, dynamicProduct)
+	if s := load(t); s.Dev {
+		t.Error("the service is in development mode")
+	}
+}

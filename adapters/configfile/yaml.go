@@ -246,8 +246,8 @@ func (v value) truth(otherwise bool) bool {
 	return otherwise
 }
 
-// whole reads an integer of [lo, hi].
-func (v value) whole(lo, hi, otherwise int) int {
+// integer reads an integer of [lo, hi].
+func (v value) integer(lo, hi, otherwise int) int {
 	text, ok := v.scalar()
 	if !ok {
 		return otherwise

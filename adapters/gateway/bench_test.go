@@ -28,8 +28,8 @@ func limited(s *setup) {
 	s.Public = []hostport.Target{{Host: "198.51.100.7", Port: 8081}, {Host: "198.51.100.7", Port: 443}}
 }
 
-// guardedBy is limited with the operator's default policy, and an exit log that is stored.
-func guardedBy(b *testing.B) func(*setup) {
+// guards is limited with the operator's default policy and an exit log, which flush stores.
+func guards(b *testing.B) (edit func(*setup), flush func() error) {
 	w := apptest.New(b)
 	log := exitlog.NewLog(exitlog.Config{Days: 90}, w.Store, w.Clock, w.IDs)
 	var built policy.Builder
@@ -37,13 +37,23 @@ func guardedBy(b *testing.B) func(*setup) {
 		_ = built.Deny(port)
 	}
 	rules := &policy.Shared{Operator: built.Rules()}
+	edit = func(s *setup) {
+		limited(s)
+		s.Exits, s.Policy = log, func() *policy.Shared { return rules }
+	}
+	return edit, func() error { return log.Flush(b.Context()) }
+}
+
+// guardedBy is guards with an exit log that is stored as often as the service does.
+func guardedBy(b *testing.B) func(*setup) {
+	edit, flush := guards(b)
 	stop, stopped := make(chan struct{}), make(chan struct{})
 	go func() {
 		defer close(stopped)
 		for tick := time.NewTicker(exitlog.FlushEvery); ; {
 			select {
 			case <-tick.C:
-				if err := log.Flush(b.Context()); err != nil {
+				if err := flush(); err != nil {
 					return
 				}
 			case <-stop:
@@ -52,10 +62,7 @@ func guardedBy(b *testing.B) func(*setup) {
 		}
 	}()
 	b.Cleanup(func() { close(stop); <-stopped })
-	return func(s *setup) {
-		limited(s)
-		s.Exits, s.Policy = log, func() *policy.Shared { return rules }
-	}
+	return edit
 }
 
 // BenchmarkConnectTunnel is a whole tunnel: CONNECT, four bytes there and back,
@@ -100,7 +107,7 @@ func BenchmarkWorkers(b *testing.B) {
 	own := []string{basic(user(plain, 0), password(plain))}
 	b.Run("tunnels", func(b *testing.B) {
 		const each = 50
-		alternate(b, each, map[string]func(){
+		ofPlain(b, each, map[string]func(){
 			"plain":   func() { tunnels(b, w.addr, target, own, each) },
 			"workers": func() { tunnels(b, w.addr, target, names, each) },
 			"relay":   func() { tunnels(b, relay, target, own, each) },
@@ -118,7 +125,7 @@ func BenchmarkWorkers(b *testing.B) {
 				}
 			}
 		}
-		alternate(b, each, map[string]func(){"plain": part(plain, ""), "workers": part(fleet, "-session-w7")})
+		ofPlain(b, each, map[string]func(){"plain": part(plain, ""), "workers": part(fleet, "-session-w7")})
 	})
 }
 
@@ -148,8 +155,8 @@ func from(addr string) *net.Dialer {
 }
 
 // alternate runs the parts in turn, b.N times, and reports the median time of the processor that one
-// of the things that each does takes.
-func alternate(b *testing.B, each int, parts map[string]func()) {
+// of the things that each does takes, which it returns too.
+func alternate(b *testing.B, each int, parts map[string]func()) (medians map[string]float64) {
 	took := map[string][]float64{}
 	for range b.N {
 		for name, run := range parts {
@@ -158,14 +165,19 @@ func alternate(b *testing.B, each int, parts map[string]func()) {
 			took[name] = append(took[name], float64(processorTime(b)-began)/float64(each))
 		}
 	}
-	median := func(name string) float64 {
-		slices.Sort(took[name])
-		return took[name][len(took[name])/2]
+	medians = map[string]float64{}
+	for name, list := range took {
+		slices.Sort(list)
+		medians[name] = list[len(list)/2]
+		b.ReportMetric(medians[name], name+"-ns")
 	}
-	for name := range parts {
-		b.ReportMetric(median(name), name+"-ns")
-	}
-	b.ReportMetric(median("plain")/median("workers"), "of-plain")
+	return medians
+}
+
+// ofPlain is alternate, and reports the time of a plain one as a part of the one of a worker.
+func ofPlain(b *testing.B, each int, parts map[string]func()) {
+	medians := alternate(b, each, parts)
+	b.ReportMetric(medians["plain"]/medians["workers"], "of-plain")
 }
 
 // processorTime returns the time that all threads of this process have run.
@@ -224,10 +236,8 @@ func BenchmarkRelayBulk(b *testing.B) {
 	}
 }
 
-// BenchmarkForward is one plain request on kept connections.
-func BenchmarkForward(b *testing.B) {
-	w, _ := metered(b, newCore(b), guardedBy(b))
-	id := w.add(1, 0)
+// answersOK is an HTTP server with one short answer.
+func answersOK(b *testing.B) (addr string) {
 	l := listen(b)
 	go serve(l, func(c net.Conn) {
 		for r := bufio.NewReader(c); ; {
@@ -237,7 +247,14 @@ func BenchmarkForward(b *testing.B) {
 			_, _ = io.WriteString(c, "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok")
 		}
 	})
-	request := "GET http://" + l.Addr().String() + "/ HTTP/1.1\r\nHost: x\r\n" + basic(user(id, 0), password(id)) + "\r\n"
+	return l.Addr().String()
+}
+
+// BenchmarkForward is one plain request on kept connections.
+func BenchmarkForward(b *testing.B) {
+	w, _ := metered(b, newCore(b), guardedBy(b))
+	id := w.add(1, 0)
+	request := "GET http://" + answersOK(b) + "/ HTTP/1.1\r\nHost: x\r\n" + basic(user(id, 0), password(id)) + "\r\n"
 	b.ReportAllocs()
 	b.ResetTimer()
 	b.RunParallel(func(pb *testing.PB) {

@@ -77,7 +77,7 @@ func (g *Gateway) open(c *client.Conn, u credential, target hostport.Target) (*r
 		g.observeRefusal(c, p.exit.IP, target.Host, ref, 0)
 		return nil, ref
 	}
-	pass := &passage{}
+	pass := &targetCheck{}
 	if ref = pass.begin(g, c, p, target); ref != nil {
 		g.observeRefusal(c, p.exit.IP, target.Host, ref, 0)
 		return nil, ref

@@ -23,7 +23,7 @@ type exchange struct {
 	key      targetKey
 	route    *traffic.Route
 	proxy    *procurement.Endpoint // nil if the target is dialled directly
-	pass     *passage
+	check    *targetCheck
 	path     path
 	logged   int64 // bytes of the exchange that are in a use
 	ex       http1.Exchange

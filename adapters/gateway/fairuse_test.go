@@ -39,7 +39,7 @@ func TestFairUseIsNeverExceeded(t *testing.T) {
 		b.change(id, func(r *traffic.Route) { r.Type = session.Static })
 		if seller {
 			e := newSeller(t, "u", "secret").endpoint(session.HTTP)
-			b.change(id, func(r *traffic.Route) { r.Exits, r.Hops = make([]session.Exit, 2), []procurement.Endpoint{e, e} })
+			b.change(id, func(r *traffic.Route) { r.Exits, r.Upstreams = make([]session.Exit, 2), []procurement.Endpoint{e, e} })
 		}
 		auth := func(ip int) string {
 			return basic(traffic.User{SessionID: id, Static: true, Number: ip}.String(), password(id))

@@ -59,7 +59,7 @@ func (b *fakeCore) Worker(_ context.Context, id string, words worker.Words) (r t
 		e := *a.hop
 		r.Token = procurement.WorkerToken(id, w.ID, w.Turn)
 		e.User = "seller-" + r.Token
-		r.Hop = &e
+		r.Upstream = &e
 	}
 	return r, nil
 }

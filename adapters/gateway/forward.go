@@ -83,9 +83,9 @@ func (x *exchange) admit() *refusal.Refusal {
 		ref = g.enter(c, p.route)
 	}
 	if ref == nil {
-		x.pass = &passage{}
-		ref = x.pass.begin(g, c, p, x.key.target)
-		x.key.shared, x.key.own = x.pass.Shared, x.pass.Own
+		x.check = &targetCheck{}
+		ref = x.check.begin(g, c, p, x.key.target)
+		x.key.shared, x.key.own = x.check.Shared, x.check.Own
 	}
 	if ref == nil {
 		c.Allow(0)
@@ -125,9 +125,9 @@ func (x *exchange) run() (t *relay.Tunnel, again bool, ref *refusal.Refusal) {
 			}
 			x.c.Allow(g.cfg.Timing.Answer)
 		} else {
-			x.pass.Addrs = tc.addrs
+			x.check.Addrs = tc.addrs
 			x.taken(tc)
-			x.c.Judged.Store(&x.pass.Judged)
+			x.c.Judged.Store(&x.check.Judged)
 			if !x.c.Attach(tc.tcp) {
 				tc.close()
 				return nil, false, interruption(x.c)
@@ -165,25 +165,25 @@ func (x *exchange) run() (t *relay.Tunnel, again bool, ref *refusal.Refusal) {
 func (x *exchange) dial() (*targetConn, *refusal.Refusal) {
 	x.c.Allow(0) // resolving and connecting have their own limits
 	tc := &targetConn{key: x.key, ended: x.g.closed}
-	if x.c.Judged.Load() == &x.pass.Judged { // of a kept connection that was closed
-		x.pass = x.pass.renewed(x.key)
+	if x.c.Judged.Load() == &x.check.Judged { // of a kept connection that was closed
+		x.check = x.check.renewed(x.key)
 	}
 	ref := x.g.paced(x.route, x.key.target)
 	if ref != nil {
 		return nil, ref
 	}
 	if x.proxy == nil {
-		tc.tcp, x.latency, ref = x.g.direct(x.c, x.key.target, x.key.exit, x.pass)
+		tc.tcp, x.latency, ref = x.g.direct(x.c, x.key.target, x.key.exit, x.check)
 		ref = x.g.exitOf(x.path, ref)
 	} else {
-		tc.tcp, x.latency, ref = x.g.viaUpstream(x.c, x.route, x.key.target, x.proxy, x.pass, &tc.in)
+		tc.tcp, x.latency, ref = x.g.viaUpstream(x.c, x.route, x.key.target, x.proxy, x.check, &tc.in)
 		ref = x.g.sellersExitOf(x.path, ref)
 	}
 	if ref != nil {
 		return nil, ref
 	}
-	tc.addrs, tc.use = x.pass.Addrs, x.g.opened(x.c, x.path, x.pass, tc.tcp)
-	x.c.Judged.Store(&x.pass.Judged)
+	tc.addrs, tc.use = x.check.Addrs, x.g.opened(x.c, x.path, x.check, tc.tcp)
+	x.c.Judged.Store(&x.check.Judged)
 	if !x.c.Attach(tc.tcp) {
 		tc.close()
 		return nil, interruption(x.c)
@@ -195,7 +195,7 @@ func (x *exchange) dial() (*targetConn, *refusal.Refusal) {
 func (x *exchange) taken(tc *targetConn) {
 	if addrPort(x.c.RemoteAddr()) != tc.use.client {
 		x.g.closed(tc.use, exitlog.Finished)
-		tc.use = x.g.opened(x.c, x.path, x.pass, tc.tcp)
+		tc.use = x.g.opened(x.c, x.path, x.check, tc.tcp)
 	}
 }
 

@@ -12,9 +12,9 @@ import (
 	"agentproxy/domain/traffic"
 )
 
-// passage is one target on its way through the policies: its name and port are judged
+// targetCheck is the check of one target by the policies: its name and port are judged
 // before it is looked up, its addresses after.
-type passage struct {
+type targetCheck struct {
 	client.Judged
 	g        *Gateway
 	c        *client.Conn
@@ -22,13 +22,13 @@ type passage struct {
 	product  string
 	exit     netip.Addr
 	reported policy.Denial // what the session's policy would refuse
-	few      [2]netip.Addr // where Addrs begins
+	inline   [2]netip.Addr // where Addrs begins
 }
 
-var _ dial.Policy = (*passage)(nil)
+var _ dial.Policy = (*targetCheck)(nil)
 
 // begin judges a target before it is looked up.
-func (v *passage) begin(g *Gateway, c *client.Conn, p path, t hostport.Target) *refusal.Refusal {
+func (v *targetCheck) begin(g *Gateway, c *client.Conn, p path, t hostport.Target) *refusal.Refusal {
 	r := p.route
 	v.g, v.c, v.product, v.exit = g, c, r.ProductNo, p.exit.IP
 	v.Port, v.Shared, v.Own, v.Reports = t.Port, g.deps.Policy(), r.Policy, r.PolicyReports
@@ -48,18 +48,18 @@ func (v *passage) begin(g *Gateway, c *client.Conn, p path, t hostport.Target) *
 	return v.denied(t.Host, d)
 }
 
-// renewed returns the passage of the same target to another connection. What was published
+// renewed returns the check of the same target to another connection. What was published
 // of v belongs to the goroutine of judgeOpen.
-func (v *passage) renewed(key targetKey) *passage {
-	return &passage{Judged: client.Judged{Host: v.Host, Port: v.Port, Shared: key.shared, Own: key.own,
+func (v *targetCheck) renewed(key targetKey) *targetCheck {
+	return &targetCheck{Judged: client.Judged{Host: v.Host, Port: v.Port, Shared: key.shared, Own: key.own,
 		Reports: v.layers.Reports, Cuts: v.Cuts},
 		g: v.g, c: v.c, layers: v.layers, product: v.product, exit: v.exit, reported: v.reported}
 }
 
 // Address implements dial.Policy.
-func (v *passage) Address(addr netip.Addr) *refusal.Refusal {
+func (v *targetCheck) Address(addr netip.Addr) *refusal.Refusal {
 	if v.Addrs == nil {
-		v.Addrs = v.few[:0]
+		v.Addrs = v.inline[:0]
 	}
 	v.Addrs = append(v.Addrs, addr)
 	if v.reported.Layer != "" && v.layers.Session.DeniedBy(v.Host) != "" {
@@ -70,7 +70,7 @@ func (v *passage) Address(addr netip.Addr) *refusal.Refusal {
 
 // denied returns the refusal that a denial means, nil for none. What is reported only is
 // recorded, once.
-func (v *passage) denied(host string, d policy.Denial) *refusal.Refusal {
+func (v *targetCheck) denied(host string, d policy.Denial) *refusal.Refusal {
 	switch {
 	case d.Layer == "":
 		return nil
@@ -91,7 +91,7 @@ func (v *passage) denied(host string, d policy.Denial) *refusal.Refusal {
 }
 
 // scope returns whose addresses of denied names those of a layer are.
-func (v *passage) scope(l policy.Layer) scope {
+func (v *targetCheck) scope(l policy.Layer) scope {
 	switch l {
 	case policy.Operator:
 		return scope{layer: l}
@@ -102,7 +102,7 @@ func (v *passage) scope(l policy.Layer) scope {
 }
 
 // remember looks a denied name up, so that its addresses are denied too.
-func (g *Gateway) remember(v *passage, layer policy.Layer) {
+func (g *Gateway) remember(v *targetCheck, layer policy.Layer) {
 	if v.layers.Of(layer).DeniedBy(v.Host) == "" {
 		return
 	}

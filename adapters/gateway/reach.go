@@ -17,7 +17,7 @@ import (
 
 // direct judges a target and connects a client to it from an exit. The latency is
 // that of the connection, without the lookup.
-func (g *Gateway) direct(c *client.Conn, t hostport.Target, exit netip.Addr, p *passage) (
+func (g *Gateway) direct(c *client.Conn, t hostport.Target, exit netip.Addr, p *targetCheck) (
 	*net.TCPConn, time.Duration, *refusal.Refusal) {
 	addrs, ref := g.dialer.LookUp(g.ctx, t, exit, false, p)
 	if ref != nil {
@@ -59,7 +59,7 @@ func (g *Gateway) dial(c *client.Conn, addr netip.AddrPort, exit netip.Addr, unt
 // What the target sent already is buffered in in, which reads from the connection.
 // The latency is that of connection and handshake, without the lookups.
 func (g *Gateway) viaUpstream(c *client.Conn, r *traffic.Route, t hostport.Target, proxy *procurement.Endpoint,
-	p *passage, in *http1.Reader) (
+	p *targetCheck, in *http1.Reader) (
 	*net.TCPConn, time.Duration, *refusal.Refusal) {
 	ctx, cancel := context.WithCancel(g.ctx)
 	defer cancel()

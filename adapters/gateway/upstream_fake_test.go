@@ -206,7 +206,7 @@ func (s *seller) relay(c net.Conn, r *bufio.Reader, target net.Conn) {
 // unknown.
 func (b *fakeCore) via(id string, proxies ...procurement.Endpoint) {
 	b.change(id, func(r *traffic.Route) {
-		r.Hops = proxies
+		r.Upstreams = proxies
 		r.Exits = make([]session.Exit, len(proxies))
 	})
 }

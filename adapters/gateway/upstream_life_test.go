@@ -172,9 +172,9 @@ func TestKeptConnectionsEndWithTheirUpstream(t *testing.T) {
 	opened(2, "another session with the same user")
 	rotate := func(edit func(*procurement.Endpoint)) {
 		w.change(one, func(r *traffic.Route) {
-			next := r.Hops[0]
+			next := r.Upstreams[0]
 			edit(&next)
-			r.Hops, r.Rotation = []procurement.Endpoint{next}, r.Rotation+1
+			r.Upstreams, r.Rotation = []procurement.Endpoint{next}, r.Rotation+1
 		})
 		w.Changed(one)
 	}
@@ -186,11 +186,11 @@ func TestKeptConnectionsEndWithTheirUpstream(t *testing.T) {
 	rotate(func(*procurement.Endpoint) {})
 	get(one, 2)
 	opened(4, "after a rotation with the same user")
-	w.change(one, func(r *traffic.Route) { r.Hops = []procurement.Endpoint{proxy} })
+	w.change(one, func(r *traffic.Route) { r.Upstreams = []procurement.Endpoint{proxy} })
 	w.Changed(one)
 	get(one, 2)
 	opened(5, "after another user without a rotation")
-	w.change(one, func(r *traffic.Route) { r.Hops = nil })
+	w.change(one, func(r *traffic.Route) { r.Upstreams = nil })
 	w.Changed(one)
 	get(one, 2)
 	opened(5, "without an upstream proxy")

@@ -180,7 +180,7 @@ func TestAMissingUpstreamIsNotBypassed(t *testing.T) {
 	w := begin(t, newCore(t), nil)
 	id := w.add(1, 0)
 	w.change(id, func(r *traffic.Route) {
-		r.Type, r.Exits, r.Hops = session.Static, make([]session.Exit, 2), []procurement.Endpoint{s.endpoint(session.HTTP)}
+		r.Type, r.Exits, r.Upstreams = session.Static, make([]session.Exit, 2), []procurement.Endpoint{s.endpoint(session.HTTP)}
 	})
 	target := newCounting(t)
 	for n, want := range []int{200, 502} {
@@ -281,7 +281,7 @@ func TestProbeThroughTheUpstream(t *testing.T) {
 		if _, err := w.Probe(t.Context(), route); err == nil || strings.Contains(err.Error(), "secret") {
 			t.Errorf("%s: a refused probe: %v", p, err)
 		}
-		route.Hops[0].Trusted = false
+		route.Upstreams[0].Trusted = false
 		if _, err := w.Probe(t.Context(), route); err == nil {
 			t.Errorf("%s: a probe through a proxy that must not be dialled", p)
 		}
@@ -289,7 +289,7 @@ func TestProbeThroughTheUpstream(t *testing.T) {
 	s := newSeller(t, "", "")
 	s.answers(func(c net.Conn) { _, _ = io.Copy(io.Discard, c) })
 	quick := begin(t, b, func(c *setup) { c.EchoURL, c.Timing.Connect = site.URL, 50*time.Millisecond })
-	if _, err := quick.Probe(t.Context(), traffic.Route{Hops: []procurement.Endpoint{s.endpoint(session.HTTP)}}); err == nil {
+	if _, err := quick.Probe(t.Context(), traffic.Route{Upstreams: []procurement.Endpoint{s.endpoint(session.HTTP)}}); err == nil {
 		t.Error("a probe through a silent proxy")
 	}
 }

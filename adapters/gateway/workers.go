@@ -43,7 +43,7 @@ func (g *Gateway) findWorker(ctx context.Context, c *client.Conn, u credential, 
 	if words.Name == "" {
 		return g.another(w, r, p)
 	}
-	p.found, p.exit, p.proxy, p.token = r, r.Worker.Exit, r.Hop, r.Token
+	p.found, p.exit, p.proxy, p.token = r, r.Worker.Exit, r.Upstream, r.Token
 	if r.Worker.Exhausted() || c.Entry().Pool.Spent(w.Account()) {
 		return p, refusal.WorkerExhausted
 	}

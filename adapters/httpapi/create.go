@@ -163,8 +163,8 @@ func (b createBody) request() (session.CreateRequest, error) {
 		Type:             session.Type(b.Type),
 		ProductNo:        c.ProductNo,
 		Bytes:            c.TrafficGB.bytes(),
-		Quantity:         c.Quantity.whole(),
-		Days:             c.DurationDays.whole(),
+		Quantity:         c.Quantity.integer(),
+		Days:             c.DurationDays.integer(),
 		Location:         session.Location{Country: c.Country, City: c.City},
 		Protocol:         session.Protocol(c.Protocol),
 		ProvisioningMode: session.ProvisioningMode(cmp.Or(b.ProvisioningMode, c.ProvisioningMode)),
@@ -186,8 +186,8 @@ func (b createBody) flat() session.CreateRequest {
 		Type:             session.Type(cmp.Or(b.SessionType, b.Type)),
 		ProductNo:        b.ProductNo,
 		Bytes:            b.TrafficGB.bytes(),
-		Quantity:         b.Quantity.whole(),
-		Days:             b.Duration.whole(),
+		Quantity:         b.Quantity.integer(),
+		Days:             b.Duration.integer(),
 		Location:         session.Location{Country: b.CountryCode, City: b.City},
 		Protocol:         session.Protocol(b.Protocol),
 		RotationMode:     session.RotationMode(b.RotationMode),
@@ -242,9 +242,9 @@ func renamed(err error, path func(field string) string) error {
 	return e.Msgf("%s", domain.InvalidFields(sent...).Message).With("fields", sent)
 }
 
-// whole returns the number as an integer: nil if the field is absent, -1 if it is
+// integer returns the number as an integer: nil if the field is absent, -1 if it is
 // none. The domain has no bound that allows -1.
-func (d decimal) whole() *int {
+func (d decimal) integer() *int {
 	n := d.scaled(0)
 	if n == nil {
 		return nil

@@ -28,7 +28,7 @@ func TestTheFlatFormBuysTrafficByQuantity(t *testing.T) {
 func TestNumbersOfACreateCall(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[decimal]int{"2": 2, "2.0": 2, "1e2": 100, "1.5": -1, "null": -1, "1e400": -1} {
-		if got := text.whole(); got == nil || *got != want {
+		if got := text.integer(); got == nil || *got != want {
 			t.Errorf("%s is %v, want %d", text, got, want)
 		}
 	}
@@ -37,7 +37,7 @@ func TestNumbersOfACreateCall(t *testing.T) {
 			t.Errorf("%s seconds are %v, want %v", text, got, want)
 		}
 	}
-	if decimal("").whole() != nil || decimal("").bytes() != nil || decimal("").money() != nil ||
+	if decimal("").integer() != nil || decimal("").bytes() != nil || decimal("").money() != nil ||
 		decimal("null").seconds() != nil {
 		t.Error("an absent number is given")
 	}

@@ -138,12 +138,12 @@ func (s *Server) declare(o *operation) huma.Operation {
 func (s *Server) documentOp(o *operation) {
 	item := s.api.OpenAPI().Paths[o.Path]
 	h := operationOf(item, o.Method)
-	o.judged = o.Method != http.MethodGet
+	o.validatesQuery = o.Method != http.MethodGet
 	for _, p := range h.Parameters {
 		if p.In == "query" {
 			o.query = append(o.query, p.Name)
 		}
-		o.judged = o.judged || p.In != "path"
+		o.validatesQuery = o.validatesQuery || p.In != "path"
 	}
 	if o.OwnBody != nil {
 		h.RequestBody.Content = map[string]*huma.MediaType{jsonType: {Schema: s.schemaOf(o.OwnBody)}}
@@ -157,7 +157,7 @@ func (s *Server) documentOp(o *operation) {
 		o.fields = s.namesOf(h.RequestBody.Content[jsonType].Schema)
 		o.Refuses = append(o.Refuses, errTooLarge)
 	}
-	if o.hasBody || o.judged {
+	if o.hasBody || o.validatesQuery {
 		o.Refuses = append(o.Refuses, domain.ErrInvalid)
 	}
 	o.codes = map[int][]*domain.Error{}
@@ -207,8 +207,8 @@ func (s *Server) schemaOf(v any) *huma.Schema {
 
 func (s *Server) successResponse(o *operation, r reply) *huma.Response {
 	switch r.Data.(type) {
-	case picture:
-		return pictureResponse(o, r)
+	case qrCode:
+		return qrResponse(o, r)
 	case text:
 		return textResponse(o, r)
 	}

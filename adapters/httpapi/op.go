@@ -39,11 +39,11 @@ type operation struct {
 	// Before runs before the body is read. Its error refuses the request.
 	Before func(*call) error
 
-	hasBody bool
-	fields  strictjson.Names        // of the body
-	query   []string                // the parameters
-	judged  bool                    // a query can be refused
-	codes   map[int][]*domain.Error // every refusal, by status
+	hasBody        bool
+	fields         strictjson.Names        // of the body
+	query          []string                // the parameters
+	validatesQuery bool                    // a query can be refused
+	codes          map[int][]*domain.Error // every refusal, by status
 }
 
 // reply is one way to succeed. Data is an example and gives the schema; Or is
@@ -98,7 +98,7 @@ func opResult[I, O any](s *Server, o operation, handle func(context.Context, *I)
 			c.gin.Header("Idempotency-Replayed", "true")
 		}
 		switch data := any(r.Data).(type) {
-		case picture:
+		case qrCode:
 			s.show(c, r.Status, data)
 		case text:
 			s.showText(c, r.Status, data)
@@ -184,7 +184,7 @@ func (s *Server) admit(c *call) error {
 			}
 		}
 	}
-	if o.judged {
+	if o.validatesQuery {
 		if err := o.judgeQuery(c.gin.Request.URL.RawQuery); err != nil {
 			return err
 		}

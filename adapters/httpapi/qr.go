@@ -8,13 +8,13 @@ import (
 	"github.com/skip2/go-qrcode"
 )
 
-// picture is a PNG. An operation that answers one has no envelope when it
+// qrCode is a PNG. An operation that answers one has no envelope when it
 // succeeds.
-type picture []byte
+type qrCode []byte
 
-const pictureType = "image/png"
+const qrMediaType = "image/png"
 
-var contentPNG = []string{pictureType}
+var contentPNG = []string{qrMediaType}
 
 // moduleSize is the width of a module of a QR code in pixels: an address needs 29
 // modules and a margin of 4 on each side, which makes 370 pixels.
@@ -22,7 +22,7 @@ const moduleSize = 10
 
 // drawCode draws a text as a QR code. Error correction M restores 15 percent of
 // it.
-func drawCode(text string) (picture, error) {
+func drawCode(text string) (qrCode, error) {
 	code, err := qrcode.New(text, qrcode.Medium)
 	if err != nil {
 		return nil, fmt.Errorf("draw a QR code: %w", err)
@@ -34,8 +34,8 @@ func drawCode(text string) (picture, error) {
 	return p, nil
 }
 
-// show answers a picture.
-func (s *Server) show(c *call, status int, p picture) {
+// show answers with a QR code.
+func (s *Server) show(c *call, status int, p qrCode) {
 	w := c.gin.Writer
 	h := w.Header()
 	h["Content-Type"] = contentPNG
@@ -46,10 +46,10 @@ func (s *Server) show(c *call, status int, p picture) {
 	_, _ = w.Write(p) // an error means that the client is gone
 }
 
-// pictureResponse documents an answer that is a picture.
-func pictureResponse(o *operation, r reply) *huma.Response {
+// qrResponse documents an answer that is a QR code.
+func qrResponse(o *operation, r reply) *huma.Response {
 	return &huma.Response{Description: r.Doc, Headers: responseHeaders(o, r.Status),
 		Content: map[string]*huma.MediaType{
-			pictureType: {Schema: &huma.Schema{Type: huma.TypeString, Format: "binary"}},
+			qrMediaType: {Schema: &huma.Schema{Type: huma.TypeString, Format: "binary"}},
 		}}
 }

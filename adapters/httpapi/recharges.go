@@ -136,7 +136,7 @@ later money is credited without the order.`,
 		Refuses: refusals(recharge.ErrNotFound, recharge.ErrOff),
 		Doc: "The code holds wallet_address and nothing else: wallets take no address with an amount. Enter " +
 			"amount_usdt by hand.",
-		OK: []reply{{Status: ok, Doc: "A PNG of at least 256 by 256 pixels, without envelope.", Data: picture{}}},
+		OK: []reply{{Status: ok, Doc: "A PNG of at least 256 by 256 pixels, without envelope.", Data: qrCode{}}},
 	}, s.rechargeCode)
 }
 
@@ -164,7 +164,7 @@ func (s *Server) rechargeStatus(ctx context.Context, in *orderPath) (int, rechar
 	}, err
 }
 
-func (s *Server) rechargeCode(ctx context.Context, in *orderPath) (int, picture, error) {
+func (s *Server) rechargeCode(ctx context.Context, in *orderPath) (int, qrCode, error) {
 	v, err := s.readOrder(ctx, in)
 	if err == nil && v.Address == "" {
 		err = recharge.ErrOff

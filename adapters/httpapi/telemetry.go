@@ -11,6 +11,7 @@ import (
 	"agentproxy/domain/account"
 	"agentproxy/domain/health"
 	"agentproxy/domain/session"
+	"agentproxy/domain/worker"
 )
 
 // batchBodyLimit is the size of the largest telemetry batch.
@@ -23,7 +24,7 @@ type eventFields struct {
 	LatencyMS    decimal `json:"latency_ms,omitempty" nullable:"true" doc:"Rounded to milliseconds."`
 	TargetHost   string  `json:"target_host,omitempty" nullable:"true"`
 	ErrorMessage string  `json:"error_message,omitempty" nullable:"true"`
-	Worker       string  `json:"worker,omitempty" nullable:"true" maxLength:"32" doc:"Whose request it was; left out: the session's own exit."`
+	Worker       string  `json:"worker,omitempty" nullable:"true" doc:"Whose request it was; left out: the session's own exit."`
 	OccurredAt   string  `json:"occurred_at,omitempty" nullable:"true" format:"date-time"`
 }
 
@@ -37,6 +38,7 @@ func (eventFields) TransformSchema(_ huma.Registry, s *huma.Schema) *huma.Schema
 		"",
 	)
 	amend(s, "latency_ms", huma.Schema{Minimum: new(0.0), Maximum: new(float64(health.MaxLatencyMS))}, "")
+	amend(s, "worker", huma.Schema{MaxLength: new(worker.MaxName)}, "")
 	amend(s, "target_host", huma.Schema{MaxLength: new(health.MaxHost)}, "")
 	amend(s, "error_message", huma.Schema{MaxLength: new(health.MaxErrorMessage)}, "")
 	amend(s, "occurred_at", huma.Schema{}, "Only shown. More than 5 minutes ahead is refused.")

@@ -40,7 +40,7 @@ func (b *autoTopUpBody) setting() *session.AutoTopUp {
 	if b == nil {
 		return nil
 	}
-	whole := func(d decimal) int { return *cmp.Or(d.whole(), new(0)) }
+	whole := func(d decimal) int { return *cmp.Or(d.integer(), new(0)) }
 	return &session.AutoTopUp{BelowPercent: whole(b.BelowPercent), Bytes: *cmp.Or(b.AddGB.bytes(), new(int64)),
 		MaxPerDay: whole(b.MaxPerDay)}
 }

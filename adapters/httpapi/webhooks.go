@@ -4,6 +4,8 @@ import (
 	"context"
 	"net/http"
 
+	"github.com/danielgtaylor/huma/v2"
+
 	"agentproxy/adapters/httpapi/strictjson"
 	"agentproxy/domain/account"
 	"agentproxy/domain/webhook"
@@ -47,13 +49,19 @@ type webhookTestReply struct {
 type deliveryReply struct {
 	DeliveryID     string     `json:"delivery_id" pattern:"^dlv_[a-z0-9]+$"`
 	EventID        string     `json:"event_id" pattern:"^evt_[a-z0-9]+$" doc:"The webhook-id; the same at every attempt."`
-	Type           string     `json:"type" enum:"session.active,session.failed,session.rotated,session.traffic_low,session.topped_up,session.top_up_failed,session.expiring,session.expired,session.terminated,session.health_changed,recharge.confirming,recharge.paid,recharge.expired,recharge.failed,budget.threshold,balance.low,trial.expiring,account.secret_rotated,webhook.test"`
+	Type           string     `json:"type"`
 	Status         string     `json:"status" enum:"pending,delivered,failed"`
 	Attempts       int        `json:"attempts" minimum:"0"`
 	LastStatusCode maybeInt   `json:"last_status_code" doc:"What the endpoint answered last; null: nothing yet, or no answer came."`
 	LastError      maybeText  `json:"last_error" doc:"Why the last attempt failed; null: it did not."`
 	NextAttemptAt  maybeStamp `json:"next_attempt_at" doc:"null unless pending."`
 	CreatedAt      stamp      `json:"created_at"`
+}
+
+// TransformSchema sets the types of the domain.
+func (deliveryReply) TransformSchema(_ huma.Registry, s *huma.Schema) *huma.Schema {
+	amend(s, "type", huma.Schema{Enum: oneOf(webhook.Types...)}, "")
+	return s
 }
 
 type deliveriesReply struct {

@@ -12,7 +12,7 @@ func diagnoseFailure(ctx context.Context, a *api, in struct {
 	Status    int    `json:"status"`
 	Client    string `json:"client"`
 }) (reply, error) {
-	seen := diagnose.Seen{Error: in.ErrorText, Status: in.Status, Client: in.Client}
+	seen := diagnose.Observation{Error: in.ErrorText, Status: in.Status, Client: in.Client}
 	s, causes, err := a.causes(ctx, in.SessionID, seen)
 	if err != nil {
 		return reply{}, err
@@ -21,8 +21,8 @@ func diagnoseFailure(ctx context.Context, a *api, in struct {
 		next: afterCause(s.Status, causes[0])}, nil
 }
 
-// causes joins what a client saw with the feed of a session. Ages are by the service's clock.
-func (a *api) causes(ctx context.Context, id string, seen diagnose.Seen) (sessionData, []diagnose.Cause, error) {
+// causes joins what a client saw with the event log of a session. Ages are by the service's clock.
+func (a *api) causes(ctx context.Context, id string, seen diagnose.Observation) (sessionData, []diagnose.Cause, error) {
 	s, err := a.session(ctx, id)
 	if err != nil {
 		return s, nil, err
@@ -62,7 +62,7 @@ func afterCause(status string, c diagnose.Cause) string {
 }
 
 // Diagnose returns why a request through a session failed, for a client of the API.
-func Diagnose(ctx context.Context, b Backend, id string, seen diagnose.Seen) ([]diagnose.Cause, error) {
+func Diagnose(ctx context.Context, b Backend, id string, seen diagnose.Observation) ([]diagnose.Cause, error) {
 	_, causes, err := (&api{Backend: b, secrets: &secrets{}}).causes(ctx, id, seen)
 	return causes, err
 }

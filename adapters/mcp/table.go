@@ -9,8 +9,8 @@ var (
 	maxCost    = field{name: "max_cost", kind: "number", required: true, doc: "US dollars. A dearer purchase is refused."}
 	purchaseID = field{name: "purchase_id", kind: "string", required: true, key: true,
 		doc: "Any new text for each purchase. The same text buys once: reuse it to repeat a call whose answer was lost."}
-	days = field{name: "duration_days", kind: "integer", doc: "Static: one that the product lists."}
-	wish = []field{
+	days           = field{name: "duration_days", kind: "integer", doc: "Static: one that the product lists."}
+	purchaseFields = []field{
 		{name: "product_no", kind: "string", required: true, doc: "From find_products."},
 		{name: "traffic_gb", kind: "number", doc: "Dynamic; 1 is the default."},
 		{name: "quantity", kind: "integer", doc: "Static: IPs."},
@@ -45,7 +45,7 @@ var tools = []tool{
 	{
 		name: "quote", title: "Price of a purchase", scope: "products:read", reads: true, repeatable: true,
 		description: "What create_session would cost and leave, with every check it makes. Buys nothing.",
-		args:        wish,
+		args:        purchaseFields,
 		out: []field{
 			{name: "cost", kind: "number", required: true},
 			{name: "balance_after", kind: "number", required: true},
@@ -58,7 +58,7 @@ var tools = []tool{
 		name: "create_session", title: "Buy a session", scope: "sessions:write", repeatable: true,
 		description: "Buys a proxy session with real money. It lives until its traffic or time is used up, or end_session. " +
 			"Unused traffic comes back at the end.",
-		args: append(wish[:len(wish):len(wish)],
+		args: append(purchaseFields[:len(purchaseFields):len(purchaseFields)],
 			field{name: "rotation", kind: "string", enum: []string{"on_demand", "timed", "fixed"},
 				doc: "Dynamic; on_demand is the default."},
 			field{name: "rotation_seconds", kind: "integer", doc: "With timed."}, maxCost, purchaseID),

@@ -115,7 +115,7 @@ func (q *Queue) run(ctx context.Context, i int, fold fold) error {
 			if !q.mine(i) {
 				return nil
 			}
-			pending, err := w.look(ctx)
+			pending, err := w.purgeFolded(ctx)
 			if err != nil {
 				return err
 			}
@@ -273,8 +273,8 @@ func (w *worker) try(ctx context.Context, calls []ports.QueuedCall) error {
 	return nil
 }
 
-// look purges what is folded, and returns how many messages are not.
-func (w *worker) look(ctx context.Context) (pending uint64, err error) {
+// purgeFolded purges what is folded, and returns how many messages are not.
+func (w *worker) purgeFolded(ctx context.Context) (pending uint64, err error) {
 	within, cancel := context.WithTimeout(ctx, 2*time.Second)
 	defer cancel()
 	info, err := w.stream.Info(within)

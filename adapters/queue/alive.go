@@ -30,8 +30,8 @@ func newReplica() string {
 	return fmt.Sprintf("%.60s_%s", host, rand.Text()[:13])
 }
 
-// heart stores the heartbeats of this process and looks for dead ones.
-type heart struct {
+// heartbeat stores the heartbeats of this process and looks for dead ones.
+type heartbeat struct {
 	pool *pgxpool.Pool
 	id   string
 	log  *slog.Logger
@@ -47,7 +47,7 @@ const (
 	storeBeat = `INSERT INTO replicas (id, seen_at) VALUES ($1, ` + nowMicros + `)
 		ON CONFLICT (id) DO UPDATE SET seen_at = excluded.seen_at`
 	// Jobs without an attempt left stay: River's rescuer parks them.
-	takeBack = `UPDATE river_job SET state = 'available'
+	reclaimJobs = `UPDATE river_job SET state = 'available'
 		WHERE state = 'running' AND attempt < max_attempts AND attempted_at < clock_timestamp() - make_interval(secs => $1)
 		AND attempted_by[array_upper(attempted_by, 1)] NOT IN (
 			SELECT id FROM replicas WHERE seen_at > ` + nowMicros + ` - $1::bigint * 1000000)`
@@ -55,7 +55,7 @@ const (
 )
 
 // beat stores a heartbeat and takes back the jobs of dead replicas. now is a monotonic time.
-func (h *heart) beat(ctx context.Context, now time.Time) error {
+func (h *heartbeat) beat(ctx context.Context, now time.Time) error {
 	if _, err := h.pool.Exec(ctx, storeBeat, h.id); err != nil {
 		return fmt.Errorf("store the heartbeat: %w", err)
 	}
@@ -66,7 +66,7 @@ func (h *heart) beat(ctx context.Context, now time.Time) error {
 	if now.Sub(h.since) < deadAfter {
 		return nil
 	}
-	taken, err := h.pool.Exec(ctx, takeBack, int(deadAfter.Seconds()))
+	taken, err := h.pool.Exec(ctx, reclaimJobs, int(deadAfter.Seconds()))
 	if err != nil {
 		return fmt.Errorf("take back the jobs of dead replicas: %w", err)
 	}
@@ -80,7 +80,7 @@ func (h *heart) beat(ctx context.Context, now time.Time) error {
 }
 
 // run beats until the context ends, and removes the heartbeat then: all jobs have ended.
-func (h *heart) run(ctx context.Context) {
+func (h *heartbeat) run(ctx context.Context) {
 	tick := time.NewTicker(beatEvery)
 	defer tick.Stop()
 	failing := false

@@ -9,9 +9,9 @@ import (
 	"github.com/riverqueue/river/rivertype"
 )
 
-// Pass is a periodic task: the leading replica inserts its job, and any replica runs it. No job is
+// PeriodicTask is work that is repeated: the leading replica inserts its job, and any replica runs it. No job is
 // inserted while one is unfinished.
-type Pass struct {
+type PeriodicTask struct {
 	Name  string
 	Every time.Duration
 	Run   func(ctx context.Context) error
@@ -50,7 +50,7 @@ var unfinished = []rivertype.JobState{rivertype.JobStateAvailable, rivertype.Job
 	rivertype.JobStateRetryable, rivertype.JobStateScheduled}
 
 // periodic returns the periodic jobs of River's leader.
-func periodic(passes []Pass, t *term) []*river.PeriodicJob {
+func periodic(passes []PeriodicTask, t *term) []*river.PeriodicJob {
 	lead := func() (river.JobArgs, *river.InsertOpts) {
 		t.extend(time.Now())
 		return nil, nil

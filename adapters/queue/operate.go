@@ -25,7 +25,7 @@ type Job struct {
 	ID          int64
 	Kind        string
 	State       string
-	Subject     string // the id of a session, an agent or a delivery, or the name of a pass
+	Subject     string // the id of a session, an agent or a delivery, or the name of a periodic task
 	Attempt     int
 	MaxAttempts int
 	CreatedAt   time.Time
@@ -105,7 +105,7 @@ func refusal(what string, id int64, err error) error {
 type Status struct {
 	Waiting time.Duration // how long the oldest job that could run has waited
 	Parked  int           // jobs that failed in every attempt
-	LedAt   time.Time     // when a pass last ended, on any replica; zero if none did within keepDone
+	LedAt   time.Time     // when a periodic task last ended, on any replica; zero if none did within keepDone
 	Leads   bool          // this process
 }
 

@@ -33,7 +33,7 @@ type Handlers struct {
 	Deliver     func(ctx context.Context, deliveryID string, due time.Time) error
 	// GiveUp is called for a session that DriveOrders failed for every time.
 	GiveUp Handler
-	Passes []Pass
+	Tasks  []PeriodicTask
 	// Observe is called after each run of a job, if it is not nil.
 	Observe Observer
 	// Trace is called before each run of a job that was inserted with a traceparent, if it is not nil. It
@@ -41,7 +41,7 @@ type Handlers struct {
 	Trace func(ctx context.Context, kind, traceparent string) (context.Context, func(error))
 }
 
-// Observer measures a run of a job. The kind of a pass is its name. The result is ok, later for one that
+// Observer measures a run of a job. The kind of a periodic task is its name. The result is ok, later for one that
 // was put off, or failed.
 type Observer func(kind, result string, took time.Duration)
 
@@ -54,7 +54,7 @@ type Queue struct {
 	// takeOver removes the previous leader and takes over the jobs that it ran; nil where another process
 	// may be the leader.
 	takeOver func(context.Context) error
-	heart    *heart // nil where no other process takes jobs back
+	heart    *heartbeat // nil where no other process takes jobs back
 	behind   background
 	term     *term
 	log      *slog.Logger
@@ -83,7 +83,7 @@ const (
 	deliverers   = 128
 	maxAttempts  = 8 // over two minutes; then a job is parked
 	jobTimeout   = 30 * time.Second
-	passTimeout  = time.Minute
+	taskTimeout  = time.Minute
 	rescueAfter  = 2 * time.Minute // jobs that no heartbeat and no start took back
 	pollInterval = 250 * time.Millisecond
 	longestRetry = time.Minute
@@ -128,7 +128,7 @@ func NewPostgres(pool *pgxpool.Pool, h Handlers, log *slog.Logger) (*Queue, erro
 		return nil, err
 	}
 	return &Queue{client: client, term: t, log: log, count: driver.GetExecutor().JobCountByState,
-		heart: &heart{pool: pool, id: id, log: log},
+		heart: &heartbeat{pool: pool, id: id, log: log},
 		insert: func(ctx context.Context, conn *sql.Conn, _ *sql.Tx, jobs []river.InsertManyParams) error {
 			tx, err := unitOf(conn)
 			if err == nil {
@@ -173,7 +173,7 @@ func newClient[T any](
 		Queues: map[string]river.QueueConfig{river.QueueDefault: {MaxWorkers: workers},
 			deliveries: {MaxWorkers: deliverers}},
 		Workers:                     all,
-		PeriodicJobs:                periodic(h.Passes, t),
+		PeriodicJobs:                periodic(h.Tasks, t),
 		MaxAttempts:                 maxAttempts,
 		JobTimeout:                  jobTimeout,
 		RescueStuckJobsAfter:        rescueAfter,
@@ -204,8 +204,8 @@ func addWorkers(all *river.Workers, h Handlers, log *slog.Logger) error {
 		addWorker(all, log, 0, h, func(ctx context.Context, a deliver) error {
 			return requeued(h.Deliver(ctx, a.DeliveryID, time.UnixMicro(a.Due).UTC()))
 		}),
-		addWorker(all, log, passTimeout, h, func(ctx context.Context, a runPass) error {
-			for _, p := range h.Passes {
+		addWorker(all, log, taskTimeout, h, func(ctx context.Context, a runPass) error {
+			for _, p := range h.Tasks {
 				if p.Name == a.Name {
 					return p.Run(ctx)
 				}

@@ -308,7 +308,7 @@ func TestAPassDoesNotOverlapItself(t *testing.T) {
 			runs.Add(1)
 			return nil
 		}
-		q := w.begun(queue.Handlers{Passes: []queue.Pass{{Name: "slow", Every: time.Second, Run: slow}}})
+		q := w.begun(queue.Handlers{Tasks: []queue.PeriodicTask{{Name: "slow", Every: time.Second, Run: slow}}})
 		w.within(time.Minute, "it ran twice", func() bool { return runs.Load() >= 2 })
 		if most.Load() != 1 {
 			w.Errorf("%d ran at once", most.Load())
@@ -363,7 +363,7 @@ func TestRunsOfJobsAreObserved(t *testing.T) {
 			}
 			return nil
 		},
-		Passes: []queue.Pass{{Name: "look", Every: time.Second, Run: func(context.Context) error { return nil }}},
+		Tasks: []queue.PeriodicTask{{Name: "look", Every: time.Second, Run: func(context.Context) error { return nil }}},
 		Observe: func(kind, result string, took time.Duration) {
 			mu.Lock()
 			defer mu.Unlock()

@@ -77,7 +77,7 @@ func traceparent(j *rivertype.JobRow) string {
 	return metadata.Traceparent
 }
 
-// observedKind returns the kind of a job, and the name of a pass.
+// observedKind returns the kind of a job, and the name of a periodic task.
 func observedKind(args river.JobArgs) string {
 	if pass, ok := args.(runPass); ok {
 		return pass.Name

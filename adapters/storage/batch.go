@@ -59,7 +59,7 @@ type batchHealth struct {
 	seq                 int64
 	owner, kind, status string
 	state               []byte
-	dirty               bool
+	stored, dirty       bool // stored: the table has it
 }
 
 // batchSession is a row of sessions.

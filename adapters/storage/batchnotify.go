@@ -40,12 +40,12 @@ type markKey struct{ agentID, what string }
 
 var (
 	outboxMany       = newManyRows(new(outboxEvent))
-	insertOutbox     = outboxMany.insert("outbox")
+	insertOutbox     = outboxMany.statement(outboxMany.insert("outbox"))
 	deliveryMany     = newManyRows(new(batchDelivery))
-	insertDeliveries = deliveryMany.insert("webhook_deliveries")
+	insertDeliveries = deliveryMany.statement(deliveryMany.insert("webhook_deliveries"))
 	markMany         = newManyRows(new(batchMark))
-	putMarks         = markMany.insert("webhook_marks") +
-		" ON CONFLICT (agent_id, what) DO UPDATE SET mark = excluded.mark"
+	putMarks         = markMany.statement(markMany.insert("webhook_marks") +
+		" ON CONFLICT (agent_id, what) DO UPDATE SET mark = excluded.mark")
 
 	// endpointsAhead also reads how many deliveries of a webhook are pending, and what was notified of once.
 	endpointsAhead = `SELECT CASE WHEN a.webhook_url = '' THEN 0 ELSE (SELECT COUNT(*) FROM (SELECT 1
@@ -138,8 +138,8 @@ func (b *batch) insertJob(j ports.Job, now time.Time) {
 
 // askNotices queues the statements that store the events of webhooks.
 func (b *batch) askNotices(w *batchWrites) {
-	askMany(b, "append webhook events", insertOutbox, outboxMany, w.outbox)
-	askMany(b, "insert deliveries", insertDeliveries, deliveryMany, w.deliveries)
+	askMany(b, "append webhook events", insertOutbox, w.outbox)
+	askMany(b, "insert deliveries", insertDeliveries, w.deliveries)
 	var marks []batchMark
 	for k, to := range w.marks {
 		marks = append(marks, batchMark{k.agentID, k.what, to})
@@ -147,7 +147,7 @@ func (b *batch) askNotices(w *batchWrites) {
 	slices.SortFunc(marks, func(x, y batchMark) int {
 		return cmp.Or(cmp.Compare(x.AgentID, y.AgentID), cmp.Compare(x.What, y.What))
 	})
-	askMany(b, "mark what was notified", putMarks, markMany, marks)
+	askMany(b, "mark what was notified", putMarks, marks)
 }
 
 // addNotices adds what a unit has notified of.

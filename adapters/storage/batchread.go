@@ -152,6 +152,7 @@ func (b *batch) askSessions(n named) {
 		var id string
 		var h batchHealth
 		err := row.Scan(&id, &h.seq, &h.owner, &h.kind, &h.status, &h.state)
+		h.stored = h.state != nil
 		b.health.load(id, h)
 		return err
 	})

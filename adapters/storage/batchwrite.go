@@ -20,7 +20,7 @@ type batchWrites struct {
 	entries  []entryRow
 	refs     map[string]bool // of entries
 	inserted []sessionRow
-	chunks   []chunkRow
+	events   map[int64][]eventlog.Event // of sessions, in the order in which they were appended
 	counters map[string]ports.Tally
 	hours    map[hourKey]ports.Totals
 	changes  []changeRow
@@ -102,7 +102,9 @@ func (w *overlayWrites) end(keep bool) {
 func (w *batchWrites) add(o batchWrites) {
 	w.entries = append(w.entries, o.entries...)
 	w.inserted = append(w.inserted, o.inserted...)
-	w.chunks = append(w.chunks, o.chunks...)
+	for session, added := range o.events {
+		w.append(session, added)
+	}
 	w.changes = append(w.changes, o.changes...)
 	if w.refs == nil {
 		w.refs = map[string]bool{}
@@ -131,58 +133,79 @@ func (w *batchWrites) addHour(k hourKey, t ports.Totals) {
 	w.hours[k] = w.hours[k].Plus(t)
 }
 
-// append adds events of a session with a number.
+// append adds events of a session with a number. Those of all units of a batch make one chunk, because a row
+// of the feed costs more than the events in it.
 func (w *batchWrites) append(session int64, added []eventlog.Event) {
-	for chunk := range slices.Chunk(added, codec.MaxEvents) {
-		w.chunks = append(w.chunks, chunkRow{Session: session, N: int64(len(chunk)), LastAt: micros(codec.Newest(chunk)),
-			Body: codec.AppendEvents(make([]byte, 0, 64+32*len(chunk)), chunk)})
+	if w.events == nil {
+		w.events = map[int64][]eventlog.Event{}
 	}
+	if held := w.events[session]; len(held) > 0 {
+		added = append(held, added...)
+	}
+	w.events[session] = slices.Clip(added)
+}
+
+// chunks returns the events as rows, in the order of their sessions.
+func (w *batchWrites) chunks() (rows []chunkRow) {
+	for _, session := range slices.Sorted(maps.Keys(w.events)) {
+		for chunk := range slices.Chunk(w.events[session], codec.MaxEvents) {
+			rows = append(rows, chunkRow{Session: session, N: int64(len(chunk)), LastAt: micros(codec.Newest(chunk)),
+				Body: codec.AppendEvents(make([]byte, 0, 64+32*len(chunk)), chunk)})
+		}
+	}
+	return rows
 }
 
 // The statements that write what a batch has changed, each for any number of rows.
 var (
 	walletMany  = newManyRows(new(movedWallet))
-	moveWallets = "UPDATE wallets w SET (" + walletMany.list("") + ") = (" + walletMany.list("u.") + ") FROM " +
-		walletMany.from() + " WHERE w.agent_id = u.agent_id"
+	moveWallets = walletMany.statement("UPDATE wallets w SET (" + walletMany.list("") + ") = (" +
+		walletMany.list("u.") + ") FROM " + walletMany.from() + " WHERE w.agent_id = u.agent_id")
 
 	entryMany     = newManyRows(new(entryRow))
-	insertEntries = entryMany.insert("ledger_entries")
+	insertEntries = entryMany.statement(entryMany.insert("ledger_entries"))
 
 	insertedMany   = newManyRows(new(sessionRow), "nth") // of those of its agent
-	insertSessions = "INSERT INTO sessions (" + newManyRows(new(sessionRow)).list("") + ", ord) SELECT " +
-		newManyRows(new(sessionRow)).list("u.") + `, u.nth +
-		(SELECT COALESCE(MAX(s.ord), 0) FROM sessions s WHERE s.agent_id = u.agent_id) FROM ` + insertedMany.from()
+	insertSessions = insertedMany.statement("INSERT INTO sessions (" + newManyRows(new(sessionRow)).list("") +
+		", ord) SELECT " + newManyRows(new(sessionRow)).list("u.") + `, u.nth +
+		(SELECT COALESCE(MAX(s.ord), 0) FROM sessions s WHERE s.agent_id = u.agent_id) FROM ` + insertedMany.from())
 
 	stateMany   = newManyRows(new(putRow))
-	putSessions = "UPDATE sessions s SET (" + newManyRows(new(sessionState)).list("") + ") = (" +
-		newManyRows(new(sessionState)).list("u.") + ") FROM " + stateMany.from() + " WHERE s.id = u.id"
+	putSessions = stateMany.statement("UPDATE sessions s SET (" + newManyRows(new(sessionState)).list("") + ") = (" +
+		newManyRows(new(sessionState)).list("u.") + ") FROM " + stateMany.from() + " WHERE s.id = u.id")
 
 	planMany        = newManyRows(new(planRow))
-	planSettlements = "UPDATE sessions s SET settle_at = u.settle_at FROM " + planMany.from() + " WHERE s.id = u.id"
+	planSettlements = planMany.statement("UPDATE sessions s SET settle_at = u.settle_at FROM " + planMany.from() +
+		" WHERE s.id = u.id")
 
-	healthMany = newManyRows(new(healthRow))
-	putHealths = healthMany.insert("session_health") + " ON CONFLICT (session) DO UPDATE SET state = excluded.state"
+	// moveHealths writes the health that was read: ON CONFLICT would lock each row by a write of its own.
+	healthMany  = newManyRows(new(healthRow))
+	moveHealths = healthMany.statement("UPDATE session_health h SET state = u.state FROM " + healthMany.from() +
+		" WHERE h.session = u.session")
+	putHealths = healthMany.statement(healthMany.insert("session_health") +
+		" ON CONFLICT (session) DO UPDATE SET state = excluded.state")
 
 	chunkMany = newManyRows(new(chunkRow), "behind") // events of the session in this batch up to the last of the chunk
 	// insertChunks does not look into the partitions of days to come, but for the next: another transaction
 	// may have begun after midnight.
-	insertChunks = `INSERT INTO event_chunks (session, last_no, n, last_at, body) SELECT u.session, u.behind +
+	insertChunks = chunkMany.statement(`INSERT INTO event_chunks (session, last_no, n, last_at, body)
+		SELECT u.session, u.behind +
 		COALESCE((SELECT MAX(c.last_no) FROM event_chunks c WHERE c.session = u.session AND
 			c.day <= floor(extract(epoch FROM now()) / 86400)::bigint + 1), 0), u.n, u.last_at, u.body
-		FROM ` + chunkMany.from()
+		FROM ` + chunkMany.from())
 
 	foldMany = newManyRows(new(foldRow))
-	putFolds = "UPDATE telemetry_folds f SET (stream, seq) = (u.stream, u.seq) FROM " + foldMany.from() +
-		" WHERE f.queue = u.queue"
+	putFolds = foldMany.statement("UPDATE telemetry_folds f SET (stream, seq) = (u.stream, u.seq) FROM " +
+		foldMany.from() + " WHERE f.queue = u.queue")
 
 	callMany   = newManyRows(new(callRow))
-	putCalls   = callMany.insert("idempotency_keys") + putCallAgain
+	putCalls   = callMany.statement(callMany.insert("idempotency_keys") + putCallAgain)
 	counterAll = newManyRows(new(counterRow))
-	addTallies = counterAll.insert("counters") + addCountersAgain
+	addTallies = counterAll.statement(counterAll.insert("counters") + addCountersAgain)
 	hourMany   = newManyRows(new(hourRow))
-	addHours   = hourMany.insert("usage_hours") + addHourAgain
+	addHours   = hourMany.statement(hourMany.insert("usage_hours") + addHourAgain)
 	changeMany = newManyRows(new(changeRow))
-	noteMany   = changeMany.insert("changes")
+	noteMany   = changeMany.statement(changeMany.insert("changes"))
 )
 
 // putRow is the part of a session that Put writes, with its key.
@@ -201,26 +224,26 @@ type planRow struct {
 // order of their keys where other transactions may change them too.
 func (b *batch) ask() {
 	w := b.writes.base
-	askMany(b, "move wallets", moveWallets, walletMany, b.movedWallets())
-	askMany(b, "book entries", insertEntries, entryMany, w.entries)
+	askMany(b, "move wallets", moveWallets, b.movedWallets())
+	askMany(b, "book entries", insertEntries, w.entries)
 	b.askInserted(w.inserted)
-	puts, plans, healths := b.changedSessions()
-	askMany(b, "write sessions", putSessions, stateMany, puts)
-	askMany(b, "plan settlements", planSettlements, planMany, plans)
-	askMany(b, "write health", putHealths, healthMany, healths)
-	b.askChunks(w.chunks)
-	askMany(b, "put folds", putFolds, foldMany, b.movedFolds())
-	askMany(b, "keep keys", putCalls, callMany, b.keptCalls())
-	askMany(b, "count", addTallies, counterAll, tallies(w.counters))
-	askMany(b, "add to hours", addHours, hourMany, hourRows(w.hours))
-	askMany(b, "note changes", noteMany, changeMany, w.changes)
+	puts, plans := b.changedSessions()
+	moved, added := b.changedHealths()
+	askMany(b, "write sessions", putSessions, puts)
+	askMany(b, "plan settlements", planSettlements, plans)
+	askMany(b, "write health", moveHealths, moved)
+	askMany(b, "add health", putHealths, added)
+	b.askChunks(w.chunks())
+	askMany(b, "put folds", putFolds, b.movedFolds())
+	askMany(b, "keep keys", putCalls, b.keptCalls())
+	askMany(b, "count", addTallies, tallies(w.counters))
+	askMany(b, "add to hours", addHours, hourRows(w.hours))
+	askMany(b, "note changes", noteMany, w.changes)
 	b.askNotices(&w)
 }
 
-func askMany[Row any](b *batch, what, statement string, m manyRows, rows []Row) {
-	if len(rows) > 0 {
-		b.pipe.Ask(what, statement, m.arguments(len(rows), func(i int) []any { return columnValues(&rows[i]) }), nil)
-	}
+func askMany[Row any](b *batch, what string, s manyStatement, rows []Row) {
+	s.ask(b.pipe, what, len(rows), func(i int) []any { return columnValues(&rows[i]) })
 }
 
 func (b *batch) movedWallets() (rows []movedWallet) {
@@ -239,18 +262,15 @@ func (b *batch) movedWallets() (rows []movedWallet) {
 }
 
 func (b *batch) askInserted(rows []sessionRow) {
-	if len(rows) == 0 {
-		return
-	}
 	nth := map[string]int64{}
-	b.pipe.Ask("insert sessions", insertSessions, insertedMany.arguments(len(rows), func(i int) []any {
+	insertSessions.ask(b.pipe, "insert sessions", len(rows), func(i int) []any {
 		nth[rows[i].AgentID]++
 		return append(columnValues(&rows[i]), nth[rows[i].AgentID])
-	}), nil)
+	})
 }
 
-// changedSessions returns the changed rows of sessions and of their health.
-func (b *batch) changedSessions() (puts []putRow, plans []planRow, healths []healthRow) {
+// changedSessions returns the changed rows of sessions.
+func (b *batch) changedSessions() (puts []putRow, plans []planRow) {
 	for _, id := range slices.Sorted(maps.Keys(b.sessions.base)) {
 		s := b.sessions.base[id]
 		if s.dirty {
@@ -260,24 +280,31 @@ func (b *batch) changedSessions() (puts []putRow, plans []planRow, healths []hea
 			plans = append(plans, planRow{id, s.settleAt})
 		}
 	}
+	return puts, plans
+}
+
+// changedHealths returns the changed rows of the health of sessions, and those of sessions that had none.
+func (b *batch) changedHealths() (moved, added []healthRow) {
 	for _, h := range b.health.base {
-		if h.dirty {
-			healths = append(healths, healthRow{h.seq, h.state})
+		switch row := (healthRow{h.seq, h.state}); {
+		case h.dirty && h.stored:
+			moved = append(moved, row)
+		case h.dirty:
+			added = append(added, row)
 		}
 	}
-	slices.SortFunc(healths, func(x, y healthRow) int { return cmp.Compare(x.Session, y.Session) })
-	return puts, plans, healths
+	bySession := func(x, y healthRow) int { return cmp.Compare(x.Session, y.Session) }
+	slices.SortFunc(moved, bySession)
+	slices.SortFunc(added, bySession)
+	return moved, added
 }
 
 func (b *batch) askChunks(rows []chunkRow) {
-	if len(rows) == 0 {
-		return
-	}
 	behind := map[int64]int64{}
-	b.pipe.Ask("append events", insertChunks, chunkMany.arguments(len(rows), func(i int) []any {
+	insertChunks.ask(b.pipe, "append events", len(rows), func(i int) []any {
 		behind[rows[i].Session] += rows[i].N
 		return append(columnValues(&rows[i]), behind[rows[i].Session])
-	}), nil)
+	})
 }
 
 // movedFolds returns the cursors that were put.

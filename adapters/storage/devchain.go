@@ -40,8 +40,8 @@ func (r devchain) SetGenesis(ctx context.Context, at time.Time, every time.Durat
 	return wrap("set genesis", err)
 }
 
-// blockRow is a row of devchain_transfers.
-type blockRow struct {
+// devTransferRow is a row of devchain_transfers.
+type devTransferRow struct {
 	recharge.Key `gorm:"embedded"`
 	From         string `gorm:"column:from_address"`
 	To           string `gorm:"column:to_address"`
@@ -50,14 +50,14 @@ type blockRow struct {
 	BlockTime    time.Time `gorm:"serializer:micros"`
 }
 
-func (blockRow) TableName() string { return "devchain_transfers" }
+func (devTransferRow) TableName() string { return "devchain_transfers" }
 
-func fromBlockRow(r blockRow) recharge.Transfer {
+func fromDevTransferRow(r devTransferRow) recharge.Transfer {
 	return recharge.Transfer{Key: r.Key, From: r.From, To: r.To, Amount: r.Amount, Block: r.Block, BlockTime: r.BlockTime}
 }
 
 func (r devchain) Append(ctx context.Context, t recharge.Transfer) error {
-	row := blockRow{Key: t.Key, From: t.From, To: t.To, Amount: t.Amount, Block: t.Block, BlockTime: t.BlockTime}
+	row := devTransferRow{Key: t.Key, From: t.From, To: t.To, Amount: t.Amount, Block: t.Block, BlockTime: t.BlockTime}
 	_, err := r.written(r.write(ctx).Create(&row))
 	return wrap("append transfer "+t.TxID, err)
 }
@@ -77,7 +77,7 @@ func (r devchain) Touching(ctx context.Context, address string, from int64) ([]r
 }
 
 func (r devchain) list(query *gorm.DB) ([]recharge.Transfer, error) {
-	list, err := all(query.Order(inChainOrder), fromBlockRow)
+	list, err := all(query.Order(inChainOrder), fromDevTransferRow)
 	return list, wrap("list transfers of the development chain", err)
 }
 

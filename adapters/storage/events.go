@@ -15,7 +15,7 @@ import (
 	"agentproxy/domain/session"
 )
 
-// events keeps the event feed in chunks: a row for each call of Append, in a
+// events keeps the event log in chunks: a row for each call of Append, in a
 // partition for each day on PostgreSQL. The events of a session are numbered 1, 2, 3, and
 // a chunk is known by the number of its last one, so a page is found without walking the
 // chunks before it. Removing begins at the oldest, so the numbers that are left have no gap.
@@ -104,7 +104,7 @@ func (r events) Page(ctx context.Context, sessionID string, page domain.Page) (d
 func (r events) Trim(ctx context.Context, before time.Time, limit int) (removed int, err error) {
 	table := "event_chunks"
 	if r.store.postgres != nil {
-		table = postgres.RestOfFeed
+		table = postgres.DefaultPartition
 	}
 	var last int64
 	young := false

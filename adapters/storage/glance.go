@@ -15,11 +15,17 @@ import (
 
 // glances reads the first bytes of the states, in which the risk is. Its two parts use an index of live
 // sessions, and the numbers of the last ones.
-var glances = glanceFrom + "sessions s" + glanceWith + `
-	WHERE s.agent_id = ?1 AND ` + live + `
+func (s *Store) glances() string {
+	return s.glancesOf("s.agent_id = ?1") + `
 	UNION ALL ` + glanceFrom + "(SELECT * FROM sessions WHERE agent_id = ?1 ORDER BY ord DESC LIMIT ?2) s" +
-	glanceWith + `
+		glanceWith + `
 	WHERE s.status NOT IN ('creating', 'active') ORDER BY 1 DESC`
+}
+
+// glancesOf reads those of live sessions.
+func (s *Store) glancesOf(where string) string {
+	return glanceFrom + "sessions s" + s.by("sessions_open") + glanceWith + " WHERE " + where + " AND " + live
+}
 
 var (
 	glanceFrom = "SELECT s.ord, s.id, s.type, s.status, s.usage_at, substr(h.state, 1, " +
@@ -29,15 +35,14 @@ var (
 )
 
 func (r healths) Glances(ctx context.Context, agentID string, last int) ([]ports.SessionGlance, error) {
-	return r.glances(ctx, glances, agentID, last)
+	return r.glances(ctx, r.store.glances(), agentID, last)
 }
 
 func (r healths) LiveGlances(
 	ctx context.Context, agentID string, f ports.SessionFilter,
 ) ([]ports.SessionGlance, error) {
 	where, args := sessionWhere(agentID, f)
-	return r.glances(ctx, glanceFrom+"sessions s"+glanceWith+`
-	WHERE `+where+` AND `+live+` ORDER BY 1 DESC`, args...)
+	return r.glances(ctx, r.store.glancesOf(where)+" ORDER BY 1 DESC", args...)
 }
 
 // glances reads what a query finds. The first argument is the agent.

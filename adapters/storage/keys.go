@@ -8,7 +8,6 @@ import (
 	"strings"
 	"time"
 
-	"agentproxy/adapters/storage/engine"
 	"agentproxy/domain/account"
 )
 
@@ -25,42 +24,56 @@ func (r keys) Owner(_ context.Context, hash []byte) (agentID string, err error) 
 	return agentID, wrap("look a key up", err)
 }
 
-func (r keys) Further(ctx context.Context, agentID string) ([]account.Key, error) {
-	var list []account.Key
-	err := r.rows(ctx, `SELECT id, agent_id, name, hash, hint, permissions, replaced, created_at, expires_at, used_at
-		FROM api_keys WHERE agent_id = ?1 ORDER BY seq DESC`, []any{agentID}, func(row engine.Row) error {
-		var k account.Key
-		var permissions string
-		var created, expires, used int64
-		err := row.Scan(&k.ID, &k.AgentID, &k.Name, &k.Hash, &k.Hint, &permissions, &k.Replaced, &created, &expires, &used)
-		for word := range strings.FieldsSeq(permissions) {
-			k.Scopes = append(k.Scopes, account.Scope(word))
-		}
-		k.Created, k.Expires, k.Used = fromMicros(created), fromMicros(expires), fromMicros(used)
-		list = append(list, k)
-		return err
-	})
-	return list, wrap("list keys of "+agentID, err)
+// keyRow is a row of api_keys.
+type keyRow struct {
+	ID          string
+	AgentID     string
+	Name        string
+	Hash        []byte
+	Hint        string
+	Permissions string // with spaces; empty: all
+	Replaced    bool
+	CreatedAt   time.Time `gorm:"serializer:micros"`
+	ExpiresAt   time.Time `gorm:"serializer:micros"`
+	UsedAt      time.Time `gorm:"serializer:micros"`
 }
 
-func (r keys) Insert(_ context.Context, k account.Key) error {
+func (keyRow) TableName() string { return "api_keys" }
+
+func toKeyRow(k account.Key) keyRow {
 	permissions := make([]string, len(k.Scopes))
 	for i, s := range k.Scopes {
 		permissions[i] = string(s)
 	}
-	_, err := r.exec(
-		`INSERT INTO api_keys (id, agent_id, name, hash, hint, permissions, replaced, created_at, expires_at, used_at)
-		VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10)`,
-		k.ID, k.AgentID, k.Name, k.Hash, k.Hint, strings.Join(permissions, " "), flag(k.Replaced), micros(k.Created),
-		micros(k.Expires), micros(k.Used))
-	if err != nil {
+	return keyRow{ID: k.ID, AgentID: k.AgentID, Name: k.Name, Hash: k.Hash, Hint: k.Hint,
+		Permissions: strings.Join(permissions, " "), Replaced: k.Replaced, CreatedAt: k.Created, ExpiresAt: k.Expires,
+		UsedAt: k.Used}
+}
+
+func fromKeyRow(row keyRow) account.Key {
+	k := account.Key{ID: row.ID, AgentID: row.AgentID, Name: row.Name, Hash: row.Hash, Hint: row.Hint,
+		Replaced: row.Replaced, Created: row.CreatedAt, Expires: row.ExpiresAt, Used: row.UsedAt}
+	for word := range strings.FieldsSeq(row.Permissions) {
+		k.Scopes = append(k.Scopes, account.Scope(word))
+	}
+	return k
+}
+
+func (r keys) Further(ctx context.Context, agentID string) ([]account.Key, error) {
+	list, err := all(r.orm(ctx).Where("agent_id = ?", agentID).Order("seq DESC"), fromKeyRow)
+	return list, wrap("list keys of "+agentID, err)
+}
+
+func (r keys) Insert(ctx context.Context, k account.Key) error {
+	row := toKeyRow(k)
+	if _, err := r.written(r.write(ctx).Create(&row)); err != nil {
 		return fmt.Errorf("insert key %s: %w", k.ID, err)
 	}
 	return r.noteChange(k.AgentID, "")
 }
 
-func (r keys) Delete(_ context.Context, agentID, id string) error {
-	n, err := r.exec(`DELETE FROM api_keys WHERE agent_id = ?1 AND id = ?2`, agentID, id)
+func (r keys) Delete(ctx context.Context, agentID, id string) error {
+	n, err := r.written(r.write(ctx).Where("agent_id = ? AND id = ?", agentID, id).Delete(&keyRow{}))
 	if err != nil {
 		return fmt.Errorf("delete key %s: %w", id, err)
 	}

@@ -123,7 +123,8 @@ func (r ledger) hours(ctx context.Context, of, query string, args ...any) (hours
 	return hours, wrap("sum hours of "+of, err)
 }
 
-// The sums by session read the hours of the agent, or, for a page, the hours of its sessions alone.
+// The sums by session read the hours of the agent, or, for a page, the hours of its sessions alone. Whether a
+// session has an hour is a scalar subquery: PostgreSQL would make EXISTS a join with all hours of the agent.
 const (
 	sumsBySession = `SELECT h.session_id, SUM(h.up) AS up, SUM(h.down) AS down, SUM(h.connections) AS connections,
 		SUM(h.charged) AS charged, SUM(h.refunded) AS refunded, SUM(h.recharged) AS recharged
@@ -143,17 +144,17 @@ const (
 		ELSE (SELECT CAST(COALESCE(SUM(last), 0) AS BIGINT) FROM agent_hours WHERE agent_id = ?1 AND hour >= ?2) +
 			(SELECT COUNT(DISTINCT h.session_id) FROM usage_hours h%s
 			WHERE h.agent_id = ?1 AND h.hour >= ?2 AND h.hour < ?3 AND h.session_id <> '' AND h.counted = 0
-			AND NOT EXISTS (SELECT 1 FROM usage_hours c
-				WHERE c.agent_id = ?1 AND c.session_id = h.session_id AND c.hour >= ?2 AND c.counted = 1))
+			AND (SELECT c.hour FROM usage_hours c WHERE c.agent_id = ?1 AND c.session_id = h.session_id
+				AND c.hour >= ?2 AND c.counted = 1 LIMIT 1) IS NULL)
 		END`
 	// pageOfTotals walks down the sessions of the agent to those that have an hour in the time.
 	pageOfTotals = `WITH p AS (SELECT s.seq FROM sessions s WHERE s.agent_id = ?1 AND s.ord < ?4
-		AND EXISTS (SELECT 1 FROM usage_hours u
-			WHERE u.agent_id = ?1 AND u.session_id = s.id AND u.hour >= ?2 AND u.hour < ?3)
+		AND (SELECT u.hour FROM usage_hours u
+			WHERE u.agent_id = ?1 AND u.session_id = s.id AND u.hour >= ?2 AND u.hour < ?3 LIMIT 1) IS NOT NULL
 		ORDER BY s.ord DESC LIMIT ?5 OFFSET ?6)
 		SELECT s.ord, s.id, s.type, s.product_no, ` + dueColumns + `, ` + sumColumns + `
 		FROM p CROSS JOIN sessions s CROSS JOIN usage_hours h
-		WHERE s.seq = p.seq AND h.agent_id = ?1 AND h.session_id = s.id AND h.hour >= ?2 AND h.hour < ?3
+		WHERE s.seq = p.seq AND h.agent_id = s.agent_id AND h.session_id = s.id AND h.hour >= ?2 AND h.hour < ?3
 		GROUP BY s.seq ORDER BY s.ord DESC`
 )
 

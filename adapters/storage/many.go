@@ -4,6 +4,8 @@ import (
 	"reflect"
 	"strconv"
 	"strings"
+
+	"agentproxy/adapters/storage/engine"
 )
 
 // manyRows writes rows of a struct by one statement of PostgreSQL: each column is an array, and unnest
@@ -58,6 +60,34 @@ func (m manyRows) list(prefix string) string { return prefix + strings.Join(m.co
 // from returns the rows as a table u.
 func (m manyRows) from() string {
 	return "unnest(" + m.arrays + ") AS u(" + strings.Join(m.columns, ", ") + ")"
+}
+
+// alone returns a row as a table u, whose parameters are its columns: unnest makes a table of each column
+// first, which costs more than the row itself does.
+func (m manyRows) alone() string {
+	return "(SELECT " + strings.ReplaceAll(m.arrays, "[]", "") + ") AS u(" + strings.Join(m.columns, ", ") + ")"
+}
+
+// manyStatement writes rows by a statement, and one row by another.
+type manyStatement struct {
+	manyRows
+	many, one string
+}
+
+// statement returns a statement that reads its rows from m.from.
+func (m manyRows) statement(s string) manyStatement {
+	return manyStatement{m, s, strings.Replace(s, m.from(), m.alone(), 1)}
+}
+
+// ask queues the statement with n rows, of which values returns one.
+func (s manyStatement) ask(pipe engine.Pipeline, what string, n int, values func(i int) []any) {
+	switch n {
+	case 0:
+	case 1:
+		pipe.Ask(what, s.one, values(0), nil)
+	default:
+		pipe.Ask(what, s.many, s.arguments(n, values), nil)
+	}
 }
 
 // insert returns a statement that inserts the rows into a table.

@@ -72,12 +72,19 @@ func TestWaitsForThePoolAreShown(t *testing.T) {
 		}()
 		<-began
 	}
-	if got := series(t, st); got["agentproxy_database_pool_used"] != 2 || got["agentproxy_database_pool_limit"] != 4 {
-		t.Errorf("the pool is shown as %v", got)
+	before := series(t, st)
+	if before["agentproxy_database_pool_used"] != 2 || before["agentproxy_database_pool_limit"] != 4 {
+		t.Errorf("the pool is shown as %v", before)
 	}
 	err = st.Update(t.Context(), func(context.Context, ports.Tx) error { return nil })
 	if cause(err) != "pool" {
 		t.Errorf("the cause is %q of %v", cause(err), err)
+	}
+	after := series(t, st)
+	for _, name := range []string{"agentproxy_database_pool_waits_total", "agentproxy_database_pool_wait_seconds_total"} {
+		if after[name] <= before[name] {
+			t.Errorf("%s is %v before a wait and %v after it", name, before[name], after[name])
+		}
 	}
 	close(proceed)
 	for range 2 {

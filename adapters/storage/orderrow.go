@@ -40,25 +40,25 @@ type orderPlan struct {
 
 // orderProgress is what Put writes.
 type orderProgress struct {
-	Status       procurement.Status
-	Ref          string
-	State        procurement.State
-	BeforeRefs   string // JSON
-	BeforeAmount domain.Money
-	BeforeKnown  bool
-	BeforeAt     time.Time `gorm:"serializer:micros"`
-	Goods        []byte
-	Cost         domain.Money
-	Class        procurement.Class
-	Reason       string
-	SentAt       time.Time `gorm:"serializer:micros"`
-	DecidedAt    time.Time `gorm:"serializer:micros"`
-	NextAt       time.Time `gorm:"serializer:micros"`
-	FrozenAt     time.Time `gorm:"serializer:micros"`
-	LostAt       time.Time `gorm:"serializer:micros"`
-	ClosedAt     time.Time `gorm:"serializer:micros"`
-	ExpiresAt    time.Time `gorm:"serializer:micros"`
-	CutAt        time.Time `gorm:"serializer:micros"`
+	Status         procurement.Status
+	Ref            string
+	State          procurement.State
+	BeforeRefs     string // JSON
+	BeforeAmount   domain.Money
+	BeforeKnown    bool
+	BeforeAt       time.Time `gorm:"serializer:micros"`
+	SealedDelivery []byte    `gorm:"column:goods"` // renaming the column would stop older replicas
+	Cost           domain.Money
+	Class          procurement.Class
+	Reason         string
+	SentAt         time.Time `gorm:"serializer:micros"`
+	DecidedAt      time.Time `gorm:"serializer:micros"`
+	NextAt         time.Time `gorm:"serializer:micros"`
+	FrozenAt       time.Time `gorm:"serializer:micros"`
+	LostAt         time.Time `gorm:"serializer:micros"`
+	ClosedAt       time.Time `gorm:"serializer:micros"`
+	ExpiresAt      time.Time `gorm:"serializer:micros"`
+	CutAt          time.Time `gorm:"serializer:micros"`
 }
 
 func toOrderRow(o procurement.Order) (orderRow, error) {
@@ -75,7 +75,7 @@ func toOrderRow(o procurement.Order) (orderRow, error) {
 		},
 		orderProgress{
 			Status: o.Status, Ref: o.Ref, State: o.State, BeforeRefs: string(refs), BeforeAmount: o.Before.Funds.Amount,
-			BeforeKnown: o.Before.Funds.Known, BeforeAt: o.Before.At, Goods: bytesOf(o.SealedDelivery), Cost: o.Cost,
+			BeforeKnown: o.Before.Funds.Known, BeforeAt: o.Before.At, SealedDelivery: bytesOf(o.SealedDelivery), Cost: o.Cost,
 			Class: o.Class, Reason: o.Reason, SentAt: o.SentAt, DecidedAt: o.DecidedAt, NextAt: o.NextAt,
 			FrozenAt: o.FrozenAt, LostAt: o.LostAt, ClosedAt: o.ClosedAt, ExpiresAt: o.ExpiresAt, CutAt: o.CutAt,
 		},
@@ -99,8 +99,8 @@ func fromOrderRow(row orderRow) (procurement.Order, error) {
 		PlannedAt: plan.PlannedAt, SentAt: r.SentAt, DecidedAt: r.DecidedAt, NextAt: r.NextAt,
 		FrozenAt: r.FrozenAt, LostAt: r.LostAt, ClosedAt: r.ClosedAt, ExpiresAt: r.ExpiresAt, CutAt: r.CutAt,
 	}
-	if len(r.Goods) > 0 {
-		o.SealedDelivery = r.Goods
+	if len(r.SealedDelivery) > 0 {
+		o.SealedDelivery = r.SealedDelivery
 	}
 	if err := json.Unmarshal([]byte(r.BeforeRefs), &o.Before.Refs); err != nil {
 		return o, fmt.Errorf("refs before order %s: %w", plan.ID, err)

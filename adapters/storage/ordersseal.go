@@ -23,7 +23,8 @@ func (r orders) Sealed(ctx context.Context, after int64, limit int) (list []port
 }
 
 func (r orders) Reseal(_ context.Context, d ports.SealedDelivery, sealed []byte) (bool, error) {
-	n, err := r.exec("UPDATE upstream_orders SET goods = ?3 WHERE id = ?1 AND goods = ?2", d.OrderID, d.Sealed, sealed)
+	n, err := r.exec("UPDATE upstream_orders SET goods = ?3 WHERE id = ?1 AND goods = ?2",
+		d.OrderID, d.Sealed, sealed)
 	if err != nil {
 		return false, fmt.Errorf("reseal the delivery of %s: %w", d.OrderID, err)
 	}

@@ -78,7 +78,7 @@ func settingsOfAUnit(t *testing.T, st *storage.Store) {
 	check := func(where string, query func(string) row) error {
 		var errs []error
 		for setting, want := range map[string]string{"transaction_isolation": "read committed",
-			"synchronous_commit": "on"} {
+			"synchronous_commit": "on", "jit": "off"} {
 			var got string
 			errs = append(errs, query("SHOW "+setting).Scan(&got))
 			if got != want {

@@ -91,8 +91,8 @@ func (c *chain) row() proofRow {
 	return c.proofRow
 }
 
-// judge returns what is wrong with the entry that was added last; the zero Fault if nothing is.
-func (c *chain) judge(e *entryRow) (f ports.Fault) {
+// check returns what is wrong with the entry that was added last; the zero Fault if nothing is.
+func (c *chain) check(e *entryRow) (f ports.Fault) {
 	switch {
 	case e.Ord != c.Entries:
 		return ports.Fault{Rule: "no entry is missing", Where: e.AgentID,

@@ -114,7 +114,7 @@ func proveAgent(ctx context.Context, conn engine.Conn, d dueProof, limit int64) 
 			err := row.Scan(into...)
 			if err == nil && fault.Rule == "" {
 				c.add(&e)
-				fault = c.judge(&e)
+				fault = c.check(&e)
 			}
 			return err
 		})

@@ -38,9 +38,7 @@ func (r sessions) List(
 		places = places[:page.Size]
 		list.Next = places[page.Size-1]
 	}
-	between := "s.ord <= ?" + strconv.Itoa(len(args)+1) + " AND s.ord >= ?" + strconv.Itoa(len(args)+2)
-	list.Items, err = r.reads(ctx, page.Size, where+" AND "+between,
-		append(args, places[0], places[len(places)-1])...)
+	list.Items, err = r.reads(ctx, agentID, places)
 	return list, wrap("list sessions of "+agentID, err)
 }
 
@@ -115,15 +113,20 @@ func newestWhere(where string, f ports.SessionFilter, limit, offset int, place f
 // statuses are those that a session may have.
 var statuses = []session.Status{session.Creating, session.Active, session.Terminated, session.Expired, session.Failed}
 
-// reads lists sessions of an agent, the first argument, newest first.
-func (r sessions) reads(ctx context.Context, room int, where string, args ...any) ([]ports.SessionRead, error) {
-	found := make([]ports.SessionRead, 0, room)
-	err := r.rows(ctx, sessionReadFrom+"WHERE s.agent_id = ?1 AND "+where+" ORDER BY s.ord DESC"+r.lock("s"), args,
-		func(rows engine.Row) error {
-			read, err := scanSessionRead(rows)
-			found = append(found, read)
-			return err
-		})
+// reads lists sessions of an agent by their numbers, newest first.
+func (r sessions) reads(ctx context.Context, agentID string, ords []int64) ([]ports.SessionRead, error) {
+	found := make([]ports.SessionRead, 0, len(ords))
+	list, size := in(2, len(ords))
+	args := []any{agentID}
+	for i := range size {
+		args = append(args, ords[min(i, len(ords)-1)])
+	}
+	query := sessionReadFrom + "WHERE s.agent_id = ?1 AND s.ord IN " + list + " ORDER BY s.ord DESC" + r.lock("s")
+	err := r.rows(ctx, query, args, func(rows engine.Row) error {
+		read, err := scanSessionRead(rows)
+		found = append(found, read)
+		return err
+	})
 	return found, err
 }
 
@@ -155,20 +158,19 @@ const (
 
 func (r sessions) Newest(_ context.Context, agentID, productNo string) (session.Session, error) {
 	return scanSession("the newest",
-		r.row("SELECT "+sessionSelect+" FROM sessions s WHERE agent_id = ?1 AND product_no = ?2"+
-			" AND "+live+" ORDER BY ord DESC LIMIT 1"+r.lock("s"), agentID, productNo))
+		r.row("SELECT "+sessionSelect+" FROM sessions s"+r.store.by("sessions_open")+
+			" WHERE agent_id = ?1 AND product_no = ?2 AND "+live+" ORDER BY ord DESC LIMIT 1"+r.lock("s"), agentID, productNo))
 }
 
 func (r sessions) Live(ctx context.Context, agentID string) ([]string, error) {
-	return r.list(ctx, "live", `SELECT id FROM sessions WHERE agent_id = ?1 AND `+live+` ORDER BY ord`, agentID)
+	return r.list(ctx, "live", "SELECT id FROM sessions"+r.store.by("sessions_open")+" WHERE agent_id = ?1 AND "+live+
+		" ORDER BY ord", agentID)
 }
 
 // holdsMoney is true of what may be charged by use. A session is counted once it holds nothing, and the states
 // are those that the partial index begins with.
 const holdsMoney = "s.counted = 0 AND s.status IN ('creating', 'active', 'terminated', 'expired', 'failed')" +
 	" AND s.held_trial + s.held_own > 0 AND s.type = 'dynamic'"
-
-const unbooked = "SELECT " + dueColumns + " FROM sessions s WHERE s.agent_id = ?1 AND " + holdsMoney
 
 func (r sessions) Unbooked(ctx context.Context, agentID string) ([]ports.Hour, error) {
 	if r.batch != nil {
@@ -179,6 +181,8 @@ func (r sessions) Unbooked(ctx context.Context, agentID string) ([]ports.Hour, e
 		return sumsOfDue(holding)
 	}
 	var holding []dueRow
+	unbooked := "SELECT " + dueColumns + " FROM sessions s" + r.store.by("sessions_open") +
+		" WHERE s.agent_id = ?1 AND " + holdsMoney
 	err := r.rows(ctx, unbooked, []any{agentID}, func(row engine.Row) error {
 		var d dueRow
 		err := row.Scan(d.targets()...)
@@ -231,13 +235,13 @@ func (d *dueRow) due() (domain.Money, error) {
 		Held: billing.Funds{Own: d.held}, Charged: billing.Funds{Own: d.charged}}}.ChargeDue(d.used), err
 }
 
-const countSessions = `SELECT COALESCE((SELECT MAX(ord) FROM sessions WHERE agent_id = ?1), 0),
-	(SELECT COUNT(*) FROM sessions WHERE agent_id = ?1 AND ` + live + ` AND status = 'creating'),
-	(SELECT COUNT(*) FROM sessions WHERE agent_id = ?1 AND ` + live + ` AND status = 'active')`
-
 // Count reads the number of the last session, as none is ever removed.
 func (r sessions) Count(_ context.Context, agentID string) (n ports.SessionCount, err error) {
-	err = r.row(countSessions, agentID).Scan(&n.Total, &n.Creating, &n.Active)
+	of := "(SELECT COUNT(*) FROM sessions" + r.store.by("sessions_open") +
+		" WHERE agent_id = ?1 AND counted = 0 AND status = "
+	query := "SELECT COALESCE((SELECT MAX(ord) FROM sessions WHERE agent_id = ?1), 0), " + of + "'creating'), " +
+		of + "'active')"
+	err = r.row(query, agentID).Scan(&n.Total, &n.Creating, &n.Active)
 	if err != nil {
 		return ports.SessionCount{}, fmt.Errorf("count sessions of %s: %w", agentID, err)
 	}

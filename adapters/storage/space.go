@@ -23,16 +23,16 @@ func (s *Store) ProbeWrite(ctx context.Context) error {
 
 const probeFormat = "2006-01-02T15:04:05.000000000Z07:00"
 
-// KeepFeed makes the partitions of the event feed for the days that come, and drops those whose events are
+// KeepPartitions makes the partitions of the event log for the days that come, and drops those whose events are
 // all from before a time. On SQLite, which has none, Trim of Events removes them.
-func (s *Store) KeepFeed(ctx context.Context, retention time.Duration) error {
+func (s *Store) KeepPartitions(ctx context.Context, retention time.Duration) error {
 	if s.postgres == nil {
 		return nil
 	}
 	now := s.clock.Now()
-	made, dropped, err := s.postgres.KeepFeed(ctx, now, now.Add(-retention))
+	made, dropped, err := s.postgres.KeepPartitions(ctx, now, now.Add(-retention))
 	if made+dropped > 0 {
-		s.config.Logger.Info("days of the event feed", "made", made, "dropped", dropped)
+		s.config.Logger.Info("days of the event log", "made", made, "dropped", dropped)
 	}
 	return err
 }

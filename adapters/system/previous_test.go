@@ -53,6 +53,9 @@ func TestAPreviousRootStillWorks(t *testing.T) {
 	if !both.Same(key, hash) || after.Same(key, hash) || both.Same(key+"x", hash) || both.Same(key, nil) {
 		t.Error("a hash of the previous root is not compared as such")
 	}
+	if fresh := both.Hash(key); !both.Same(key, fresh) || both.Same(key+"x", fresh) {
+		t.Error("a hash of the current root is not compared beside previous ones")
+	}
 	if list := both.Hashes(key); len(list) != 3 || !bytes.Equal(list[2], hash) || !bytes.Equal(list[0], after.Hash(key)) {
 		t.Errorf("the hashes are %x", list)
 	}

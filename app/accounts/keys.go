@@ -120,7 +120,7 @@ func (u Keys) Rotate(ctx context.Context, c Caller, secret string, grace time.Du
 	}
 	return u.rotate(ctx, c.AgentID, grace, func(agent account.Agent) error {
 		if len(secret) > maxCredential || !u.a.secrets.Same(secret, agent.SecretHash) {
-			return account.ErrInvalidKey.Msgf("the api_secret is wrong; POST /account/rotate-secret issues another one")
+			return account.ErrInvalidKey.Msgf("the api_secret is wrong; rotate it to get another one")
 		}
 		return nil
 	})

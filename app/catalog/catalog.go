@@ -211,7 +211,7 @@ func (c *Catalog) Workers(p catalog.Product) (carries bool, unique int) {
 		if !known || !provider.Capabilities().Workers {
 			return false, -1
 		}
-		if local, ok := provider.(ports.Crowd); ok {
+		if local, ok := provider.(ports.ExitPool); ok {
 			unique = min(unique, len(local.Exits(session.Location{})))
 		} else {
 			unique = -1

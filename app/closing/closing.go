@@ -109,7 +109,7 @@ func (e end) takesBack(o procurement.Order) bool {
 	return known && p.Capabilities().TakesBack(o.Intent.Type)
 }
 
-// closeDelivered sets when the goods of an ended session are closed at the provider.
+// closeDelivered sets when what was delivered for an ended session is closed at the provider.
 // Those that are not delivered yet keep their time.
 func closeDelivered(ctx context.Context, tx Repos, orders []procurement.Order, due time.Time) error {
 	for _, o := range orders {

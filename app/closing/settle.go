@@ -14,7 +14,7 @@ import (
 )
 
 // Charge charges an ended session what it holds for an order that was delivered
-// after its end, stores it, and closes the goods, which are the service's. It
+// after its end, stores it, and closes what was delivered, which is the service's. It
 // changes nothing if the session holds nothing for an order.
 func Charge(
 	ctx context.Context, tx Repos, ids ports.IDs, s session.Session, o procurement.Order, now time.Time,

@@ -114,7 +114,7 @@ func (p *Tasks) settleSession(ctx context.Context, tx repos, id string, now time
 	return tx.Sessions().Put(ctx, s)
 }
 
-// due lists up to passSize ids and treats each in a transaction of its own, which decides anew. An
+// due lists up to batchSize ids and treats each in a transaction of its own, which decides anew. An
 // error of one does not delay the others; that one is left out for retryAfter. What ahead names, if it is not
 // nil, lets the store treat several in one transaction.
 func (p *Tasks) due(ctx context.Context, what string,
@@ -124,7 +124,7 @@ func (p *Tasks) due(ctx context.Context, what string,
 	now := p.clock.Now()
 	var ids []string
 	err := p.store.View(ctx, func(ctx context.Context, tx repos) (err error) {
-		ids, err = list(ctx, tx, now, passSize+p.failed.prune(now))
+		ids, err = list(ctx, tx, now, batchSize+p.failed.prune(now))
 		return err
 	})
 	if err != nil {

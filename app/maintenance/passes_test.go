@@ -140,7 +140,7 @@ func TestPassesReportTheStore(t *testing.T) {
 		"trials":    func() error { return w.Tasks.ExpireTrials(t.Context()) },
 		"settle":    func() error { return w.Tasks.Settle(t.Context()) },
 		"take back": func() error { return w.Tasks.Reclaim(t.Context()) },
-		"tidy":      func() error { return w.Tasks.Purge(t.Context()) },
+		"purge":     func() error { return w.Tasks.Purge(t.Context()) },
 	} {
 		before := w.Dump()
 		w.Store.FailUpdates(1)

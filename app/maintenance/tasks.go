@@ -19,14 +19,20 @@ import (
 	"agentproxy/ports"
 )
 
-// passSize is how many items one run of a task takes on; what is left waits for the
+// batchSize is how many items one run of a task takes on; what is left waits for the
 // next run.
-const passSize = 500
+const batchSize = 500
+
+// Config holds what the operator decides.
+type Config struct {
+	ClientDays int // for which the client addresses of a session are kept after their last connection
+}
 
 // Tasks is the periodic tasks of the service. Each may run at any
 // time and on several replicas: every item is decided anew in a transaction of
 // its own.
 type Tasks struct {
+	cfg     Config
 	store   ports.Unit[repos]
 	clock   ports.Clock
 	ids     ports.IDs
@@ -40,9 +46,10 @@ type Tasks struct {
 }
 
 // New returns the tasks.
-func New(store ports.Store, clock ports.Clock, ids ports.IDs, life *sessions.Transitions, traffic *trafficapp.Service,
-	hub *changes.Hub, limits *ratelimit.Limits) *Tasks {
-	return &Tasks{store: narrow(store), clock: clock, ids: ids, life: life, traffic: traffic, hub: hub, limits: limits}
+func New(cfg Config, store ports.Store, clock ports.Clock, ids ports.IDs, life *sessions.Transitions,
+	traffic *trafficapp.Service, hub *changes.Hub, limits *ratelimit.Limits) *Tasks {
+	return &Tasks{cfg: cfg, store: narrow(store), clock: clock, ids: ids, life: life, traffic: traffic, hub: hub,
+		limits: limits}
 }
 
 // Reclaim takes back leases that a gateway has not renewed in time: it stopped
@@ -50,7 +57,7 @@ func New(store ports.Store, clock ports.Clock, ids ports.IDs, life *sessions.Tra
 func (p *Tasks) Reclaim(ctx context.Context) error {
 	var stale []traffic.Lease
 	err := p.store.View(ctx, func(ctx context.Context, tx repos) (err error) {
-		stale, err = tx.Traffic().Stale(ctx, traffic.ReclaimAfter, passSize)
+		stale, err = tx.Traffic().Stale(ctx, traffic.ReclaimAfter, batchSize)
 		return err
 	})
 	if err != nil {
@@ -104,19 +111,19 @@ func (p *Tasks) Purge(ctx context.Context) error {
 	defer p.purging.Unlock()
 	now := p.clock.Now()
 	err := p.purge(ctx, func(ctx context.Context, tx repos) (int, error) {
-		return tx.Idempotency().Purge(ctx, now.Add(-idempotency.Retention), passSize)
+		return tx.Idempotency().Purge(ctx, now.Add(-idempotency.Retention), batchSize)
 	})
 	if err != nil {
 		return fmt.Errorf("purge idempotency keys: %w", err)
 	}
 	err = p.purge(ctx, func(ctx context.Context, tx repos) (int, error) {
-		return tx.Outbox().Purge(ctx, now.Add(-keepOutbox), passSize)
+		return tx.Outbox().Purge(ctx, now.Add(-keepOutbox), batchSize)
 	})
 	if err != nil {
 		return fmt.Errorf("purge webhook events: %w", err)
 	}
 	err = p.purge(ctx, func(ctx context.Context, tx repos) (int, error) {
-		return tx.Peers().Purge(ctx, now.Add(-traffic.KeepClients), now.Add(-traffic.KeepHosts-session.Day), passSize)
+		return tx.Peers().Purge(ctx, now.AddDate(0, 0, -p.cfg.ClientDays), now.Add(-traffic.KeepHosts-session.Day), batchSize)
 	})
 	if err != nil {
 		return fmt.Errorf("purge clients and hosts: %w", err)
@@ -128,7 +135,7 @@ func (p *Tasks) Purge(ctx context.Context) error {
 		return err
 	}
 	err = p.purge(ctx, func(ctx context.Context, tx repos) (int, error) {
-		return tx.Events().Trim(ctx, now.Add(-eventlog.Retention), passSize)
+		return tx.Events().Trim(ctx, now.Add(-eventlog.Retention), batchSize)
 	})
 	if err != nil {
 		return fmt.Errorf("trim events: %w", err)
@@ -136,7 +143,7 @@ func (p *Tasks) Purge(ctx context.Context) error {
 	return nil
 }
 
-// purge calls batch, which removes up to passSize rows, until fewer are left. Each
+// purge calls batch, which removes up to batchSize rows, until fewer are left. Each
 // batch is a transaction of its own, so that others do not wait for long.
 func (p *Tasks) purge(ctx context.Context, batch func(context.Context, repos) (int, error)) error {
 	for {
@@ -145,7 +152,7 @@ func (p *Tasks) purge(ctx context.Context, batch func(context.Context, repos) (i
 			n, err = batch(ctx, tx)
 			return err
 		})
-		if err != nil || n < passSize {
+		if err != nil || n < batchSize {
 			return err
 		}
 	}

@@ -1,6 +1,6 @@
 // Package notify stores the events of a change, in its transaction: those of an
 // agent's webhook, with the delivery and the job that sends it, and those of a
-// session's feed.
+// session's event log.
 package notify
 
 import (
@@ -137,7 +137,7 @@ func BudgetReached(
 	return err
 }
 
-// LogEvent adds an event of the service to a session's feed.
+// LogEvent adds an event of the service to a session's event log.
 func LogEvent(ctx context.Context, tx interface{ Events() ports.Events }, ids ports.IDs, sessionID, what, code string,
 	now time.Time) error {
 	return tx.Events().Append(ctx, sessionID, []eventlog.Event{{ID: ids.New(eventlog.IDPrefix), At: now,

@@ -49,9 +49,9 @@ type MarginReport struct {
 	Accounts map[billing.Account]domain.Money
 }
 
-// ErrBooks reports a report that is not what the ledger has.
-var ErrBooks = &domain.Error{Kind: domain.Internal, Code: "REPORT_DISAGREES",
-	Message: "the report does not agree with the ledger; run agentproxy verify"}
+// ErrDisagrees reports a report that is not what the ledger has.
+var ErrDisagrees = &domain.Error{Kind: domain.Internal, Code: "REPORT_DISAGREES",
+	Message: "the report does not agree with the ledger; verify the ledger to find the rows"}
 
 // MaxReport bounds the time of a report.
 const MaxReport = 3660 * 24 * time.Hour
@@ -89,7 +89,7 @@ func (u *Money) Margin(ctx context.Context, from, to time.Time, by ports.MarginK
 		return cmp.Or(cmp.Compare(b.Margin.Margin(), a.Margin.Margin()), cmp.Compare(a.Key, b.Key))
 	})
 	if r.Total.Revenue() != r.Accounts[billing.Revenue] {
-		return r, ErrBooks
+		return r, ErrDisagrees
 	}
 	return r, nil
 }

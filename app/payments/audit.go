@@ -234,17 +234,17 @@ func (p auditor) compare(ctx context.Context, a recharge.Address, d *Drift) erro
 	return errNotStill
 }
 
-// closeLook is a look at one address.
-type closeLook struct {
-	look
+// closeScan is a scan of one address.
+type closeScan struct {
+	snapshot
 	history []recharge.Transfer
 }
 
 // readOne reads what touches an address from a time on and settles it. What goes
 // to another one of our addresses above the cursor waits for the scan, which reads
 // it in the order of the chain.
-func (p auditor) readOne(ctx context.Context, a recharge.Address, since time.Time) (*closeLook, error) {
-	l := &closeLook{}
+func (p auditor) readOne(ctx context.Context, a recharge.Address, since time.Time) (*closeScan, error) {
+	l := &closeScan{}
 	var err error
 	if l.heads, err = p.Watcher.heads(ctx, false); err != nil {
 		return nil, err
@@ -267,7 +267,7 @@ func (p auditor) readOne(ctx context.Context, a recharge.Address, since time.Tim
 		_, in := ours[t.To]
 		return in && t.To != a.Address && t.Block > l.mark.Final.Number
 	})
-	_, err = p.settleAll(ctx, transfers, &l.look, l.mark.Final.Time)
+	_, err = p.settleAll(ctx, transfers, &l.snapshot, l.mark.Final.Time)
 	return l, err
 }
 
@@ -321,7 +321,7 @@ func (p auditor) gone(
 // returns how many addresses there are and how many transfers were credited.
 // Nothing is read before the first address was made.
 func (p *Watcher) Rescan(ctx context.Context, from time.Time) (addresses, credited int, err error) {
-	l := &look{}
+	l := &snapshot{}
 	if l.heads, err = p.heads(ctx, false); err != nil {
 		return 0, 0, err
 	}

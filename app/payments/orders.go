@@ -15,7 +15,7 @@ import (
 )
 
 // Orders is how agents bring in money: orders, and what became of them. No
-// call of it pays an order: Payments alone does, by what it reads of the chain.
+// call of it pays an order: Watcher alone does, by what it reads of the chain.
 type Orders struct {
 	cfg   Config
 	store ports.Unit[repos]
@@ -215,7 +215,7 @@ func (u *Orders) quote(ctx context.Context, in CreateOrder) (done OrderDone, err
 
 // view adds how far the newest transfer of an order is, and returns all of them.
 func (u *Orders) view(ctx context.Context, tx repos, o recharge.Order) (OrderView, []recharge.Transfer, error) {
-	v := OrderView{Order: u.shown(o), Required: u.chain.Required()}
+	v := OrderView{Order: u.visible(o), Required: u.chain.Required()}
 	all, err := tx.Recharges().OfOrder(ctx, o.ID)
 	if err != nil || len(all) == 0 {
 		return v, all, err
@@ -232,8 +232,8 @@ func (u *Orders) view(ctx context.Context, tx repos, o recharge.Order) (OrderVie
 	return v, all, nil
 }
 
-// shown hides the address of an order while payments are off.
-func (u *Orders) shown(o recharge.Order) recharge.Order {
+// visible returns an order, without its address while payments are off.
+func (u *Orders) visible(o recharge.Order) recharge.Order {
 	if u.cfg.Off {
 		o.Address = ""
 	}
@@ -279,7 +279,7 @@ func (u *Orders) list(
 		return err
 	})
 	for i := range list.Items {
-		list.Items[i] = u.shown(list.Items[i])
+		list.Items[i] = u.visible(list.Items[i])
 	}
 	return list, err
 }

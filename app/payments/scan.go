@@ -11,8 +11,8 @@ import (
 	"agentproxy/domain/recharge"
 )
 
-// The bounds of one pass. A source reads as many blocks and addresses in one
-// call, so a pass of a watcher that keeps up is one call for a thousand addresses,
+// The bounds of one scan. A source reads as many blocks and addresses in one
+// call, so a scan of a watcher that keeps up is one call for a thousand addresses,
 // and three days of TRON are 18 ranges.
 const (
 	rangeBlocks   = 5000
@@ -24,7 +24,7 @@ const (
 // addressesAtOnce is how many addresses are read in one call.
 const addressesAtOnce = 1000
 
-// overlap is how much of what is known is read again in every pass, by time and
+// overlap is how much of what is known is read again in every scan, by time and
 // in blocks: a source may lag behind the block that it reports to be complete.
 const (
 	overlap       = 10 * time.Minute
@@ -34,7 +34,7 @@ const (
 // scan reads the blocks after the cursor, and a little before it, for transfers
 // to any of our addresses. What is above the final head is only seen, and nothing
 // is credited by it.
-func (p *Watcher) scan(ctx context.Context, l *look) error {
+func (p *Watcher) scan(ctx context.Context, l *snapshot) error {
 	from, err := p.beginning(ctx, l)
 	if err != nil {
 		return err
@@ -49,7 +49,7 @@ func (p *Watcher) scan(ctx context.Context, l *look) error {
 		if _, err := p.readRange(ctx, l, from, last, top); err != nil {
 			return err
 		}
-		if l.whole = last == final; l.whole {
+		if l.complete = last == final; l.complete {
 			return nil
 		}
 		if err := p.putMark(ctx, l, false); err != nil {
@@ -64,7 +64,7 @@ func (p *Watcher) scan(ctx context.Context, l *look) error {
 // addresses through a time of their own, which may be later than the cursor. An
 // address that is made later needs nothing before: no transfer can have been sent
 // to it.
-func (p *Watcher) beginning(ctx context.Context, l *look) (int64, error) {
+func (p *Watcher) beginning(ctx context.Context, l *snapshot) (int64, error) {
 	if len(l.ours) == 0 { // no agent can have been paid
 		l.mark.Final = l.heads.Final
 	}
@@ -88,7 +88,7 @@ func (p *Watcher) beginning(ctx context.Context, l *look) (int64, error) {
 // readRange reads and settles blocks first to top, of which those up to last are
 // final, and moves the cursor to last. If an agent cannot be settled the cursor
 // stays, and the whole range is read again, in order.
-func (p *Watcher) readRange(ctx context.Context, l *look, first, last, top int64) (credited int, err error) {
+func (p *Watcher) readRange(ctx context.Context, l *snapshot, first, last, top int64) (credited int, err error) {
 	transfers, err := p.incoming(ctx, l, first, top)
 	if err != nil {
 		return 0, err
@@ -129,8 +129,8 @@ type settledAs struct {
 }
 
 // fresh returns the transfers that this process has not settled as they are: the
-// last blocks are read in every pass, and each agent would cost a unit of work.
-func (l *look) fresh(transfers []recharge.Transfer) []recharge.Transfer {
+// last blocks are read in every scan, and each agent would cost a unit of work.
+func (l *snapshot) fresh(transfers []recharge.Transfer) []recharge.Transfer {
 	return slices.DeleteFunc(slices.Clone(transfers), func(t recharge.Transfer) bool {
 		was, known := l.recent[t.Key]
 		return known && was == settledAs{t.Block, t.State}
@@ -138,7 +138,7 @@ func (l *look) fresh(transfers []recharge.Transfer) []recharge.Transfer {
 }
 
 // remember keeps what was settled, and forgets what is not read again.
-func (l *look) remember(transfers []recharge.Transfer, last int64) {
+func (l *snapshot) remember(transfers []recharge.Transfer, last int64) {
 	if l.recent == nil {
 		return
 	}
@@ -149,7 +149,7 @@ func (l *look) remember(transfers []recharge.Transfer, last int64) {
 }
 
 // incoming reads the transfers to our addresses in some blocks, in chain order.
-func (p *Watcher) incoming(ctx context.Context, l *look, first, last int64) ([]recharge.Transfer, error) {
+func (p *Watcher) incoming(ctx context.Context, l *snapshot, first, last int64) ([]recharge.Transfer, error) {
 	var all []recharge.Transfer
 	for some := range slices.Chunk(l.ours, addressesAtOnce) {
 		to := make([]string, len(some))
@@ -168,7 +168,7 @@ func (p *Watcher) incoming(ctx context.Context, l *look, first, last int64) ([]r
 
 // upToFinal takes back that transfers are final which are above the final head
 // that this look rests on: others before them may not be known yet.
-func (l *look) upToFinal(transfers []recharge.Transfer) []recharge.Transfer {
+func (l *snapshot) upToFinal(transfers []recharge.Transfer) []recharge.Transfer {
 	out := slices.Clone(transfers)
 	for i := range out {
 		if out[i].State == recharge.Final && out[i].Block > l.heads.Final.Number {
@@ -182,7 +182,7 @@ func (l *look) upToFinal(transfers []recharge.Transfer) []recharge.Transfer {
 // returns how many were credited. What fails for one agent does not stop the
 // others. Through is the chain time up to which every address is known with them.
 func (p *Watcher) settleAll(
-	ctx context.Context, transfers []recharge.Transfer, l *look, through time.Time,
+	ctx context.Context, transfers []recharge.Transfer, l *snapshot, through time.Time,
 ) (credited int, err error) {
 	ours, err := p.owners(ctx, transfers)
 	if err != nil {
@@ -209,7 +209,7 @@ const grace = 40
 // resolve asks what became of transfers that were seen and are not final though
 // they should be. None stays seen for ever. One that is final after all is
 // settled if its turn in the order of the chain has come.
-func (p *Watcher) resolve(ctx context.Context, l *look) error {
+func (p *Watcher) resolve(ctx context.Context, l *snapshot) error {
 	var rows []recharge.Transfer
 	err := p.store.View(ctx, func(ctx context.Context, tx repos) (err error) {
 		rows, err = tx.Recharges().SeenUpTo(ctx, p.chain.Network(), l.mark.Final.Number-grace, seenAtOnce)
@@ -251,7 +251,7 @@ func (p *Watcher) resolve(ctx context.Context, l *look) error {
 }
 
 // closeWindows settles agents with an order whose window closed before the mark.
-func (p *Watcher) closeWindows(ctx context.Context, l *look) error {
+func (p *Watcher) closeWindows(ctx context.Context, l *snapshot) error {
 	var agents []string
 	err := p.store.View(ctx, func(ctx context.Context, tx repos) (err error) {
 		agents, err = tx.Recharges().Overdue(ctx, p.chain.Network(), l.mark.Final.Time, overdueAtOnce)

@@ -20,7 +20,7 @@ import (
 // several replicas at once: uniqueness decides, not luck.
 //
 // What is known rests on one promise: every final transfer to any of our addresses
-// up to Mark.Final is stored. Each pass reads all of them from a little before
+// up to Mark.Final is stored. Each scan reads all of them from a little before
 // there, so a deposit without an order is found as fast as any. What leaves an
 // address is found by the audit, by its balance.
 type Watcher struct {
@@ -32,8 +32,8 @@ type Watcher struct {
 
 	// What a process remembers may be lost: it saves calls and promises nothing.
 	mu     sync.Mutex
-	idle   time.Duration // between passes while no order is open
-	began  time.Time     // of the last pass
+	idle   time.Duration // between scans while no order is open
+	began  time.Time     // of the last scan
 	warned time.Time
 	listed []recharge.Address // all addresses that there were
 	recent map[recharge.Key]settledAs
@@ -50,19 +50,19 @@ func NewWatcher(store ports.Store, clock ports.Clock, ids ports.IDs, chain ports
 		recent: map[recharge.Key]settledAs{}, drifts: map[string]domain.Money{}, deep: map[string]time.Time{}}
 }
 
-// SetIdle sets how long Watch lets pass between two looks at the chain while no
+// SetIdle sets how long Watch lets pass between two scans of the chain while no
 // order is open. It must be called before Watch.
 func (p *Watcher) SetIdle(d time.Duration) { p.idle = d }
 
-// look is what one pass rests on. Everything is read after its heads.
-type look struct {
-	heads  recharge.Heads
-	ours   []recharge.Address  // all that there are
-	began  recharge.ScanCursor // when the pass began
-	mark   recharge.ScanCursor // as it moves
-	recent map[recharge.Key]settledAs
-	whole  bool // nothing is left for the next pass
-	stored int  // answers of the chain that were stored
+// snapshot is the state of the chain that one scan works from. Everything is read after its heads.
+type snapshot struct {
+	heads    recharge.Heads
+	ours     []recharge.Address  // all that there are
+	began    recharge.ScanCursor // when the scan began
+	mark     recharge.ScanCursor // as it moves
+	recent   map[recharge.Key]settledAs
+	complete bool // nothing is left for the next scan
+	stored   int  // answers of the chain that were stored
 }
 
 // Watch takes one look at the chain: what is new is stored, what became final
@@ -85,7 +85,7 @@ func (p *Watcher) Watch(ctx context.Context) error {
 		return err
 	}
 	p.warnOfSkew(heads)
-	l := &look{heads: heads, recent: p.recent}
+	l := &snapshot{heads: heads, recent: p.recent}
 	if err := p.begin(ctx, l); err != nil {
 		return err
 	}
@@ -93,7 +93,7 @@ func (p *Watcher) Watch(ctx context.Context) error {
 	if err != nil && l.stored == 0 {
 		return err // nothing was learned
 	}
-	return errors.Join(err, p.putMark(ctx, l, err == nil && l.whole))
+	return errors.Join(err, p.putMark(ctx, l, err == nil && l.complete))
 }
 
 // awaited reports whether an order may be paid: whether one is open, or also,
@@ -132,9 +132,9 @@ func (p *Watcher) heads(ctx context.Context, latest bool) (heads recharge.Heads,
 	return heads, nil
 }
 
-// begin reads where the last pass ended, and which addresses there are. Those
+// begin reads where the last scan ended, and which addresses there are. Those
 // that are made later cannot have been paid in a block up to the heads.
-func (p *Watcher) begin(ctx context.Context, l *look) error {
+func (p *Watcher) begin(ctx context.Context, l *snapshot) error {
 	err := p.store.View(ctx, func(ctx context.Context, tx repos) (err error) {
 		if l.mark, _, err = tx.Recharges().ScanCursor(ctx, p.chain.Network()); err != nil {
 			return err
@@ -167,8 +167,8 @@ func (p *Watcher) addresses(ctx context.Context, tx repos) ([]recharge.Address, 
 	return listed, err
 }
 
-// putMark stores how far this pass came. Complete means that all of it was read.
-func (p *Watcher) putMark(ctx context.Context, l *look, complete bool) error {
+// putMark stores how far this scan came. Complete means that all of it was read.
+func (p *Watcher) putMark(ctx context.Context, l *snapshot, complete bool) error {
 	err := p.store.Update(ctx, func(ctx context.Context, tx repos) error {
 		cur, _, err := tx.Recharges().ScanCursor(ctx, p.chain.Network())
 		if err != nil {
@@ -203,14 +203,14 @@ func (p *Watcher) putMark(ctx context.Context, l *look, complete bool) error {
 	return nil
 }
 
-// markEvery is how often it is stored that nothing has happened: a pass may come
+// markEvery is how often it is stored that nothing has happened: a scan may run
 // several times a second, and each write goes to the disk.
 const markEvery = 5 * time.Second
 
-// doubtful is a difference between the clocks that is worth a warning, warnEvery
+// clockSkew is a difference between the clocks that is worth a warning, warnEvery
 // how often.
 const (
-	doubtful  = 5 * time.Minute
+	clockSkew = 5 * time.Minute
 	warnEvery = time.Hour
 )
 
@@ -219,7 +219,7 @@ const (
 func (p *Watcher) warnOfSkew(heads recharge.Heads) {
 	now := p.clock.Now()
 	skew := heads.Latest.Time.Sub(now) // or that of the final head, which is a minute older
-	if skew.Abs() <= doubtful || !p.warned.IsZero() && now.Sub(p.warned).Abs() < warnEvery {
+	if skew.Abs() <= clockSkew || !p.warned.IsZero() && now.Sub(p.warned).Abs() < warnEvery {
 		return
 	}
 	p.warned = now
@@ -229,7 +229,7 @@ func (p *Watcher) warnOfSkew(heads recharge.Heads) {
 
 // Status is the state of the watcher.
 type Status struct {
-	ReadAt   time.Time    // when a pass last read all it had to; zero: never
+	ReadAt   time.Time    // when a scan last read all it had to; zero: never
 	Final    int64        // blocks are known completely up to here; 0: not read by blocks
 	Latest   int64        // the newest block that was seen
 	Seen     int          // transfers that wait to become final, at most a thousand are counted

@@ -90,7 +90,7 @@ func TestDirectStaysDirect(t *testing.T) {
 		}
 		_, err := w.Traffic.Route(t.Context(), straight.ID)
 		apptest.ErrorIs(t, err, session.ErrNotFound)
-		if r, err := w.Traffic.Route(t.Context(), through.ID); err != nil || len(r.Hops) != 1 {
+		if r, err := w.Traffic.Route(t.Context(), through.ID); err != nil || len(r.Upstreams) != 1 {
 			t.Errorf("%s: the route of the other one is %v, %v", when, r, err)
 		}
 	}

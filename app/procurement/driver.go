@@ -102,8 +102,8 @@ func (s State) Order(id string) procurement.Order {
 	return procurement.Order{}
 }
 
-// ErrStillDriven means that the orders are driven in the background.
-var ErrStillDriven = errors.New("the provider has not answered yet")
+// ErrUndecided means that the orders are driven in the background.
+var ErrUndecided = errors.New("the provider has not answered yet")
 
 // DriveFor is Drive for an agent, who waits no longer than that.
 func (u *Driver) DriveFor(ctx context.Context, s session.Session, wait time.Duration) (State, error) {
@@ -121,7 +121,7 @@ func (u *Driver) DriveFor(ctx context.Context, s session.Session, wait time.Dura
 		u.slots.Go(s.Provider, item, func(id string) { _, _ = u.Drive(ctx, id) }) // if it fails it is due again
 	}
 	if !ended {
-		return State{}, ErrStillDriven
+		return State{}, ErrUndecided
 	}
 	r := <-done
 	return r.State, r.err
@@ -240,9 +240,9 @@ func (u *Driver) kind(o procurement.Order) kind {
 	return purchases{u}
 }
 
-// tooDear reports that a provider charged more than an order was to cost. It is too
+// reportExcess reports that a provider charged more than an order was to cost. It is too
 // late to refuse it.
-func (u *Driver) tooDear(o procurement.Order, more domain.Money) {
+func (u *Driver) reportExcess(o procurement.Order, more domain.Money) {
 	u.log.Warn("a provider charged more for an order than its agent pays; look at its prices", "order_id", o.ID,
 		"session_id", o.SessionID, "provider", o.Provider, "cost", o.Cost.String(), "max_cost", o.Intent.MaxCost.String())
 	if u.excess != nil {

@@ -177,7 +177,7 @@ func TestAProductThatIsNotSoldAnyMore(t *testing.T) {
 		_, err = w.Sessions.Renew(t.Context(), sessions.Renew{AgentID: agent, SessionID: fixed.ID})
 		apptest.ErrorIs(t, err, catalog.ErrProductNotFound)
 		for _, id := range []string{moving.ID, fixed.ID} {
-			if r, err := w.Traffic.Route(t.Context(), id); err != nil || len(r.Hops) != 1 {
+			if r, err := w.Traffic.Route(t.Context(), id); err != nil || len(r.Upstreams) != 1 {
 				t.Errorf("the route is %+v, %v", r, err)
 			}
 		}

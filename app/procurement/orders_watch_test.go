@@ -42,14 +42,14 @@ func TestALiveOrderIsKeptUpToDate(t *testing.T) {
 	})
 	r, err := w.Traffic.Route(t.Context(), id)
 	apptest.OK(t, err)
-	if len(r.Hops) != 2 || r.Hops[1].Password != "changed" || r.Hops[0].Password != "pass" {
-		t.Errorf("the route has %d hops", len(r.Hops))
+	if len(r.Upstreams) != 2 || r.Upstreams[1].Password != "changed" || r.Upstreams[0].Password != "pass" {
+		t.Errorf("the route has %d hops", len(r.Upstreams))
 	}
 	t.Run("after a renewal too", func(t *testing.T) {
 		_, err := w.Sessions.Renew(t.Context(), sessions.Renew{AgentID: agent, SessionID: id})
 		apptest.OK(t, err)
-		if r, err := w.Traffic.Route(t.Context(), id); err != nil || len(r.Hops) != 2 {
-			t.Errorf("renewed, the route has %d hops, %v", len(r.Hops), err)
+		if r, err := w.Traffic.Route(t.Context(), id); err != nil || len(r.Upstreams) != 2 {
+			t.Errorf("renewed, the route has %d hops, %v", len(r.Upstreams), err)
 		}
 		_, err = w.Sessions.Renew(t.Context(), sessions.Renew{AgentID: agent, SessionID: id})
 		apptest.OK(t, err)
@@ -63,8 +63,8 @@ func TestALiveOrderIsKeptUpToDate(t *testing.T) {
 			t.Errorf("the session is %s with %v", now.Status, now.Exits)
 		}
 		edit(func(ips []procurement.IP) []procurement.IP { return append(ips, left) })
-		if r, err := w.Traffic.Route(t.Context(), id); err != nil || len(r.Hops) != 2 {
-			t.Errorf("whole again, the route has %d hops, %v", len(r.Hops), err)
+		if r, err := w.Traffic.Route(t.Context(), id); err != nil || len(r.Upstreams) != 2 {
+			t.Errorf("whole again, the route has %d hops, %v", len(r.Upstreams), err)
 		}
 	})
 	t.Run("the same addresses are no news", func(t *testing.T) {

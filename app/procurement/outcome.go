@@ -93,7 +93,7 @@ func (u *Driver) confirmed(ctx context.Context, c *change, d procurement.Deliver
 }
 
 // settle settles what an ended session holds for a purchase: what was delivered as
-// ordered is charged, anything else is given back. The goods are closed next.
+// ordered is charged, anything else is given back. What was delivered is closed next.
 func (u *Driver) settle(
 	ctx context.Context, c *change, o procurement.Order, d procurement.Delivery,
 ) (procurement.Order, error) {

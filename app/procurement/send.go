@@ -214,7 +214,7 @@ func (u *Driver) mark(ctx context.Context, o procurement.Order, fn func(ctx cont
 		return fn(ctx, &c)
 	})
 	if err == nil && c.order.Excess() > before.Excess() {
-		u.tooDear(c.order, c.order.Excess()-before.Excess())
+		u.reportExcess(c.order, c.order.Excess()-before.Excess())
 	}
 	if errors.Is(err, procurement.ErrDecided) {
 		return nil

@@ -87,24 +87,24 @@ func client(addr netip.Addr) netip.Addr {
 	return addr
 }
 
-// Guesses counts what a client address tried and did not find.
-type Guesses struct {
+// Failures counts what a client address tried and did not find.
+type Failures struct {
 	limiter *limiter[netip.Addr]
 	limit   ratelimit.Limit
 }
 
 // WrongKeys returns the count of API keys that are not known.
-func (l *Limits) WrongKeys() Guesses {
-	return Guesses{l.wrongKeys, ratelimit.Limit{PerMinute: l.cfg.WrongKeysPerMinute}}
+func (l *Limits) WrongKeys() Failures {
+	return Failures{l.wrongKeys, ratelimit.Limit{PerMinute: l.cfg.WrongKeysPerMinute}}
 }
 
 // WrongCodes returns the count of referral codes that are not known.
-func (l *Limits) WrongCodes() Guesses {
-	return Guesses{l.wrongCodes, ratelimit.Limit{PerMinute: l.cfg.WrongCodesPerMinute}}
+func (l *Limits) WrongCodes() Failures {
+	return Failures{l.wrongCodes, ratelimit.Limit{PerMinute: l.cfg.WrongCodesPerMinute}}
 }
 
 // Left reports whether an address may try once more, without counting it.
-func (g Guesses) Left(addr netip.Addr) ratelimit.Decision {
+func (g Failures) Left(addr netip.Addr) ratelimit.Decision {
 	if g.limit.PerMinute <= 0 {
 		return ratelimit.Decision{Allowed: true}
 	}
@@ -114,7 +114,7 @@ func (g Guesses) Left(addr netip.Addr) ratelimit.Decision {
 }
 
 // Missed counts one that was not found.
-func (g Guesses) Missed(addr netip.Addr) {
+func (g Failures) Missed(addr netip.Addr) {
 	if g.limit.PerMinute > 0 {
 		g.limiter.take(client(addr), g.limit)
 	}

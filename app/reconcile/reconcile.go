@@ -20,7 +20,7 @@ import (
 const (
 	// Every is the age at which RunDue repeats the reconciliation of a provider.
 	Every = 24 * time.Hour
-	// listTimeout bounds the reading of one provider's list, of which a pass has several.
+	// listTimeout bounds the reading of one provider's list, of which a run has several.
 	listTimeout = 40 * time.Second
 	callTimeout = 20 * time.Second
 	// listedAtMost is how long a list may be.
@@ -236,7 +236,7 @@ func (u *Service) report(r Report) {
 		}
 	}
 	if n := r.Orphans(); n > 0 {
-		u.log.Warn("a provider has orders that the service does not know of; run agentproxy orders reconcile",
+		u.log.Warn("a provider has orders that the service does not know of; reconcile its orders to list them",
 			"provider", r.Provider, "orphans", n, "listed", r.Listed)
 	}
 }

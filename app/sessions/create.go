@@ -41,7 +41,7 @@ func (in *Create) check() (session.Spec, error) {
 	}
 	if spec.Existing {
 		return spec, domain.InvalidField("policy", "belongs to a session that is bought; change that of "+
-			"a live one with PUT /v1/sessions/{session_id}/policy")
+			"a live one on the session itself")
 	}
 	own := in.Policy.WithMode()
 	in.Policy = &own

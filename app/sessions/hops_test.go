@@ -26,10 +26,10 @@ func TestHops(t *testing.T) {
 		t.Helper()
 		r, err := w.Traffic.Route(t.Context(), id)
 		apptest.OK(t, err)
-		if len(r.Hops) != 1 || len(r.Exits) != 1 {
-			t.Fatalf("the route has %d hops and %d exits", len(r.Hops), len(r.Exits))
+		if len(r.Upstreams) != 1 || len(r.Exits) != 1 {
+			t.Fatalf("the route has %d hops and %d exits", len(r.Upstreams), len(r.Exits))
 		}
-		return r.Hops[0]
+		return r.Upstreams[0]
 	}
 	first := route(moving.ID)
 	if first.Host != "remote.test" || first.Password != w.Seller.Of(moving.ID)[0].Delivery.Access.Password || !strings.HasSuffix(first.User, procurement.Token(moving.ID, 0)) {
@@ -62,8 +62,8 @@ func TestHopsOfTheNextSource(t *testing.T) {
 	apptest.OK(t, err)
 	r, err := w.Traffic.Route(t.Context(), d.View.ID)
 	apptest.OK(t, err)
-	if len(r.Hops) != 1 || r.Hops[0].Host != second.Of(d.View.ID)[0].Delivery.IPs[0].Host {
-		t.Errorf("the route has %d hops", len(r.Hops))
+	if len(r.Upstreams) != 1 || r.Upstreams[0].Host != second.Of(d.View.ID)[0].Delivery.IPs[0].Host {
+		t.Errorf("the route has %d hops", len(r.Upstreams))
 	}
 }
 
@@ -87,7 +87,7 @@ func TestNoHopIsNoRoute(t *testing.T) {
 		d, err := w.Sessions.Create(t.Context(), sessions.Create{AgentID: agent, Form: f})
 		apptest.OK(t, err)
 		if r, err := w.Traffic.Route(t.Context(), d.View.ID); err == nil {
-			t.Errorf("the route has %d hops", len(r.Hops))
+			t.Errorf("the route has %d hops", len(r.Upstreams))
 		}
 	})
 	t.Run("a provider that told of nothing", func(t *testing.T) {

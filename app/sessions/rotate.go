@@ -43,7 +43,7 @@ func (u *Service) Rotate(ctx context.Context, in Rotate) (Done, error) {
 }
 
 // RotateIn rotates a session in a transaction: the session, its health and its
-// feed.
+// event log.
 func (u *Service) RotateIn(ctx context.Context, tx Repos, r ports.SessionRead,
 	reason health.RotationReason, by eventlog.Source, now time.Time) (ports.SessionRead, error) {
 	if err := r.MayRotate(); err != nil {

@@ -166,7 +166,7 @@ func (u *Service) List(ctx context.Context, in List) (domain.List[View], error) 
 	return out, nil
 }
 
-// Events returns a page of a session's event feed, newest first.
+// Events returns a page of a session's event log, newest first.
 func (u *Service) Events(
 	ctx context.Context, agentID, id string, page domain.Page,
 ) (list domain.List[eventlog.Event], err error) {

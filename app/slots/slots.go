@@ -144,7 +144,7 @@ func (s *Slots) enter(provider, agent string, work func()) bool {
 }
 
 // start runs work that Wait waits for. The lock is held. A WaitGroup must not be added to
-// once it is waited for, and passes may begin while the program stops.
+// once it is waited for, and periodic tasks may begin while the program stops.
 func (s *Slots) start(work func()) {
 	s.running++
 	go func() {

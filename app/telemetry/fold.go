@@ -110,7 +110,7 @@ func foldCall(c queuedCall, found map[of]*reportedOn, tally *ports.Tally) (touch
 			countEvidence(tally, event)
 		}
 		reported := ReportedEvent{SessionID: e.Session, Worker: e.Worker, Report: e.report()}
-		h.feed = append(h.feed, eventOf(reported, e.ID, event))
+		h.events = append(h.events, eventOf(reported, e.ID, event))
 		if !slices.Contains(touched, on) {
 			touched = append(touched, on)
 		}
@@ -120,12 +120,12 @@ func foldCall(c queuedCall, found map[of]*reportedOn, tally *ports.Tally) (touch
 
 // storeFolded stores the state and the new events of a session or worker.
 func storeFolded(ctx context.Context, tx repos, on of, h *reportedOn) error {
-	if h == nil || len(h.feed) == 0 {
+	if h == nil || len(h.events) == 0 {
 		return nil
 	}
 	err := h.put(ctx, tx, on.session)
 	if err == nil {
-		err = tx.Events().Append(ctx, on.session, h.feed)
+		err = tx.Events().Append(ctx, on.session, h.events)
 	}
 	if errors.Is(err, session.ErrNotFound) {
 		return nil

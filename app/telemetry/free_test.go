@@ -127,7 +127,7 @@ func TestRefusalsOfASessionAndAnAgentAreBounded(t *testing.T) {
 }
 
 // What one client can have refused in 15 seconds with 20 sessions takes little of the disk:
-// 58,296 refusals of hosts of 250 bytes, stored every half second as the service does.
+// 58,296 refusals of different hosts of 250 bytes, stored every half second as the service does.
 func TestRefusalsDoNotFillTheDisk(t *testing.T) {
 	t.Parallel()
 	w := apptest.Open(t, apptest.Options{})
@@ -142,7 +142,7 @@ func TestRefusalsDoNotFillTheDisk(t *testing.T) {
 	before := size(t, w)
 	const refusals, flushes = 58_296, 30
 	for n := range refusals {
-		host := fmt.Sprintf("%s.h%d.%s.test", strings.Repeat("a", 63), n, strings.Repeat("b.", 90))
+		host := fmt.Sprintf("h%d.%s.%stest", n, strings.Repeat("a", 63), strings.Repeat("b.", 88)) // differ in what is kept
 		w.Observer.Observe(refusal(w, agent, ids[n%len(ids)], host))
 		if n%(refusals/flushes) == 0 {
 			apptest.OK(t, w.Observer.Flush(t.Context()))

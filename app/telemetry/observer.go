@@ -18,7 +18,7 @@ import (
 )
 
 // Observer buffers what the gateway of this process observes and stores it in
-// batches: entries for the event feed, and evidence that waits up to two seconds
+// batches: entries for the event log, and evidence that waits up to two seconds
 // for the agent's report of the same request.
 type Observer struct {
 	store ports.Unit[repos]
@@ -45,20 +45,20 @@ func (a of) compare(b of) int {
 	return cmp.Or(cmp.Compare(a.session, b.session), cmp.Compare(a.worker, b.worker))
 }
 
-// observations are those of one session or worker. The feed keeps the last events only, so
+// observations are those of one session or worker. The event log keeps the last events only, so
 // that a busy session costs a bounded row each flush.
 type observations struct {
-	agent string
-	feed  []eventlog.Event
-	free  free
-	ring  health.Ring
-	ready []health.Event // evidence that no report claimed in time
+	agent  string
+	events []eventlog.Event
+	free   free
+	ring   health.Ring
+	ready  []health.Event // evidence that no report claimed in time
 	// failed is the last failure of a worker that is not stored yet.
 	failed worker.Failure
 }
 
 const (
-	feedLimit        = 256     // events a session keeps between two flushes
+	eventLimit       = 256     // events a session keeps between two flushes
 	readyLimit       = 4096    // evidence a session keeps between two flushes
 	observedSessions = 100_000 // sessions and workers between two flushes
 	observedWorkers  = 50_000  // of these, so that fleets leave room for every session
@@ -79,10 +79,10 @@ func (o *Observer) add(id, agent string, e eventlog.Event, evidence health.Event
 	if e.Bytes == 0 {
 		s.free.add(e, func() bool { return o.budgets.allow(id, agent, e.At) })
 	} else {
-		if len(s.feed) >= 2*feedLimit {
-			s.feed = append(s.feed[:0], s.feed[len(s.feed)-feedLimit:]...)
+		if len(s.events) >= 2*eventLimit {
+			s.events = append(s.events[:0], s.events[len(s.events)-eventLimit:]...)
 		}
-		s.feed = append(s.feed, e)
+		s.events = append(s.events, e)
 	}
 	if evidence.Type == "" {
 		return
@@ -132,7 +132,7 @@ func (o *Observer) unclaim(id of, e health.Event) {
 // batch is what one session has ready for the store.
 type batch struct {
 	id     of
-	feed   []eventlog.Event
+	events []eventlog.Event
 	ready  []health.Event
 	failed worker.Failure
 }
@@ -144,8 +144,8 @@ func (o *Observer) drain(now time.Time) []batch {
 	var out []batch
 	for id, s := range o.sessions {
 		s.ready = s.ring.Expire(now, s.ready)
-		s.feed = append(s.feed, s.free.take(now, func() bool { return o.budgets.allow(id.session, s.agent, now) })...)
-		if len(s.feed) == 0 && len(s.ready) == 0 {
+		s.events = append(s.events, s.free.take(now, func() bool { return o.budgets.allow(id.session, s.agent, now) })...)
+		if len(s.events) == 0 && len(s.ready) == 0 {
 			if s.ring.Len() == 0 && s.free.idle(now) {
 				delete(o.sessions, id)
 				if id.worker != "" {
@@ -154,14 +154,14 @@ func (o *Observer) drain(now time.Time) []batch {
 			}
 			continue
 		}
-		b := batch{id: id, feed: s.feed, ready: s.ready, failed: s.failed}
+		b := batch{id: id, events: s.events, ready: s.ready, failed: s.failed}
 		out = append(out, b)
-		s.feed, s.ready, s.failed = nil, nil, worker.Failure{}
+		s.events, s.ready, s.failed = nil, nil, worker.Failure{}
 	}
 	return joined(out)
 }
 
-// joined sorts batches by session, and makes one feed of those of a session and its workers: a fleet
+// joined sorts batches by session, and makes one log of those of a session and its workers: a fleet
 // does not write more of it than one identity does.
 func joined(batches []batch) []batch {
 	slices.SortFunc(batches, func(a, b batch) int { return a.id.compare(b.id) })
@@ -171,11 +171,11 @@ func joined(batches []batch) []batch {
 			first = i
 			continue
 		}
-		batches[first].feed, batches[i].feed = append(batches[first].feed, batches[i].feed...), nil
+		batches[first].events, batches[i].events = append(batches[first].events, batches[i].events...), nil
 	}
 	for i, b := range batches {
-		inOrder(b.feed)
-		batches[i].feed = b.feed[max(0, len(b.feed)-feedLimit):]
+		inOrder(b.events)
+		batches[i].events = b.events[max(0, len(b.events)-eventLimit):]
 	}
 	return batches
 }
@@ -188,8 +188,8 @@ func (o *Observer) restore(b batch) {
 	if s == nil {
 		return
 	}
-	s.feed = append(b.feed, s.feed...)
-	s.feed = s.feed[max(0, len(s.feed)-feedLimit):]
+	s.events = append(b.events, s.events...)
+	s.events = s.events[max(0, len(s.events)-eventLimit):]
 	s.ready = append(b.ready, s.ready...)
 	s.ready = s.ready[:min(len(s.ready), readyLimit)]
 	if s.failed.At.IsZero() {
@@ -212,7 +212,7 @@ func (o *Observer) Observe(ob traffic.Observation) {
 // two seconds.
 const FlushEvery = 500 * time.Millisecond
 
-// Flush stores the feed, and the evidence that has waited for its report.
+// Flush stores the events, and the evidence that has waited for its report.
 func (o *Observer) Flush(ctx context.Context) error {
 	now := o.clock.Now()
 	return errors.Join(o.flush(ctx, now), o.peers.flush(ctx, o.store, now, false))
@@ -254,8 +254,8 @@ func (o *Observer) flush(ctx context.Context, upTo time.Time) error {
 }
 
 func (o *Observer) storeBatch(ctx context.Context, tx repos, b batch) error {
-	if len(b.feed) > 0 {
-		if err := tx.Events().Append(ctx, b.id.session, b.feed); err != nil {
+	if len(b.events) > 0 {
+		if err := tx.Events().Append(ctx, b.id.session, b.events); err != nil {
 			return err
 		}
 	}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"agentproxy/app/maintenance"
 	"agentproxy/domain"
 	"agentproxy/domain/traffic"
 	"agentproxy/test/apptest"
@@ -46,6 +47,35 @@ func TestClientsAndHostsAreStored(t *testing.T) {
 	if _, err := w.Sessions.Clients(t.Context(), other, v.ID, page); err == nil {
 		t.Error("another agent sees the clients")
 	}
+}
+
+// The addresses of a session's clients are kept for as long as the operator decides.
+func TestClientsAreKeptForTheirDays(t *testing.T) {
+	t.Parallel()
+	w := apptest.New(t)
+	tasks := maintenance.New(maintenance.Config{ClientDays: 45}, w.Store, w.Clock, w.IDs, w.Transitions, w.Traffic, w.Hub, w.Limits)
+	agent := w.Register()
+	v := w.Buy(agent, apptest.Local)
+	for _, client := range []string{"192.0.2.1", "192.0.2.2"} {
+		w.Observer.Observe(traffic.Observation{SessionID: v.ID, AgentID: agent, At: w.Clock.Now(), Type: traffic.Tunnelled,
+			Host: "a.example", Bytes: 10, Client: netip.MustParseAddr(client)})
+		apptest.OK(t, w.Observer.FlushAll(t.Context()))
+		w.Clock.Advance(time.Second)
+	}
+	kept := func() (list []string) {
+		t.Helper()
+		apptest.OK(t, tasks.Purge(t.Context()))
+		clients, err := w.Sessions.Clients(t.Context(), agent, v.ID, domain.Page{Number: 1, Size: 10})
+		apptest.OK(t, err)
+		for _, c := range clients.Items {
+			list = append(list, c.Address)
+		}
+		return list
+	}
+	w.Clock.Advance(45*24*time.Hour - 2*time.Second)
+	apptest.Equal(t, "after 45 days", fmt.Sprint(kept()), "[192.0.2.2 192.0.2.1]")
+	w.Clock.Advance(time.Second)
+	apptest.Equal(t, "later", fmt.Sprint(kept()), "[192.0.2.2]")
 }
 
 // Clients and hosts that are used while their lists are read are neither repeated nor skipped, but for

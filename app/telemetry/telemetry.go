@@ -115,8 +115,8 @@ const maxIssues = 50
 // reportedOn is one session of a call: its health, and its new events.
 type reportedOn struct {
 	ports.HealthRead
-	feed []eventlog.Event
-	id   int64 // of the worker; 0: the session itself
+	events []eventlog.Event
+	id     int64 // of the worker; 0: the session itself
 }
 
 // accepted is the result of the events of a call.
@@ -147,7 +147,7 @@ func (t *Service) take(ctx context.Context, agentID string, events []ReportedEve
 			return err
 		}
 		for on, h := range out.sessions {
-			h.feed = make([]eventlog.Event, 0, count[on])
+			h.events = make([]eventlog.Event, 0, count[on])
 		}
 		out.results = make([]EventResult, len(events))
 		var tally ports.Tally
@@ -185,7 +185,7 @@ func (t *Service) record(h *reportedOn, e ReportedEvent, id string, claim **heal
 	if h.State.Report(event) {
 		countEvidence(tally, event)
 	}
-	h.feed = append(h.feed, eventOf(e, id, event))
+	h.events = append(h.events, eventOf(e, id, event))
 }
 
 // rejection returns why an event for a session is not accepted; nil if it is.
@@ -207,7 +207,7 @@ func (t *Service) storeReported(ctx context.Context, tx repos, agentID string, o
 	}
 	for _, id := range order {
 		h := sessions[id]
-		if h == nil || len(h.feed) == 0 {
+		if h == nil || len(h.events) == 0 {
 			continue
 		}
 		if err := notify.HealthChanged(ctx, tx, t.ids, now, agentID, id.session, id.worker, &h.State); err != nil {
@@ -216,14 +216,14 @@ func (t *Service) storeReported(ctx context.Context, tx repos, agentID string, o
 		if err := h.put(ctx, tx, id.session); err != nil {
 			return err
 		}
-		if err := tx.Events().Append(ctx, id.session, h.feed); err != nil {
+		if err := tx.Events().Append(ctx, id.session, h.events); err != nil {
 			return err
 		}
 	}
 	return tx.Counters().Add(ctx, agentID, tally)
 }
 
-// eventOf returns the entry of the event feed for a report.
+// eventOf returns the entry of the event log for a report.
 func eventOf(e ReportedEvent, id string, event health.Event) eventlog.Event {
 	f := eventlog.Event{ID: id, At: event.At, Source: eventlog.Agent, Type: e.Type, TargetHost: e.TargetHost,
 		StatusCode: event.StatusCode, LatencyMS: -1, Message: e.ErrorMessage, Worker: e.Worker}

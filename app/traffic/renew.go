@@ -178,8 +178,8 @@ func (b *batch) renew(ctx context.Context, ask traffic.Ask) (traffic.Grant, bool
 	if s, err = b.record(ctx, b.tx, s, m.Usage, delta, lease, ask.Close, b.now); err != nil {
 		return g, false, err
 	}
-	if len(ask.Tell) > 0 {
-		if g.Bytes, err = b.tx.Workers().Bytes(ctx, ask.Tell); err != nil {
+	if len(ask.Report) > 0 {
+		if g.Bytes, err = b.tx.Workers().Bytes(ctx, ask.Report); err != nil {
 			return g, false, err
 		}
 	}

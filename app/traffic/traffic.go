@@ -89,7 +89,7 @@ func (t *Service) routed(ctx context.Context, s session.Session) (traffic.Route,
 	if err != nil {
 		return r, err
 	}
-	r.Hops, err = t.access.Upstreams(ctx, s)
+	r.Upstreams, err = t.access.Upstreams(ctx, s)
 	return r, err
 }
 
@@ -154,7 +154,7 @@ func (t *Service) record(ctx context.Context, tx Repos, s session.Session, befor
 
 // newHour schedules a settlement with the first bytes of an hour. A session is charged at
 // the end of an hour in which it moved bytes; on one that never pauses the next
-// hour begins before the pass comes, so what was used before is charged here.
+// hour begins before the periodic task runs, so what was used before is charged here.
 func (t *Service) newHour(
 	ctx context.Context, tx Repos, s session.Session, before traffic.Usage, now time.Time,
 ) (session.Session, error) {

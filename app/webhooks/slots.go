@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"agentproxy/domain/ratelimit"
+	"agentproxy/domain/webhook"
 	"agentproxy/ports"
 )
 
@@ -21,13 +22,15 @@ const (
 	// unprovenSlots is how many deliveries may be on their way to endpoints whose last attempt failed, or that
 	// were never reached, one for each of them. The other deliverers are left to endpoints that work.
 	unprovenSlots = 64
-	// unprovenPerMinute is how many attempts an agent's unproven endpoint gets: until it answers, it gets no storm
-	// of events that it may not have asked for.
+	// unprovenPerMinute is how many attempts an agent's endpoint gets that fails and once succeeded. One that never
+	// did gets those of webhook.TakeUnasked: it may be an address that asked for nothing.
 	unprovenPerMinute = 10
 	// requeueStep is how long a delivery without a slot is requeued for. It grows
 	// with the number of those, up to maxRequeue.
 	requeueStep = time.Second
 	maxRequeue  = time.Minute
+	// maxRest is how long a delivery to an endpoint that never answered is requeued for at most.
+	maxRest = 6 * time.Minute
 	// placeLife is how long an agent that has not asked again keeps its place in the line.
 	placeLife = 10 * time.Second
 )
@@ -46,13 +49,28 @@ type slots struct {
 	line     *list.List               // of *place
 	places   map[string]*list.Element // by agent
 	attempts map[string]*attempts     // at unproven endpoints, by agent
+	trimmed  time.Time                // when attempts were last forgotten
 }
 
-// attempts are those of the last minute at an unproven endpoint.
+// attempts are those of the last hour at an unproven endpoint.
 type attempts struct {
-	state ratelimit.State
-	last  time.Time
-	next  time.Time // when the last of the agent's requeued deliveries asks again
+	minute ratelimit.State // since it last succeeded
+	hour   time.Time       // of one that never did, by webhook.TakeUnasked
+	last   time.Time
+	next   time.Time // when the last of the agent's requeued deliveries asks again
+}
+
+// take returns the attempts after one more, or how long it has to wait.
+func (a attempts) take(answered bool, now time.Time) (after attempts, wait time.Duration) {
+	if answered {
+		var d ratelimit.Decision
+		a.minute, d = unprovenLimit.Take(a.minute, now, 1)
+		wait = d.RetryAfter
+	} else {
+		a.hour, wait = webhook.TakeUnasked(a.hour, now)
+	}
+	a.last = now
+	return a, wait
 }
 
 // semaphore bounds the deliveries of one agent.
@@ -76,9 +94,9 @@ func newSlots(clock ports.Clock) *slots {
 
 // acquire returns a slot of the agent; to a proven endpoint it waits for one up to slotTimeout. If there is
 // none, release is nil and wait is how long the delivery should be requeued for.
-func (s *slots) acquire(ctx context.Context, agentID string, proven bool) (release func(), wait time.Duration) {
-	if !proven {
-		return s.acquireUnproven(agentID)
+func (s *slots) acquire(ctx context.Context, agentID string, to webhook.Endpoint) (release func(), wait time.Duration) {
+	if !to.Proven() {
+		return s.acquireUnproven(agentID, to.Answered())
 	}
 	sem, full := s.enter(agentID)
 	if sem.try() || !full && s.wait(ctx, sem) {
@@ -147,9 +165,9 @@ func (s *slots) leave(agentID string, sem *semaphore, acquired bool) time.Durati
 
 // acquireUnproven returns a slot if the agent has none and its turn has come: it is among the first in the
 // line, as many as slots are free. An agent with a slot has no place in the line.
-func (s *slots) acquireUnproven(agentID string) (release func(), wait time.Duration) {
+func (s *slots) acquireUnproven(agentID string, answered bool) (release func(), wait time.Duration) {
 	now := s.clock.Now()
-	if wait := s.resting(agentID, now); wait > 0 {
+	if wait := s.resting(agentID, answered, now); wait > 0 {
 		return nil, wait
 	}
 	sem, _ := s.enter(agentID)
@@ -160,7 +178,7 @@ func (s *slots) acquireUnproven(agentID string) (release func(), wait time.Durat
 		if s.isTurn(agentID, now) && sem.try() {
 			s.drop(s.places[agentID])
 			s.unproven++
-			s.count(agentID, now)
+			s.count(agentID, answered, now)
 			return func() { s.leaveUnproven(agentID, sem) }, 0
 		}
 		// The deliveries of one agent ask one after the other.
@@ -177,28 +195,34 @@ func (s *slots) acquireUnproven(agentID string) (release func(), wait time.Durat
 }
 
 // resting returns how long a delivery is requeued for because an endpoint has had its attempts; 0 if it has not.
-func (s *slots) resting(agentID string, now time.Time) time.Duration {
+func (s *slots) resting(agentID string, answered bool, now time.Time) time.Duration {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	a := s.attempts[agentID]
 	if a == nil {
 		return 0
 	}
-	_, d := unprovenLimit.Take(a.state, now, 1)
-	if d.Allowed {
+	_, wait := a.take(answered, now)
+	if wait == 0 {
 		return 0
 	}
 	// The deliveries of one agent ask one after the other.
-	ask := later(a.next, now.Add(d.RetryAfter))
+	ask := later(a.next, now.Add(wait))
 	a.next = ask.Add(requeueStep)
-	return min(ask.Sub(now), maxRequeue)
+	if answered {
+		return min(ask.Sub(now), maxRequeue)
+	}
+	return min(ask.Sub(now), maxRest)
 }
 
-// count notes an attempt at an unproven endpoint, and forgets those of more than a minute ago.
-func (s *slots) count(agentID string, now time.Time) {
-	for id, a := range s.attempts {
-		if now.Sub(a.last) > time.Minute {
-			delete(s.attempts, id)
+// count notes an attempt at an unproven endpoint. Once a minute it forgets those of more than an hour ago.
+func (s *slots) count(agentID string, answered bool, now time.Time) {
+	if now.Sub(s.trimmed) >= time.Minute {
+		s.trimmed = now
+		for id, a := range s.attempts {
+			if now.Sub(a.last) > time.Hour {
+				delete(s.attempts, id)
+			}
 		}
 	}
 	a := s.attempts[agentID]
@@ -206,8 +230,7 @@ func (s *slots) count(agentID string, now time.Time) {
 		a = &attempts{}
 		s.attempts[agentID] = a
 	}
-	a.state, _ = unprovenLimit.Take(a.state, now, 1)
-	a.last = now
+	*a, _ = a.take(answered, now)
 }
 
 func (s *slots) leaveUnproven(agentID string, sem *semaphore) {

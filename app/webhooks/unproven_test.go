@@ -217,33 +217,64 @@ func (s *refusing) Send(_ context.Context, m ports.Message) (hooks.Outcome, erro
 	return hooks.Outcome{URL: m.URL, StatusCode: 500}, nil
 }
 
-// One who names an address that is not his own has it sent ten requests a minute and no storm: 624
-// events were 1,203 requests within 12 seconds. Once it answers, it gets all at once.
-func TestAnEndpointThatNeverAnsweredGetsNoStorm(t *testing.T) {
-	t.Parallel()
-	a := openAttempts(t)
-	s := &refusing{}
+// storm opens an agent whose endpoint fails until it works, and causes events. round attempts what is due and
+// demands that the rest is requeued, for no longer than most.
+func storm(t *testing.T, answered bool, most time.Duration) (a *attempts, s *refusing, round func() (left int)) {
+	t.Helper()
+	a, s = openAttempts(t), &refusing{works: answered}
 	a.service = webhooks.New(a.Store, a.Clock, a.IDs, a.Secrets, s, a.Hub, slog.New(slog.DiscardHandler))
 	agent := a.RegisterWithWebhook()
-	a.notify(agent, 40)
-	round := func() {
+	round = func() int {
 		t.Helper()
 		for _, j := range a.pending([]string{agent})[agent] {
 			err := a.service.Deliver(t.Context(), j.id, j.due)
-			if later, requeued := errors.AsType[ports.RequeueAfter](err); requeued && later > 0 && time.Duration(later) <= time.Minute {
+			if later, requeued := errors.AsType[ports.RequeueAfter](err); requeued && later > 0 && time.Duration(later) <= most {
 				continue
 			}
 			apptest.OK(t, err)
 		}
+		return len(a.pending([]string{agent})[agent])
 	}
+	if answered {
+		a.notify(agent, 1)
+		round()
+	}
+	*s = refusing{}
+	a.notify(agent, 40)
+	return a, s, round
+}
+
+// One who names an address that is not his own has it sent ten requests an hour and no storm: 624
+// events were 1,203 requests within 12 seconds. Once it answers, it gets all at once.
+func TestAnEndpointThatNeverAnsweredGetsNoStorm(t *testing.T) {
+	t.Parallel()
+	a, s, round := storm(t, false, 6*time.Minute)
 	for range 12 {
 		round()
 		a.Clock.Advance(time.Second)
 	}
-	apptest.Equal(t, "requests within 12 seconds", s.sent, 11)
+	apptest.Equal(t, "requests within 12 seconds", s.sent, 10)
+	for range 10 {
+		a.Clock.Advance(6 * time.Minute)
+		round()
+	}
+	apptest.Equal(t, "and within an hour more", s.sent, 20)
 	s.works = true
-	round()
-	apptest.Equal(t, "what waits once it answers", len(a.pending([]string{agent})[agent]), 0)
+	a.Clock.Advance(6 * time.Minute)
+	apptest.Equal(t, "what waits once it answers", round(), 0)
+}
+
+// One that has answered before is tried ten times a minute.
+func TestAnEndpointThatFailsGetsTenAttemptsAMinute(t *testing.T) {
+	t.Parallel()
+	a, s, round := storm(t, true, time.Minute)
+	for range 12 {
+		round()
+		a.Clock.Advance(time.Second)
+	}
+	apptest.Equal(t, "requests within 12 seconds, with the one that shows that it fails", s.sent, 12)
+	s.works = true
+	apptest.Equal(t, "what waits once it works", round(), 0)
 }
 
 func TestTestEventsAreLimited(t *testing.T) {

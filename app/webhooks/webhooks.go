@@ -116,7 +116,7 @@ func (u *Service) TestOnce(ctx context.Context, agentID string, call idempotency
 		if err != nil {
 			return err
 		}
-		used, wait := webhook.TakeTest(time.UnixMicro(mark).UTC(), now)
+		used, wait := webhook.TakeUnasked(time.UnixMicro(mark).UTC(), now)
 		if wait > 0 {
 			return account.ErrRateLimited.Msgf("10 test events an hour are sent; wait for the seconds " +
 				"in Retry-After").After(wait)
@@ -221,7 +221,7 @@ func (u *Service) deliver(ctx context.Context, id string, due time.Time) error {
 	if wait := due.Sub(u.clock.Now()); wait > 0 {
 		return ports.RequeueAfter(wait)
 	}
-	release, wait := u.slots.acquire(ctx, d.AgentID, to.Proven())
+	release, wait := u.slots.acquire(ctx, d.AgentID, to)
 	if release == nil {
 		return ports.RequeueAfter(wait)
 	}

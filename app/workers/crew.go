@@ -17,7 +17,7 @@ type crew struct {
 	service *Service
 	tx      Repos
 	session session.Session
-	crowd   fulfilment.Crowd
+	exits   fulfilment.WorkerExits
 	now     time.Time
 	workers map[string]worker.Worker
 	used    map[netip.Addr]int // workers of an exit, the session itself included
@@ -26,7 +26,7 @@ type crew struct {
 }
 
 // crew reads a session, which the unit has locked, and its workers.
-func (u *Service) crew(ctx context.Context, tx Repos, id string, crowd fulfilment.Crowd) (*crew, error) {
+func (u *Service) crew(ctx context.Context, tx Repos, id string, crowd fulfilment.WorkerExits) (*crew, error) {
 	s, err := tx.Sessions().Load(ctx, id)
 	if err != nil {
 		return nil, err
@@ -35,7 +35,7 @@ func (u *Service) crew(ctx context.Context, tx Repos, id string, crowd fulfilmen
 	if err != nil {
 		return nil, err
 	}
-	c := &crew{service: u, tx: tx, session: s, crowd: crowd, now: u.clock.Now(),
+	c := &crew{service: u, tx: tx, session: s, exits: crowd, now: u.clock.Now(),
 		workers: make(map[string]worker.Worker, len(list)), used: map[netip.Addr]int{},
 		unique: map[netip.Addr]int{}, bad: map[netip.Addr]bool{}}
 	for _, exit := range s.Exits {
@@ -58,13 +58,13 @@ func (c *crew) occupy(w worker.Worker, by int) {
 
 // present reports whether an exit is one that connections can be made from.
 func (c *crew) present(exit session.Exit) bool {
-	if !c.crowd.Local() {
+	if !c.exits.Local() {
 		return true
 	}
-	if !exit.IP.IsValid() || c.bad[exit.IP] || !c.crowd.Has(exit) {
+	if !exit.IP.IsValid() || c.bad[exit.IP] || !c.exits.Has(exit) {
 		return false
 	}
-	if !c.crowd.Binds(exit) {
+	if !c.exits.Binds(exit) {
 		c.bad[exit.IP] = true
 		return false
 	}
@@ -74,7 +74,7 @@ func (c *crew) present(exit session.Exit) bool {
 // exitFor returns an exit for a worker: that which the fewest of the session use, and never avoid. It
 // is false if there is none. The exits of sellers are not known, and the next token is the next exit.
 func (c *crew) exitFor(w worker.Worker, avoid session.Exit) (session.Exit, bool) {
-	if !c.crowd.Local() {
+	if !c.exits.Local() {
 		return session.Exit{}, true
 	}
 	used := make(map[netip.Addr]int, len(c.used))
@@ -94,7 +94,7 @@ func (c *crew) exitFor(w worker.Worker, avoid session.Exit) (session.Exit, bool)
 		for a := range c.bad {
 			used[a] = -1
 		}
-		exit, ok := worker.Pick(c.crowd.Exits(w.Location), used, avoid.IP, w.SessionID+"/"+w.Name)
+		exit, ok := worker.Pick(c.exits.Exits(w.Location), used, avoid.IP, w.SessionID+"/"+w.Name)
 		if !ok {
 			return session.Exit{}, false
 		}
@@ -106,7 +106,7 @@ func (c *crew) exitFor(w worker.Worker, avoid session.Exit) (session.Exit, bool)
 
 // ask checks that the seller can be asked for a worker.
 func (c *crew) ask(w worker.Worker) error {
-	_, err := c.crowd.Endpoint(w.Location, procurement.WorkerToken(w.SessionID, w.ID, w.Turn), w.Turn, w.Strict)
+	_, err := c.exits.Endpoint(w.Location, procurement.WorkerToken(w.SessionID, w.ID, w.Turn), w.Turn, w.Strict)
 	return err
 }
 

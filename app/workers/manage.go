@@ -133,7 +133,7 @@ func (c *crew) room(m Make) error {
 		return nil
 	}
 	free := 0
-	for _, a := range c.crowd.Exits(m.Location) {
+	for _, a := range c.exits.Exits(m.Location) {
 		if c.unique[a] == 0 && c.present(session.Exit{IP: a}) {
 			free++
 		}
@@ -146,7 +146,9 @@ func (c *crew) room(m Make) error {
 }
 
 // open returns an active session of an agent, and where its workers get their exits.
-func (u *Service) open(ctx context.Context, agentID, id string) (s session.Session, c fulfilment.Crowd, err error) {
+func (u *Service) open(
+	ctx context.Context, agentID, id string,
+) (s session.Session, c fulfilment.WorkerExits, err error) {
 	err = u.store.Read(ctx, func(ctx context.Context, tx Repos) (err error) {
 		s, err = tx.Sessions().Get(ctx, agentID, id)
 		return err
@@ -157,7 +159,7 @@ func (u *Service) open(ctx context.Context, agentID, id string) (s session.Sessi
 	if err != nil {
 		return s, c, err
 	}
-	c, err = u.access.Crowd(ctx, s)
+	c, err = u.access.WorkerExits(ctx, s)
 	return s, c, inBody(err)
 }
 

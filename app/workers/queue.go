@@ -13,7 +13,7 @@ import (
 type request struct {
 	sessionID string
 	words     worker.Words
-	crowd     fulfilment.Crowd
+	exits     fulfilment.WorkerExits
 	gone      *worker.Worker // as it was when its exit was found to be gone; nil if nothing was found
 }
 

@@ -48,7 +48,7 @@ func (u *Service) useOf(
 			return err
 		}
 		for _, id := range ids {
-			c, err := u.crew(ctx, tx, id, requests[of[id][0]].crowd)
+			c, err := u.crew(ctx, tx, id, requests[of[id][0]].exits)
 			if err != nil {
 				return err
 			}
@@ -126,7 +126,7 @@ func (c *crew) use(ctx context.Context, r request) (worker.Worker, error) {
 // a place that it is in. A seller is asked for another one, because a session there may keep the place
 // that it began with.
 func (c *crew) placed(w worker.Worker) bool {
-	return c.crowd.Local() && slices.Contains(c.crowd.Exits(w.Location), w.Exit.IP)
+	return c.exits.Local() && slices.Contains(c.exits.Exits(w.Location), w.Exit.IP)
 }
 
 // change gives a worker that was rotated the settings that its next use asks for.
@@ -145,7 +145,7 @@ func (c *crew) change(w *worker.Worker, words worker.Words) error {
 	return c.ask(*w)
 }
 
-// lost lists in the feed that the exit of a worker is gone, and notifies every replica. It returns
+// lost lists in the event log that the exit of a worker is gone, and notifies every replica. It returns
 // worker.ErrExitLost for a worker that gets no other.
 func (c *crew) lost(ctx context.Context, before, after worker.Worker) error {
 	e := c.event(eventlog.ExitLost, after, c.now)

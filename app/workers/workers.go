@@ -48,7 +48,7 @@ func (u *Service) Worker(ctx context.Context, sessionID string, words worker.Wor
 	if err := s.MayRotate(); err != nil && s.Type == session.Dynamic {
 		return traffic.WorkerRoute{}, err
 	}
-	crowd, err := u.access.Crowd(ctx, s)
+	crowd, err := u.access.WorkerExits(ctx, s)
 	if err != nil {
 		return traffic.WorkerRoute{}, err
 	}
@@ -83,10 +83,10 @@ func (u *Service) read(ctx context.Context, sessionID, name string) (s session.S
 }
 
 // routeOf returns the way of a worker's connections.
-func routeOf(crowd fulfilment.Crowd, w worker.Worker) (traffic.WorkerRoute, error) {
+func routeOf(crowd fulfilment.WorkerExits, w worker.Worker) (traffic.WorkerRoute, error) {
 	token := tokenOf(w)
 	hop, err := crowd.Endpoint(w.Location, token, w.Turn, w.Strict)
-	return traffic.WorkerRoute{Worker: w, Hop: hop, Token: token}, err
+	return traffic.WorkerRoute{Worker: w, Upstream: hop, Token: token}, err
 }
 
 // tokenOf returns what names the exit of a worker to its seller: the same on every replica.
@@ -95,21 +95,23 @@ func tokenOf(w worker.Worker) string {
 }
 
 // anywhere returns the way of connections of which each gets another exit.
-func (u *Service) anywhere(s session.Session, crowd fulfilment.Crowd, words worker.Words) (traffic.WorkerRoute, error) {
+func (u *Service) anywhere(
+	s session.Session, exits fulfilment.WorkerExits, words worker.Words,
+) (traffic.WorkerRoute, error) {
 	l, err := u.place(s, words.Country, words.City)
 	if err != nil {
 		return traffic.WorkerRoute{}, err
 	}
-	if crowd.Local() {
+	if exits.Local() {
 		var r traffic.WorkerRoute
-		for _, a := range crowd.Exits(l) {
+		for _, a := range exits.Exits(l) {
 			r.Exits = append(r.Exits, session.Exit{IP: a})
 		}
 		return r, nil
 	}
 	fresh := func(n uint64) (procurement.Endpoint, string, error) {
 		token := procurement.FreshToken(s.ID, n)
-		e, err := crowd.Endpoint(l, token, int(n%(1<<31)), false)
+		e, err := exits.Endpoint(l, token, int(n%(1<<31)), false)
 		if err != nil {
 			return procurement.Endpoint{}, "", err
 		}
@@ -128,7 +130,7 @@ func (u *Service) Lost(ctx context.Context, lost worker.Worker) error {
 	if err != nil || w.ID != lost.ID || w.Turn != lost.Turn {
 		return err
 	}
-	crowd, err := u.access.Crowd(ctx, s)
+	crowd, err := u.access.WorkerExits(ctx, s)
 	if err != nil || crowd.Local() && crowd.Binds(w.Exit) {
 		return err
 	}

@@ -243,7 +243,7 @@ func TestWorkersAreCountedInTheUnitOfTheSession(t *testing.T) {
 	v := w.Buy(agent, apptest.Local)
 	a, b := mustUse(w, v.ID, "-session-a"), mustUse(w, v.ID, "-session-b")
 	w.RenewLease(traffic.Ask{SessionID: v.ID, Lease: "l", Want: 1 << 20})
-	ask := traffic.Ask{SessionID: v.ID, Lease: "l", Up: 100, Down: 1000, Connections: 3, Want: 1 << 20, Tell: []int64{a.ID, 1 << 40},
+	ask := traffic.Ask{SessionID: v.ID, Lease: "l", Up: 100, Down: 1000, Connections: 3, Want: 1 << 20, Report: []int64{a.ID, 1 << 40},
 		Workers: []traffic.WorkerUse{{ID: b.ID, Down: 600, Connections: 1}, {ID: a.ID, Up: 60, Down: 300, Connections: 1}}}
 	w.Store.FailUpdates(1)
 	_, err := w.Traffic.Renew(t.Context(), "replica", []traffic.Ask{ask})

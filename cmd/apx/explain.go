@@ -22,7 +22,7 @@ func (o explainCommand) Run(ctx context.Context, c *commands, s streams) error {
 	if err != nil {
 		return err
 	}
-	seen := diagnose.Seen{Error: o.Error, Status: o.Status, Client: o.Client}
+	seen := diagnose.Observation{Error: o.Error, Status: o.Status, Client: o.Client}
 	causes, err := mcp.Diagnose(ctx, service.Client, o.Session, seen)
 	if err != nil {
 		return refused(err)

@@ -1,5 +1,5 @@
 // Package diagnose finds out why a request through a session failed: it joins what the client saw with
-// what the feed of the session has. It does no IO.
+// what the event log of the session has. It does no IO.
 package diagnose
 
 import (
@@ -12,8 +12,8 @@ import (
 	"time"
 )
 
-// Seen is what a client saw. Everything may be missing.
-type Seen struct {
+// Observation is what a client reports that it saw. Everything may be missing.
+type Observation struct {
 	Error  string // its text, which no answer repeats
 	Status int    // of an HTTP answer, from whomever; 0: none
 	Client string // the program or library
@@ -25,7 +25,7 @@ type Session struct {
 	Reason string // why it ended
 }
 
-// Event is an event of the session's feed.
+// Event is an event of the session's event log.
 type Event struct {
 	Age      time.Duration
 	Source   string // gateway, agent or service
@@ -60,7 +60,7 @@ type Cause struct {
 }
 
 // The weight of evidence. A client's text that only one cause has is enough, a status and an event of
-// the feed are together.
+// the event log are together.
 const (
 	ofState    = 250
 	ofSureText = 90
@@ -88,11 +88,11 @@ const (
 )
 
 // Causes returns the causes of a failure, the most certain first; at least one.
-func Causes(seen Seen, s Session, newestFirst []Event) []Cause {
+func Causes(seen Observation, s Session, newestFirst []Event) []Cause {
 	f := read(seen, s, newestFirst)
 	var list []Cause
 	for i := range rules {
-		if c := f.judge(&rules[i]); c.points >= possible {
+		if c := f.classify(&rules[i]); c.points >= possible {
 			list = append(list, c)
 		}
 	}
@@ -108,7 +108,7 @@ func Causes(seen Seen, s Session, newestFirst []Event) []Cause {
 
 // facts are what is known of a failure.
 type facts struct {
-	Seen
+	Observation
 	session  Session
 	text     string
 	answered bool // the text has an answer of the proxy
@@ -131,8 +131,8 @@ var refusal = regexp.MustCompile(`(?i)tunnel (connection )?failed|tunnel_connect
 // ofProxy finds that the proxy is to blame, whether it answered or not.
 var ofProxy = regexp.MustCompile(`(?i)proxyerror|proxyconnect|cannot connect to proxy`)
 
-func read(seen Seen, s Session, events []Event) facts {
-	f := facts{Seen: seen, session: s, text: seen.Error, answered: refusal.MatchString(seen.Error)}
+func read(seen Observation, s Session, events []Event) facts {
+	f := facts{Observation: seen, session: s, text: seen.Error, answered: refusal.MatchString(seen.Error)}
 	f.byProxy = f.answered || ofProxy.MatchString(seen.Error)
 	if m := proxyStatus.FindStringSubmatch(seen.Error); m != nil && f.Status == 0 {
 		f.Status, _ = strconv.Atoi(m[1]) // three digits
@@ -149,8 +149,8 @@ func read(seen Seen, s Session, events []Event) facts {
 	return f
 }
 
-// judge adds up the evidence for a rule and against it.
-func (f *facts) judge(r *rule) Cause {
+// classify adds up the evidence for a rule and against it.
+func (f *facts) classify(r *rule) Cause {
 	c := Cause{Name: r.name, What: r.what, Do: r.do, Retry: r.retry, Evidence: []string{}}
 	add := func(points int, evidence string) {
 		c.points += points
@@ -161,14 +161,14 @@ func (f *facts) judge(r *rule) Cause {
 	if r.state != nil && r.state(f.session) {
 		add(ofState, "the session is "+f.session.Status)
 	}
-	f.judgeText(r, add)
-	f.judgeStatus(r, add)
+	f.classifyText(r, add)
+	f.classifyStatus(r, add)
 	if len(r.codes) > 0 {
-		f.judgeRefusals(r, add)
+		f.classifyRefusals(r, add)
 	}
 	switch {
 	case r.place == target:
-		f.judgeTarget(r, add)
+		f.classifyTarget(r, add)
 	case r.place == client && f.answered && len(r.codes) == 0:
 		add(against, "")
 	case r.place == client && len(f.gateway) > 0 && f.gateway[0].Age < fresh/4:
@@ -187,7 +187,7 @@ func (f *facts) judge(r *rule) Cause {
 	return c
 }
 
-func (f *facts) judgeText(r *rule, add func(int, string)) {
+func (f *facts) classifyText(r *rule, add func(int, string)) {
 	for _, code := range r.codes {
 		says := r.says == "" || strings.Contains(f.text, r.says)
 		if strings.Contains(f.text, code) && says && (!r.ipv6 || slices.ContainsFunc(f.gateway, r.refuses)) {
@@ -215,7 +215,7 @@ var browser = regexp.MustCompile(`(?i)chrom|playwright|puppeteer|selenium|firefo
 // http407 is a status that no target answers through the gateway.
 const http407 = 407
 
-func (f *facts) judgeStatus(r *rule, add func(int, string)) {
+func (f *facts) classifyStatus(r *rule, add func(int, string)) {
 	switch {
 	case f.Status == 0:
 	case f.Status == http407 && slices.Contains(r.statuses, http407):
@@ -227,8 +227,8 @@ func (f *facts) judgeStatus(r *rule, add func(int, string)) {
 	}
 }
 
-// judgeRefusals looks for the refusals of a rule among what the gateway saw.
-func (f *facts) judgeRefusals(r *rule, add func(int, string)) {
+// classifyRefusals looks for the refusals of a rule among what the gateway saw.
+func (f *facts) classifyRefusals(r *rule, add func(int, string)) {
 	for i, e := range f.gateway {
 		if !r.refuses(e) {
 			continue
@@ -252,8 +252,8 @@ func (f *facts) judgeRefusals(r *rule, add func(int, string)) {
 // order.
 func (f *facts) newest(i int) bool { return f.gateway[i].Age-f.gateway[0].Age < time.Second }
 
-// judgeTarget looks for a connection that was open when the target, or the client behind it, failed.
-func (f *facts) judgeTarget(r *rule, add func(int, string)) {
+// classifyTarget looks for a connection that was open when the target, or the client behind it, failed.
+func (f *facts) classifyTarget(r *rule, add func(int, string)) {
 	if f.byProxy {
 		if len(r.codes) == 0 {
 			add(against, "")

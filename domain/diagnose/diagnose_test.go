@@ -60,7 +60,7 @@ func TestTextsOfClients(t *testing.T) {
 		{"connection_cut", "('Connection aborted.', RemoteDisconnected('Remote end closed connection without response'))", "requests", []diagnose.Event{opened}},
 		{"captcha", "title: Attention Required! | Cloudflare", "playwright", []diagnose.Event{opened}},
 	} {
-		causes := diagnose.Causes(diagnose.Seen{Error: c.text, Client: c.client}, live, c.feed)
+		causes := diagnose.Causes(diagnose.Observation{Error: c.text, Client: c.client}, live, c.feed)
 		if causes[0].Name != c.cause || causes[0].Certainty == diagnose.Possible {
 			t.Errorf("%s: %s with %v\n%+v", c.cause, c.text, c.feed, causes)
 		}
@@ -76,12 +76,12 @@ func TestTheFeedDecidesBetweenEqualStatuses(t *testing.T) {
 		"target_blocks":         {at(target, time.Second), at(denied, time.Minute)},
 		"not_through_the_proxy": {at(target, 5*time.Minute)},
 	} {
-		if causes := diagnose.Causes(diagnose.Seen{Status: 403}, live, feed); causes[0].Name != cause {
+		if causes := diagnose.Causes(diagnose.Observation{Status: 403}, live, feed); causes[0].Name != cause {
 			t.Errorf("%s: %+v", cause, causes)
 		}
 	}
 	reported := diagnose.Event{Source: "agent", Type: "captcha", Age: time.Second}
-	if causes := diagnose.Causes(diagnose.Seen{Status: 403}, live, []diagnose.Event{reported, at(target, 20*time.Second)}); causes[0].Name != "target_blocks" ||
+	if causes := diagnose.Causes(diagnose.Observation{Status: 403}, live, []diagnose.Event{reported, at(target, 20*time.Second)}); causes[0].Name != "target_blocks" ||
 		causes[1].Name != "captcha" {
 		t.Errorf("a reported captcha: %+v", causes)
 	}
@@ -93,7 +93,7 @@ func TestStateOfTheSessionComesFirst(t *testing.T) {
 		"session_over":      {Status: "expired", Reason: "time_expired"},
 		"session_not_ready": {Status: "creating"},
 	} {
-		causes := diagnose.Causes(diagnose.Seen{Error: "CONNECT tunnel failed, response 502"}, s, []diagnose.Event{refused})
+		causes := diagnose.Causes(diagnose.Observation{Error: "CONNECT tunnel failed, response 502"}, s, []diagnose.Event{refused})
 		if causes[0].Name != cause || causes[0].Certainty != diagnose.Certain {
 			t.Errorf("%s: %+v", cause, causes)
 		}
@@ -103,12 +103,12 @@ func TestStateOfTheSessionComesFirst(t *testing.T) {
 func TestNothingKnown(t *testing.T) {
 	old := refused
 	old.Age = time.Hour
-	causes := diagnose.Causes(diagnose.Seen{Error: "it broke"}, live, []diagnose.Event{old})
+	causes := diagnose.Causes(diagnose.Observation{Error: "it broke"}, live, []diagnose.Event{old})
 	if len(causes) != 1 || causes[0].Name != "unknown" || causes[0].Do == "" || len(causes[0].Evidence) != 1 {
 		t.Errorf("%+v", causes)
 	}
 	odd := diagnose.Event{Age: time.Second, Source: "gateway", Type: "refused", Code: "SOMETHING_NEW", HowToFix: "do this"}
-	if causes := diagnose.Causes(diagnose.Seen{}, live, []diagnose.Event{odd}); causes[0].Do != "do this" {
+	if causes := diagnose.Causes(diagnose.Observation{}, live, []diagnose.Event{odd}); causes[0].Do != "do this" {
 		t.Errorf("%+v", causes)
 	}
 }
@@ -119,7 +119,7 @@ func TestNoCauseRepeatsWhatTheClientPasted(t *testing.T) {
 	evil := refused
 	evil.Host = secret + "@x y"
 	for _, text := range []string{"407 for http://u:" + secret + "@h", "TARGET_UNREACHABLE: " + secret, secret} {
-		for _, c := range diagnose.Causes(diagnose.Seen{Error: text, Client: secret}, live, []diagnose.Event{evil}) {
+		for _, c := range diagnose.Causes(diagnose.Observation{Error: text, Client: secret}, live, []diagnose.Event{evil}) {
 			if strings.Contains(c.What+c.Do+strings.Join(c.Evidence, ""), secret) {
 				t.Errorf("%+v", c)
 			}
@@ -133,7 +133,7 @@ func FuzzCauses(f *testing.F) {
 	f.Fuzz(func(t *testing.T, text string, status int, client, host, code string) {
 		e := refused
 		e.Host, e.Code = host, code
-		causes := diagnose.Causes(diagnose.Seen{Error: text, Status: status, Client: client}, live, []diagnose.Event{e, opened})
+		causes := diagnose.Causes(diagnose.Observation{Error: text, Status: status, Client: client}, live, []diagnose.Event{e, opened})
 		if len(causes) == 0 || len(causes) > 4 {
 			t.Errorf("%d causes", len(causes))
 		}

@@ -11,8 +11,8 @@ type place uint8
 
 // The places.
 const (
-	gateway place = iota // the gateway answers, and the feed lists it
-	client               // before the gateway knows the session, so that the feed has nothing
+	gateway place = iota // the gateway answers, and the event log lists it
+	client               // before the gateway knows the session, so that the event log has nothing
 	target               // behind an open connection
 )
 

@@ -133,9 +133,9 @@ func (c *checker) err() error {
 	return domain.InvalidFields(c.issues...)
 }
 
-// whole returns the number of a field that is an integer of [lo, hi]. It returns
+// integer returns the number of a field that is an integer of [lo, hi]. It returns
 // 0 if the field was not given or has an issue.
-func (c *checker) whole(field string, n *int, lo, hi int) int {
+func (c *checker) integer(field string, n *int, lo, hi int) int {
 	if n == nil {
 		return 0
 	}
@@ -156,7 +156,7 @@ func (r CreateRequest) Check() (Spec, error) {
 		c.add("type", "must be dynamic or static")
 	}
 	if s.ProductNo == "" || len(s.ProductNo) > MaxLabel {
-		c.add("product_no", "is required: a product code from GET /products")
+		c.add("product_no", "is required: the product_no of a product that is listed")
 	}
 	if s.Protocol != HTTP && s.Protocol != SOCKS5 {
 		c.add("protocol", "must be http or socks5")
@@ -242,11 +242,11 @@ func (r CreateRequest) checkStatic(c *checker, s *Spec) {
 	if r.Quantity == nil {
 		c.add("quantity", "is required: 1 to %d", MaxQuantity)
 	}
-	s.Quantity = c.whole("quantity", r.Quantity, 1, MaxQuantity)
+	s.Quantity = c.integer("quantity", r.Quantity, 1, MaxQuantity)
 	if r.Days == nil && !r.ProductDefaults {
 		c.add("duration_days", "is required: a duration that the product lists")
 	}
-	s.Days = c.whole("duration_days", r.Days, 1, MaxDays)
+	s.Days = c.integer("duration_days", r.Days, 1, MaxDays)
 	s.AnyCountry = r.ProductDefaults
 	if r.Bytes != nil {
 		c.add("traffic_gb", "a static session is not billed by traffic; leave it out")

@@ -25,12 +25,11 @@ type Host struct {
 	Bytes       int64
 }
 
-// The bounds of what is kept of a session, and for how long.
+// The bounds of what is kept of a session. The operator decides for how long clients are kept.
 const (
-	MaxClients  = 256
-	MaxHosts    = 512 // a UTC day
-	KeepHosts   = 7 * 24 * time.Hour
-	KeepClients = 30 * 24 * time.Hour
+	MaxClients = 256
+	MaxHosts   = 512 // a UTC day
+	KeepHosts  = 7 * 24 * time.Hour
 )
 
 // The bounds of what Peers keeps apart between two times that it is stored. Hosts at which nothing was

@@ -27,7 +27,7 @@ type Route struct {
 	Exits  []session.Exit // dynamic: the current one; static: by IP index
 	// Hops are the upstream proxies of the exits, one for each; nil: the gateway
 	// dials targets itself, from the exits.
-	Hops      []procurement.Endpoint
+	Upstreams []procurement.Endpoint
 	Provider  string // whose exits they are
 	ProductNo string
 	// Policy is the session's own rules, compiled; nil for none. PolicyReports is set if they
@@ -52,7 +52,7 @@ type Ask struct {
 	Down        int64  // bytes written to the client
 	Connections int64
 	Workers     []WorkerUse // those whose counters changed since the last answer
-	Tell        []int64     // workers whose bytes the answer is to have
+	Report      []int64     // workers whose bytes the answer is to have
 	Forget      []int64     // workers that were removed, and are in no ask any more
 	Want        int64       // unused bytes to hold after this ask; less than now gives back
 	Close       bool        // the last ask of the lease: everything unused goes back
@@ -80,7 +80,7 @@ type Grant struct {
 	Lease     string
 	Outcome   Outcome
 	Granted   int64
-	Bytes     map[int64]int64 // what passed through the workers of Ask.Tell on all replicas; removed ones are missing
+	Bytes     map[int64]int64 // what passed through the workers of Ask.Report on all replicas; removed ones are missing
 }
 
 // The rule of leases .
@@ -102,7 +102,7 @@ const (
 	Reported = "would_refuse"
 )
 
-// Observation is one thing that the gateway saw, for the event feed and, when
+// Observation is one thing that the gateway saw, for the event log and, when
 // Evidence is set, for the score of the session's exit.
 type Observation struct {
 	SessionID  string

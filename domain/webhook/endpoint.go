@@ -73,7 +73,10 @@ func (e Endpoint) Ready() error {
 }
 
 // Proven reports whether the last attempt at the URL succeeded. Others are attempted one at a time.
-func (e Endpoint) Proven() bool { return !e.LastDeliveryAt.IsZero() && e.FailingSince.IsZero() }
+func (e Endpoint) Proven() bool { return e.Answered() && e.FailingSince.IsZero() }
+
+// Answered reports whether an attempt at the URL ever succeeded.
+func (e Endpoint) Answered() bool { return !e.LastDeliveryAt.IsZero() }
 
 // SetURL changes the destination; an empty URL removes it. A disabled endpoint
 // is enabled again, even by the same URL. The first URL creates the first

@@ -2,21 +2,22 @@ package webhook
 
 import "time"
 
-// Bounds of the events of type Test: 10 an hour, which may come at once. Each is a request to an address that
-// the agent chose, and a large number of them would be a means to attack it.
+// Bounds of the requests to an address that has not shown that it wants them, which are events of type Test and all
+// attempts at an endpoint that never answered: 10 an hour, which may come at once. The agent chose the address, and
+// a large number of requests would be a means to attack it.
 const (
-	testsPerHour = 10
-	testInterval = time.Hour / testsPerHour
+	unaskedPerHour  = 10
+	unaskedInterval = time.Hour / unaskedPerHour
 )
 
-// TakeTest counts an event of type Test. used is what the last call returned, zero at first. It returns what
+// TakeUnasked counts one such request. used is what the last call returned, zero at first. It returns what
 // is used then or, if too many were sent, how long to wait.
-func TakeTest(used, now time.Time) (after time.Time, wait time.Duration) {
+func TakeUnasked(used, now time.Time) (after time.Time, wait time.Duration) {
 	if used.Before(now) {
 		used = now
 	}
-	if wait = used.Sub(now) - (testsPerHour-1)*testInterval; wait > 0 {
+	if wait = used.Sub(now) - (unaskedPerHour-1)*unaskedInterval; wait > 0 {
 		return used, wait
 	}
-	return used.Add(testInterval), 0
+	return used.Add(unaskedInterval), 0
 }

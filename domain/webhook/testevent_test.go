@@ -10,7 +10,7 @@ import (
 func TestTenTestsAnHour(t *testing.T) {
 	var used time.Time
 	take := func(at time.Duration) (wait time.Duration) {
-		used, wait = webhook.TakeTest(used, now.Add(at))
+		used, wait = webhook.TakeUnasked(used, now.Add(at))
 		return wait
 	}
 	for i := range 10 {

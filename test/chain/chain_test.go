@@ -212,7 +212,7 @@ func TestRefusalsOfIndependentProxies(t *testing.T) {
 					p.Kill()
 					target = "127.0.0.1:80"
 				}
-				w.set(func(r *traffic.Route) { r.Hops = []procurement.Endpoint{hop} })
+				w.set(func(r *traffic.Route) { r.Upstreams = []procurement.Endpoint{hop} })
 				_, status, body := w.connect(target)
 				n++
 				o := w.last(n)

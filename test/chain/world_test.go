@@ -46,7 +46,7 @@ type world struct {
 func begin(t *testing.T, hop procurement.Endpoint) *world {
 	t.Helper()
 	w := &world{t: t, leases: map[string]traffic.Lease{}, route: traffic.Route{SessionID: sessionID, Type: session.Dynamic,
-		Status: session.Active, Exits: []session.Exit{{IP: netip.MustParseAddr("198.51.100.7")}}, Hops: []procurement.Endpoint{hop}}}
+		Status: session.Active, Exits: []session.Exit{{IP: netip.MustParseAddr("198.51.100.7")}}, Upstreams: []procurement.Endpoint{hop}}}
 	// The rules of the proxies are about names.
 	cfg := gateway.Config{Addr: "127.0.0.1:0", Key: key, Resolve: map[string]dial.Resolution{"": dial.Name}}
 	cfg.Timing.IdleGive, cfg.Timing.Drain = 50*time.Millisecond, 50*time.Millisecond

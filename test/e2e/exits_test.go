@@ -53,7 +53,7 @@ func TestWhoUsedAnExitIsFound(t *testing.T) {
 			t.Errorf("look-up of %s: %v\n%s", u.exit, err, out)
 		}
 	}
-	if out, err := lookup(all[0].exit, "--target", "shop.example"); err == nil || !strings.Contains(out, "NOBODY_FOUND") {
+	if out, err := lookup(all[0].exit, "--target", "shop.example"); exit(err) != 1 || !strings.Contains(out, "NOBODY_FOUND") {
 		t.Errorf("of another target: %v\n%s", err, out)
 	}
 	out, err := s.run("--json", "exits", "lookups")

@@ -21,7 +21,7 @@ type feedEvent struct {
 	Bytes              int64
 }
 
-// events reads the newest of a session's feed.
+// events reads the newest of a session's event log.
 func (s *service) events(key, id string) []feedEvent {
 	s.t.Helper()
 	var list struct{ Items []feedEvent }

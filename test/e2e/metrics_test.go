@@ -3,6 +3,8 @@ package e2e_test
 import (
 	"io"
 	"net/http"
+	"regexp"
+	"strconv"
 	"strings"
 	"testing"
 )
@@ -34,6 +36,8 @@ func (s *service) shows(lines ...string) (text string) {
 	return text
 }
 
+var nextCollection = regexp.MustCompile(`(?m)^go_memstats_next_gc_bytes (.+)$`)
+
 func TestTheOperatorSeesWhatTheServiceDoes(t *testing.T) {
 	onEachStore(t, func(t *testing.T, store ...string) {
 		s := serve(t, store...)
@@ -63,6 +67,12 @@ func TestTheOperatorSeesWhatTheServiceDoes(t *testing.T) {
 		)
 		if len(store) > 0 {
 			s.shows("agentproxy_database_pool_limit 20", "agentproxy_database_pool_used ", "agentproxy_database_pool_waits_total ")
+		}
+		// The heap of a small service grows by its ballast before it is collected.
+		if goal := nextCollection.FindStringSubmatch(text); goal == nil {
+			t.Error("the metrics do not show when the garbage collector runs next")
+		} else if at, err := strconv.ParseFloat(goal[1], 64); err != nil || at < 64<<20 {
+			t.Errorf("the garbage collector runs at a heap of %v bytes, %v", at, err)
 		}
 		for _, secret := range []string{key, agent, id, "watched"} {
 			if strings.Contains(text, secret) {

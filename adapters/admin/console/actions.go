@@ -131,7 +131,7 @@ func (c *Console) act(w http.ResponseWriter, r *http.Request) {
 	}
 	in := input{Subject: strings.TrimSpace(r.PostFormValue(subjectField)), Reason: r.PostFormValue(reasonField),
 		By: r.PostFormValue(byField), get: func(f string) string { return strings.TrimSpace(r.PostFormValue(f)) }}
-	patiently(w)
+	allowSlow(w)
 	to, shown, err := c.run(r.Context(), a, in)
 	p := page{Title: a.Title, Sections: shown}
 	switch {

@@ -122,14 +122,14 @@ func New(d Deps) *Console {
 	return c
 }
 
-// patience is for pages and actions that wait for a seller, the chain or the whole ledger. The listener
+// slowTimeout is for pages and actions that wait for a seller, the chain or the whole ledger. The listener
 // allows half a minute.
-const patience = 10 * time.Minute
+const slowTimeout = 10 * time.Minute
 
-// patiently lets an answer take longer than the listener allows.
-func patiently(w http.ResponseWriter) {
+// allowSlow lets an answer take longer than the listener allows.
+func allowSlow(w http.ResponseWriter) {
 	// A writer without deadlines has none that would be too short.
-	_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(patience))
+	_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(slowTimeout))
 }
 
 // missing answers for what is not there.
@@ -144,7 +144,7 @@ func (c *Console) ServeHTTP(w http.ResponseWriter, r *http.Request) { c.handler.
 // serve shows a page, or why it cannot be shown.
 func (c *Console) serve(show func(*http.Request) (page, error)) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
-		patiently(w)
+		allowSlow(w)
 		p, err := show(r)
 		status := http.StatusOK
 		if err != nil {

@@ -169,7 +169,7 @@ func (c *Console) addresses(r *http.Request) (page, error) {
 
 // addressFile is the list of addresses as a file.
 func (c *Console) addressFile(w http.ResponseWriter, r *http.Request) {
-	patiently(w)
+	allowSlow(w)
 	list, err := c.use.Payments.Holdings(r.Context())
 	if err != nil {
 		problem, status := c.problemOf(err)

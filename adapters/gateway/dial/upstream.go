@@ -33,10 +33,10 @@ var unknownProxy procurement.Endpoint
 // from the exit itself.
 func Upstream(r *traffic.Route, exit int) *procurement.Endpoint {
 	switch {
-	case len(r.Hops) == 0:
+	case len(r.Upstreams) == 0:
 		return nil
-	case exit < len(r.Hops):
-		return &r.Hops[exit]
+	case exit < len(r.Upstreams):
+		return &r.Upstreams[exit]
 	}
 	return &unknownProxy
 }

@@ -64,7 +64,7 @@ func (c *copier) sized(left int64) error {
 		if err != nil {
 			return err
 		}
-		if err := c.pass(p); err != nil {
+		if err := c.forward(p); err != nil {
 			return err
 		}
 		left -= int64(len(p))
@@ -82,7 +82,7 @@ func (c *copier) untilClose() error {
 		if err != nil {
 			return err
 		}
-		if err := c.pass(p); err != nil {
+		if err := c.forward(p); err != nil {
 			return err
 		}
 	}
@@ -128,8 +128,8 @@ func (c *copier) consume(n int) {
 	c.moved.In += int64(n)
 }
 
-// pass writes p, together with what is gathered if both fit.
-func (c *copier) pass(p []byte) error {
+// forward writes p, together with what is gathered if both fit.
+func (c *copier) forward(p []byte) error {
 	if len(c.out) == 0 {
 		return c.write(p)
 	}

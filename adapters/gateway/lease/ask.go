@@ -27,7 +27,7 @@ func (p *Pool) ask(now time.Duration, stopping bool) (_ traffic.Ask, ok bool) {
 		return ask, true
 	}
 	since := now - p.asked
-	moved := p.up+p.down != p.reported || p.conns != p.connsTold
+	moved := p.up+p.down != p.reported || p.conns != p.connsReported
 	due := p.urgent && now >= p.retry ||
 		moved && since >= t.Report ||
 		quiet && p.unused() > p.held && since >= t.IdleGive ||
@@ -104,7 +104,7 @@ func (p *Pool) apply(ask traffic.Ask, grant traffic.Grant, sent time.Duration) {
 // report records that the core has counted the ask.
 func (p *Pool) report(ask traffic.Ask) {
 	p.renewer.bytes.Add(ask.Up + ask.Down - p.reported)
-	p.reported, p.connsTold = ask.Up+ask.Down, ask.Connections
+	p.reported, p.connsReported = ask.Up+ask.Down, ask.Connections
 }
 
 // failed records that an ask was not answered. What was granted stays usable unless
@@ -126,7 +126,7 @@ func (p *Pool) forget(lost bool) {
 	p.epoch.Add(1)
 	p.lease, p.asking, p.urgent, p.open = "", false, false, false
 	p.granted, p.up, p.down, p.conns, p.held = 0, 0, 0, 0, 0
-	p.reported, p.connsTold = 0, 0
+	p.reported, p.connsReported = 0, 0
 	p.sized, p.low, p.retry = 0, 0, 0
 	p.renewer.remove(p)
 }

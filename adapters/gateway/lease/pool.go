@@ -34,20 +34,20 @@ type Pool struct {
 	epoch   atomic.Uint32 // counts leases; a reservation of an older one is void
 	renewed atomic.Int64  // start of the last successful renewal, by monotime
 
-	mu        sync.Mutex
-	lease     string // empty while none is open
-	granted   int64  // like all counters below: cumulative, of this lease
-	up, down  int64
-	conns     int64
-	held      int64 // reserved and not settled
-	reported  int64 // up + down as last reported to the core
-	connsTold int64 // conns as last reported to the core
-	end       Verdict
-	members   members
-	parked    int      // kept connections between two requests
-	shares    []*Share // workers with connections, or with counters of this lease
-	inUse     int      // workers with connections
-	gone      []int64  // removed workers that the core still counts for this lease
+	mu            sync.Mutex
+	lease         string // empty while none is open
+	granted       int64  // like all counters below: cumulative, of this lease
+	up, down      int64
+	conns         int64
+	held          int64 // reserved and not settled
+	reported      int64 // up + down as last reported to the core
+	connsReported int64 // conns as last reported to the core
+	end           Verdict
+	members       members
+	parked        int      // kept connections between two requests
+	shares        []*Share // workers with connections, or with counters of this lease
+	inUse         int      // workers with connections
+	gone          []int64  // removed workers that the core still counts for this lease
 
 	size    int64         // target size of the lease: about a second of recent traffic
 	low     int64         // renew when less than this is left

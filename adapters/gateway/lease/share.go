@@ -197,7 +197,7 @@ func (p *Pool) uses(ask *traffic.Ask) {
 			ask.Workers = append(ask.Workers, use)
 		}
 		if s.limit > 0 && s.places > 0 {
-			ask.Tell = append(ask.Tell, s.ID)
+			ask.Report = append(ask.Report, s.ID)
 		}
 	}
 }

@@ -6,7 +6,7 @@ type Code uint8
 // The codes. Their texts are part of the public API.
 const (
 	CodeProxyAuthRequired Code = iota + 1
-	CodeTooManyGuesses
+	CodeTooManyAuthFailures
 	CodeTrafficExhausted
 	CodeFairUseReached
 	CodeTargetRefused
@@ -41,7 +41,7 @@ const (
 
 var codeTexts = [Codes]string{
 	CodeProxyAuthRequired:   "PROXY_AUTH_REQUIRED",
-	CodeTooManyGuesses:      "TOO_MANY_GUESSES",
+	CodeTooManyAuthFailures: "TOO_MANY_GUESSES",
 	CodeTrafficExhausted:    "TRAFFIC_EXHAUSTED",
 	CodeFairUseReached:      "FAIR_USE_REACHED",
 	CodeTargetRefused:       "TARGET_REFUSED",

@@ -24,7 +24,7 @@ func TestEachCodeIsDocumentedOnce(t *testing.T) {
 	}
 }
 
-// An agent that has the code, or whose session's feed has it, learns the cause.
+// An agent that has the code, or whose session's event log has it, learns the cause.
 func TestEachCodeHasACause(t *testing.T) {
 	t.Parallel()
 	live := diagnose.Session{Status: "active"}
@@ -35,8 +35,8 @@ func TestEachCodeHasACause(t *testing.T) {
 		if r.Unobserved {
 			feed = nil
 		}
-		seen := diagnose.Seen{Error: "CONNECT failed: " + r.Code.String() + ": " + r.Message, Status: r.Status}
-		byFeed := diagnose.Seen{Status: r.Status}
+		seen := diagnose.Observation{Error: "CONNECT failed: " + r.Code.String() + ": " + r.Message, Status: r.Status}
+		byFeed := diagnose.Observation{Status: r.Status}
 		first := diagnose.Causes(seen, live, feed)[0]
 		if first.Name == "unknown" || first.Certainty != diagnose.Certain || first.Do == "" {
 			t.Errorf("%s has the cause %+v", r.Code, first)

@@ -91,7 +91,7 @@ var (
 		SOCKS:    socks5.GeneralFailure,
 		Message:  "the proxy user name and password are missing or do not belong to a session",
 		HowToFix: "use proxy.full_url of an active session as your proxy; user name and password are part of it"}
-	TooManyAuthFailures = &Refusal{Status: 429, Code: CodeTooManyGuesses, Unobserved: true,
+	TooManyAuthFailures = &Refusal{Status: 429, Code: CodeTooManyAuthFailures, Unobserved: true,
 		SOCKS:      socks5.GeneralFailure,
 		Message:    "too many wrong credentials from this address",
 		HowToFix:   "read proxy.full_url of the session again; a right password is accepted at any time",

@@ -50,10 +50,10 @@ type Worker struct {
 
 // turns gives each connection of a place another exit than the one before.
 type turns struct {
-	mu   sync.Mutex
-	next uint64 // from a start that differs between processes
-	last netip.Addr
-	hop  procurement.Endpoint
+	mu       sync.Mutex
+	next     uint64 // from a start that differs between processes
+	last     netip.Addr
+	upstream procurement.Endpoint
 }
 
 // exit returns the exit of the next connection: never that of the last one, if there are several.
@@ -79,11 +79,11 @@ func (t *turns) fresh(r *traffic.WorkerRoute) (e procurement.Endpoint, token str
 	defer t.mu.Unlock()
 	for range maxFresh {
 		t.next++
-		if e, token, err = r.Fresh(t.next); err != nil || e != t.hop {
+		if e, token, err = r.Fresh(t.next); err != nil || e != t.upstream {
 			break
 		}
 	}
-	t.hop = e
+	t.upstream = e
 	return e, token, err
 }
 

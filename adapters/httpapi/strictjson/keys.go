@@ -80,9 +80,9 @@ func unescape(raw []byte) []byte {
 	return []byte(s)
 }
 
-// shown returns a key as an error may name it: as it is if it looks like a field of
+// printable returns a key as an error may name it: as it is if it looks like a field of
 // the API, else "?", since a key is text of the caller.
-func shown(key []byte) string {
+func printable(key []byte) string {
 	if len(key) == 0 || len(key) > 64 || !IsName(key) {
 		return "?"
 	}

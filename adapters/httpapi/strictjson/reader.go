@@ -273,7 +273,7 @@ func (r *Reader) object(yield func([]byte) bool) {
 			return
 		}
 		if r.err != nil {
-			r.within("." + shown(name))
+			r.within("." + printable(name))
 			return
 		}
 		if !r.more('}') {
@@ -303,13 +303,13 @@ func (r *Reader) key(seen *keySet, names Names) (name []byte, known bool) {
 		name = folded(name)
 	}
 	if !seen.add(name) {
-		r.within("." + shown(name))
+		r.within("." + printable(name))
 		r.fail(duplicate)
 		r.err.Key = true
 		return nil, false
 	}
 	if meant != "" {
-		r.within("." + shown(name))
+		r.within("." + printable(name))
 		r.fail("is no field of this body; did you mean " + meant + "?")
 		r.err.Key = true
 		return nil, false

@@ -40,8 +40,7 @@ const (
 )
 
 const (
-	eventPrefix = "evt_"
-	idHalf      = 10 // characters; 36^10 < 2^52
+	idHalf = 10 // characters; 36^10 < 2^52
 )
 
 var errChunk = errors.New("a chunk of events is damaged")
@@ -131,7 +130,7 @@ func append48(b []byte, n uint64) []byte {
 
 // packID returns the 20 characters of an id as two numbers of base 36, and false for another id.
 func packID(id string) (hi, lo uint64, ok bool) {
-	digits, found := strings.CutPrefix(id, eventPrefix)
+	digits, found := strings.CutPrefix(id, eventlog.IDPrefix)
 	if !found || len(digits) != 2*idHalf {
 		return 0, 0, false
 	}
@@ -152,10 +151,10 @@ func packID(id string) (hi, lo uint64, ok bool) {
 }
 
 func unpackID(hi, lo uint64) string {
-	var b [len(eventPrefix) + 2*idHalf]byte
-	copy(b[:], eventPrefix)
+	var b [len(eventlog.IDPrefix) + 2*idHalf]byte
+	copy(b[:], eventlog.IDPrefix)
 	for i, n := range [2]uint64{hi, lo} {
-		for at := len(eventPrefix) + (i+1)*idHalf - 1; at >= len(eventPrefix)+i*idHalf; at-- {
+		for at := len(eventlog.IDPrefix) + (i+1)*idHalf - 1; at >= len(eventlog.IDPrefix)+i*idHalf; at-- {
 			b[at] = "0123456789abcdefghijklmnopqrstuvwxyz"[n%36]
 			n /= 36
 		}

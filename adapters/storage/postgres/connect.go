@@ -64,12 +64,14 @@ const (
 	connectionLives = time.Hour
 )
 
-// limits bound what one connection does. Times are in milliseconds.
+// limits bound what one connection does. Times are in milliseconds. Statements are short: compiling one, as
+// PostgreSQL does if its plan is estimated to cost much, takes longer than to execute it.
 var limits = map[string]string{
 	"statement_timeout":                   "5000",
 	"lock_timeout":                        "2000",
 	"idle_in_transaction_session_timeout": "10000",
 	"application_name":                    "agentproxy",
+	"jit":                                 "off",
 }
 
 // required are the settings that the service depends on, whatever the defaults of the server, the

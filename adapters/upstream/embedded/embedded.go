@@ -34,10 +34,10 @@ type Provider struct {
 }
 
 var (
-	_ ports.Dynamic = (*Provider)(nil)
-	_ ports.Static  = (*Provider)(nil)
-	_ ports.Lister  = (*Provider)(nil)
-	_ ports.Crowd   = (*Provider)(nil)
+	_ ports.Dynamic  = (*Provider)(nil)
+	_ ports.Static   = (*Provider)(nil)
+	_ ports.Lister   = (*Provider)(nil)
+	_ ports.ExitPool = (*Provider)(nil)
 )
 
 // New probes the addresses and builds the catalogue. It fails if addresses are

@@ -29,7 +29,7 @@ func (p *Dynamic) Capabilities() procurement.Capabilities {
 // usable returns copies of the lines that may carry traffic of an intent, by key.
 func (p *Dynamic) usable(in procurement.Intent) (list []*entry) {
 	now := p.now()
-	p.pool.look(func(lines []*entry, _ map[string]*entry) {
+	p.pool.view(func(lines []*entry, _ map[string]*entry) {
 		for _, e := range lines {
 			if e.works() && e.fits(in, now) {
 				list = append(list, e.copy())
@@ -97,7 +97,7 @@ func (p *Dynamic) Order(ctx context.Context, in procurement.Intent) (d procureme
 func (p *Dynamic) delivery(c procurement.Claim) (d procurement.Delivery, err error) {
 	d = procurement.Delivery{Ref: c.OrderID, Label: c.OrderID, State: procurement.Live, SKU: c.SKU, Location: c.Location,
 		Quantity: 1, CreatedAt: c.ClaimedAt, Access: procurement.Access{User: c.Line}}
-	p.pool.look(func(_ []*entry, byKey map[string]*entry) {
+	p.pool.view(func(_ []*entry, byKey map[string]*entry) {
 		if e := byKey[c.Line]; e != nil {
 			d.Access.Password = e.URL(p.protocol)
 		} else {

@@ -71,7 +71,7 @@ func (s *seller) count(ctx context.Context) (failing []Line, err error) {
 	}
 	n := map[string]int{"listed": 0, "working": 0, "sold": len(all), "sold_gone": 0, "sold_failing": 0}
 	gone := map[string]bool{}
-	s.pool.look(func(lines []*entry, byKey map[string]*entry) {
+	s.pool.view(func(lines []*entry, byKey map[string]*entry) {
 		n["listed"] = len(lines)
 		for _, e := range lines {
 			if e.works() {

@@ -200,7 +200,7 @@ func (s *seller) ready(ctx context.Context) error {
 		return errNotLoaded
 	}
 	var fresh []*entry
-	s.pool.look(func(lines []*entry, _ map[string]*entry) {
+	s.pool.view(func(lines []*entry, _ map[string]*entry) {
 		for _, e := range lines {
 			if e.probed.IsZero() {
 				fresh = append(fresh, e)

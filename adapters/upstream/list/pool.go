@@ -90,8 +90,8 @@ func (p *pool) replace(lines []Line) (added, removed int) {
 	return added, removed
 }
 
-// look calls f while no line changes.
-func (p *pool) look(f func(lines []*entry, byKey map[string]*entry)) {
+// view calls f while no line changes.
+func (p *pool) view(f func(lines []*entry, byKey map[string]*entry)) {
 	p.mu.RLock()
 	defer p.mu.RUnlock()
 	f(p.lines, p.byKey)
@@ -120,7 +120,7 @@ const retryAfter = 5 * time.Second
 // due returns the lines whose probe is due, those that wait longest first.
 func (p *pool) due(now time.Time, every time.Duration) []*entry {
 	var list []*entry
-	p.look(func(lines []*entry, _ map[string]*entry) {
+	p.view(func(lines []*entry, _ map[string]*entry) {
 		for _, e := range lines {
 			wait := every
 			if e.failures > 0 {

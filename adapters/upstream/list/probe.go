@@ -46,7 +46,7 @@ var errEcho = errors.New("the echo's answer has no address")
 func (p prober) probe(ctx context.Context, l Line) (Probe, error) {
 	ctx, cancel := context.WithTimeout(ctx, probeTimeout)
 	defer cancel()
-	dialer := &net.Dialer{Control: p.judge}
+	dialer := &net.Dialer{Control: p.checkAddress}
 	t := &http.Transport{DisableKeepAlives: true, DisableCompression: true, DialContext: dialer.DialContext, Proxy: nil}
 	if cmp.Or(l.Protocol, p.protocol) == session.SOCKS5 {
 		t.Proxy = func(*http.Request) (*url.URL, error) { return url.Parse(l.URL(session.SOCKS5)) }
@@ -73,8 +73,8 @@ func (p prober) probe(ctx context.Context, l Line) (Probe, error) {
 	return parseEcho(body)
 }
 
-// judge refuses an address inside the operator's network that a list from elsewhere names.
-func (p prober) judge(_, address string, _ syscall.RawConn) error {
+// checkAddress refuses an address inside the operator's network that a list from elsewhere names.
+func (p prober) checkAddress(_, address string, _ syscall.RawConn) error {
 	if p.trusted {
 		return nil
 	}

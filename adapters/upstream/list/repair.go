@@ -30,7 +30,7 @@ func moved(e *entry, c procurement.Claim) bool {
 
 // worn reports whether a line of an order is lost or has another exit.
 func (s *seller) worn(own []procurement.Claim) (yes bool) {
-	s.pool.look(func(_ []*entry, byKey map[string]*entry) {
+	s.pool.view(func(_ []*entry, byKey map[string]*entry) {
 		for _, c := range own {
 			e := byKey[c.Line]
 			yes = yes || s.lost(e) || moved(e, c)

@@ -35,7 +35,7 @@ func (s *seller) free(all []procurement.Claim, in procurement.Intent, until time
 	for _, c := range all {
 		claimed[c.Line], exits[c.Exit] = true, true
 	}
-	s.pool.look(func(lines []*entry, byKey map[string]*entry) {
+	s.pool.view(func(lines []*entry, byKey map[string]*entry) {
 		for key := range claimed { // the exit may have moved since
 			if e := byKey[key]; e != nil && e.exit.IsValid() {
 				exits[e.exit.String()] = true
@@ -105,7 +105,7 @@ func (p *Static) Order(ctx context.Context, in procurement.Intent) (d procuremen
 func (p *Static) delivery(own []procurement.Claim) (d procurement.Delivery, err error) {
 	d = procurement.Delivery{Ref: own[0].OrderID, Label: own[0].OrderID, State: procurement.Live, SKU: own[0].SKU,
 		Location: own[0].Location, Quantity: len(own), CreatedAt: own[0].ClaimedAt, ExpiresAt: own[0].EndsAt}
-	p.pool.look(func(_ []*entry, byKey map[string]*entry) {
+	p.pool.view(func(_ []*entry, byKey map[string]*entry) {
 		for _, c := range own {
 			e := byKey[c.Line]
 			if e == nil {
@@ -199,7 +199,7 @@ func (p *Static) Renew(ctx context.Context, ref string, in procurement.Intent) (
 
 // lasts refuses more days of lines that end before, or are gone.
 func (p *Static) lasts(own []procurement.Claim, days int) (err error) {
-	p.pool.look(func(_ []*entry, byKey map[string]*entry) {
+	p.pool.view(func(_ []*entry, byKey map[string]*entry) {
 		for _, c := range own {
 			until := c.EndsAt.Add(time.Duration(days) * day)
 			switch e := byKey[c.Line]; {
@@ -249,7 +249,7 @@ func (s *seller) offers(typ session.Type, free []*entry) []procurement.Offer {
 	type kind struct{ network, country string }
 	count := map[kind]int{}
 	of := func(e *entry) kind { return kind{e.Network, cmp.Or(e.place().Country, unknownCountry)} }
-	s.pool.look(func(lines []*entry, _ map[string]*entry) {
+	s.pool.view(func(lines []*entry, _ map[string]*entry) {
 		for _, e := range lines {
 			count[of(e)] += 0
 		}

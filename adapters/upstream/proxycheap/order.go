@@ -93,7 +93,7 @@ func (p *Provider) Find(ctx context.Context, in procurement.Intent) ([]procureme
 		ref := string(x.Metadata.Order)
 		if ref != "" {
 			groups[ref] = append(groups[ref], x)
-		} else if x.mayBe(in, time.Now()) {
+		} else if x.mayBe(in, p.now()) {
 			candidates++
 		}
 	}

@@ -78,6 +78,7 @@ type Provider struct {
 	// balance reads the balance, which a key may lack the right for. That is no failure
 	// of the seller for the circuit breaker, which it shares with api.
 	balance *rest.Client
+	now     func() time.Time
 }
 
 var (
@@ -95,7 +96,7 @@ func New(c Config, log *slog.Logger) (*Provider, error) {
 	if base == "" {
 		base = defaultBase
 	}
-	p := &Provider{config: c, api: rest.New(rest.Config{Base: strings.TrimSuffix(base, "/"),
+	p := &Provider{config: c, now: time.Now, api: rest.New(rest.Config{Base: strings.TrimSuffix(base, "/"),
 		Header:    http.Header{"X-Api-Key": {c.Key}, "X-Api-Secret": {c.Secret}},
 		Hide:      []string{c.Key, c.Secret, c.CallbackSecret},
 		PerSecond: c.PerSecond, Timeout: c.Timeout, Log: log, Name: c.Name, Explain: explain})}

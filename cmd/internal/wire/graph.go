@@ -93,6 +93,9 @@ func core(s configfile.Settings, log *slog.Logger, database fx.Option) fx.Option
 			func(l *sessions.Transitions) procurement.Lifecycle { return l },
 			sharedLimits,
 			func(s configfile.Settings) exitlog.Config { return exitlog.Config{Days: s.ExitLogDays} }, exitlog.New,
+			func(s configfile.Settings) maintenance.Config {
+				return maintenance.Config{ClientDays: s.ClientAddressDays}
+			},
 			policyapp.New, workers.New, changes.New, accounts.New, accounts.NewReferrers, sessions.NewTransitions,
 			fulfilment.New, procurement.NewDriver, procurement.NewDesk, procurement.NewCallbacks,
 			reconcile.NewWatch, reconcile.New, sessions.New, trafficapp.New, telemetry.NewObserver, newTelemetryQueue,
@@ -172,7 +175,7 @@ func newQueue(st *storage.Store, driver *procurement.Driver, passes *maintenance
 	t tracerIn, log *slog.Logger) (*queue.Queue, error) {
 	handlers := queue.Handlers{DriveOrders: driver.DriveSession, Deliver: webhooks.Deliver, GiveUp: driver.GiveUp,
 		Observe: observe,
-		Passes:  jobTasks(passes, driver, payments, webhooks, accounts, reconcile)}
+		Tasks:   jobTasks(passes, driver, payments, webhooks, accounts, reconcile)}
 	if t.Tracer != nil {
 		handlers.Trace = t.Tracer.Job
 	}

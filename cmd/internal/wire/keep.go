@@ -29,7 +29,7 @@ func keepProviders(lc fx.Lifecycle, providers Providers, registry *prometheus.Re
 		}
 		wake := make(chan struct{}, 1)
 		wake <- struct{}{} // at once
-		tasks = append(tasks, task{name: "keep " + p.Name(), every: keepEvery, wake: wake,
+		tasks = append(tasks, task{name: "keep " + p.Name(), every: keepEvery, trigger: wake,
 			run: func(ctx context.Context) error {
 				err := k.Keep(ctx)
 				for state, n := range k.Stock() {

@@ -40,8 +40,8 @@ func (p prober) route(ctx context.Context, id, name string) (r traffic.Route, co
 		return r, "", ports.ErrProvider.Msgf("the exit of this worker is gone; rotate the worker and try again")
 	}
 	r.Exits = []session.Exit{w.Worker.Exit}
-	if w.Hop != nil {
-		r.Hops = []procurement.Endpoint{*w.Hop}
+	if w.Upstream != nil {
+		r.Upstreams = []procurement.Endpoint{*w.Upstream}
 	}
 	return r, w.Worker.Location.Country, err
 }

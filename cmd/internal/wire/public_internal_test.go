@@ -1,12 +1,14 @@
 package wire
 
 import (
+	"maps"
 	"net/netip"
 	"slices"
 	"testing"
 
 	"agentproxy/adapters/configfile"
 	"agentproxy/adapters/conns"
+	"agentproxy/adapters/gateway/dial"
 	"agentproxy/adapters/gateway/hostport"
 	"agentproxy/adapters/system"
 )
@@ -50,14 +52,42 @@ func TestTheListenersAreNoTargets(t *testing.T) {
 	}
 }
 
-func TestTheGatewayKnowsWhereItIsReached(t *testing.T) {
+func someSecrets(t *testing.T) *system.Secrets {
+	t.Helper()
 	secrets, err := system.NewSecrets(system.Root("q1nTz0Rk7vJx4mWc9sYb2hLd8fGp5aEu3iOX6NQB"))
 	if err != nil {
 		t.Fatal(err)
 	}
+	return secrets
+}
+
+func TestTheGatewayKnowsWhereItIsReached(t *testing.T) {
+	secrets := someSecrets(t)
 	s := configfile.Settings{PublicHost: "gate.example.com", PublicPort: 8081, PublicURL: "https://api.example.com",
 		AdminAddr: "127.0.0.1:8082"}
 	if got := gatewayConfig(s, conns.Budget{}, secrets).Public; len(got) != 2 || !slices.Equal(got, publicTargets(s)) {
 		t.Errorf("it refuses %v", got)
+	}
+}
+
+// What limits strangers and accounts reaches both listeners. In development mode guesses are not limited.
+func TestLimitsReachTheListeners(t *testing.T) {
+	s := configfile.Settings{AdminAddr: "127.0.0.1:8082", AgentConnections: 1000, TrialConnections: 100, TargetRate: 600, TrialTargetRate: 60}
+	s.Catalog.Providers = []configfile.Provider{{Name: "own", Resolve: "here"}, {Name: "seller", Resolve: "upstream"}, {Name: "other"}}
+	b := conns.Divide(1024)
+	for dev, guesses := range map[bool]int{false: 1000, true: 0} {
+		s.Dev = dev
+		g, api := gatewayConfig(s, b, someSecrets(t)), apiConfig(s, b)
+		if g.AuthFailureLimit != guesses || g.Connections != b.Gateway || g.Agent != 1000 || g.TrialAgent != 100 || g.TargetRate != 600 ||
+			g.TrialTargetRate != 60 || api.Connections != b.API || g.PerAddress != perAddress(s) || api.PerAddress != perAddress(s) {
+			t.Errorf("development %v: the gateway %+v, the API %+v", dev, g, api)
+		}
+		want := map[string]dial.Resolution{"own": dial.Here, "seller": dial.Name, "other": dial.Automatic}
+		if !maps.Equal(g.Resolve, want) {
+			t.Errorf("names are resolved by %v, want %v", g.Resolve, want)
+		}
+	}
+	if n := perAddress(configfile.Settings{}); n != 256 {
+		t.Errorf("an address has %d connections without a credential", n)
 	}
 }

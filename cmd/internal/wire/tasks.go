@@ -26,11 +26,11 @@ import (
 
 // task is work that is repeated periodically.
 type task struct {
-	name  string
-	every time.Duration
-	run   func(context.Context) error
-	wake  <-chan struct{} // runs it at once
-	only  func() bool     // reports whether this process runs it; nil if it always does
+	name    string
+	every   time.Duration
+	run     func(context.Context) error
+	trigger <-chan struct{} // runs it at once
+	only    func() bool     // reports whether this process runs it; nil if it always does
 }
 
 // stuckAfter is the age at which a session that is still creating gets a new job.
@@ -40,8 +40,8 @@ const stuckAfter = 5 * time.Minute
 // monotonic clock drifts by less than a millisecond.
 const measureClockEvery = 2 * time.Second
 
-// keepFeedEvery is how often the partitions of the event feed are looked after; a day is one.
-const keepFeedEvery = 10 * time.Minute
+// keepPartitionsEvery is how often the partitions of the event log are looked after; a day is one.
+const keepPartitionsEvery = 10 * time.Minute
 
 // countEndedEvery is how often sessions and hours that ended are counted. What is not counted yet is counted
 // by each call that needs it.
@@ -55,7 +55,7 @@ func tasks(st *storage.Store, changed <-chan struct{}, leads func() bool, hub *c
 	p *maintenance.Tasks, driver *procurement.Driver, catalog *catalog.Catalog, keys *accounts.Service,
 	watch *reconcile.Watch, ledger *proof) []task {
 	return []task{
-		{name: "poll changes", every: changes.PollEvery, run: hub.Poll, wake: changed},
+		{name: "poll changes", every: changes.PollEvery, run: hub.Poll, trigger: changed},
 		{name: "flush observations", every: telemetry.FlushEvery, run: o.Flush},
 		{name: "store key uses", every: accounts.KeyUsesEvery, run: keys.Keys.StoreUses},
 		{name: "reclaim leases", every: time.Second, run: p.Reclaim, only: leads},
@@ -65,8 +65,8 @@ func tasks(st *storage.Store, changed <-chan struct{}, leads func() bool, hub *c
 		{name: "reconcile orders", every: time.Second, run: driver.DriveDue, only: leads},
 		{name: "watch providers", every: time.Minute, run: watch.Run, only: leads},
 		{name: "measure the clock", every: measureClockEvery, run: st.MeasureClock},
-		{name: "keep days of the feed", every: keepFeedEvery, only: leads,
-			run: func(ctx context.Context) error { return st.KeepFeed(ctx, eventlog.Retention) }},
+		{name: "keep partitions of events", every: keepPartitionsEvery, only: leads,
+			run: func(ctx context.Context) error { return st.KeepPartitions(ctx, eventlog.Retention) }},
 		{name: "count what ended", every: countEndedEvery, run: st.SumUp, only: leads},
 		{name: "prove the ledger", every: proveTick, run: ledger.run, only: leads},
 		{name: "refresh stock", every: time.Minute, run: catalog.RefreshStock},
@@ -76,10 +76,10 @@ func tasks(st *storage.Store, changed <-chan struct{}, leads func() bool, hub *c
 // jobTasks returns the tasks that the leader inserts as jobs, which any replica
 // runs.
 func jobTasks(p *maintenance.Tasks, driver *procurement.Driver, payments *payments.Watcher, webhooks *webhooks.Service,
-	accounts *accounts.Service, reconcile *reconcile.Service) []queue.Pass {
-	return []queue.Pass{
-		{Name: "tidy", Every: time.Minute, Run: p.Purge},
-		{Name: "tidy-accounts", Every: 10 * time.Minute, Run: accounts.Purge},
+	accounts *accounts.Service, reconcile *reconcile.Service) []queue.PeriodicTask {
+	return []queue.PeriodicTask{
+		{Name: "purge", Every: time.Minute, Run: p.Purge},
+		{Name: "purge-accounts", Every: 10 * time.Minute, Run: accounts.Purge},
 		{Name: "audit-payments", Every: auditEvery,
 			Run: func(ctx context.Context) error { return payments.Audit(ctx, auditAtOnce) }},
 		{Name: "remind-of-sessions", Every: time.Minute, Run: webhooks.RemindSessions},
@@ -142,7 +142,7 @@ func loop(ctx context.Context, t task, log *slog.Logger) {
 		case <-ctx.Done():
 			return
 		case <-tick.C:
-		case <-t.wake:
+		case <-t.trigger:
 		}
 		if t.only != nil && !t.only() {
 			failed = 0

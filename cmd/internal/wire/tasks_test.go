@@ -36,7 +36,7 @@ func TestALoopCanBeWoken(t *testing.T) {
 		done := make(chan struct{})
 		go func() {
 			defer close(done)
-			loop(ctx, task{name: "count", every: time.Hour, run: func(context.Context) error { runs++; return nil }, wake: wake},
+			loop(ctx, task{name: "count", every: time.Hour, run: func(context.Context) error { runs++; return nil }, trigger: wake},
 				slog.New(slog.DiscardHandler))
 		}()
 		wake <- struct{}{}

@@ -11,33 +11,34 @@ import (
 	"agentproxy/ports"
 )
 
-// Crowd is where the workers of one session get their exits.
-type Crowd struct {
+// WorkerExits is where the workers of one session get their exits.
+type WorkerExits struct {
 	session  session.Session
 	provider ports.Dynamic
-	local    ports.Crowd // nil where the exits are a seller's
+	local    ports.ExitPool // nil where the exits are a seller's
 	access   procurement.Access
 }
 
-// Crowd returns where the workers of an active session get their exits. It returns
+// WorkerExits returns where the workers of an active session get their exits. It returns
 // worker.ErrParameter if there is none.
-func (f *Service) Crowd(ctx context.Context, s session.Session) (Crowd, error) {
+func (f *Service) WorkerExits(ctx context.Context, s session.Session) (WorkerExits, error) {
 	if s.Type != session.Dynamic {
-		return Crowd{}, worker.ErrParameter.Msgf("a static session has no workers: its addresses are its identities")
+		return WorkerExits{}, worker.ErrParameter.Msgf("a static session has no workers: its addresses are its identities")
 	}
 	p, ok := f.catalog.Provider(s.Provider)
 	if !ok {
-		return Crowd{}, ports.ErrProvider.Msgf("the provider of this session is not configured any more")
+		return WorkerExits{}, ports.ErrProvider.Msgf("the provider of this session is not configured any more")
 	}
-	c := Crowd{session: s}
+	c := WorkerExits{session: s}
 	c.provider, _ = p.(ports.Dynamic)
 	caps := p.Capabilities()
 	if c.provider == nil || !caps.Workers {
-		return Crowd{}, worker.ErrParameter.Msgf("the source of this session carries no workers; products tell it by workers")
+		return WorkerExits{}, worker.ErrParameter.Msgf("the source of this session carries no workers; " +
+			"products tell it by workers")
 	}
 	if !caps.ViaUpstream {
-		if c.local, ok = p.(ports.Crowd); !ok {
-			return Crowd{}, worker.ErrParameter.Msgf("the source of this session carries no workers")
+		if c.local, ok = p.(ports.ExitPool); !ok {
+			return WorkerExits{}, worker.ErrParameter.Msgf("the source of this session carries no workers")
 		}
 		return c, nil
 	}
@@ -53,10 +54,10 @@ func (f *Service) Crowd(ctx context.Context, s session.Session) (Crowd, error) {
 }
 
 // Local reports whether exits are addresses of this host.
-func (c Crowd) Local() bool { return c.local != nil }
+func (c WorkerExits) Local() bool { return c.local != nil }
 
 // Exits lists the addresses in a place; nil where the exits are a seller's.
-func (c Crowd) Exits(l session.Location) []netip.Addr {
+func (c WorkerExits) Exits(l session.Location) []netip.Addr {
 	if c.local == nil {
 		return nil
 	}
@@ -64,7 +65,7 @@ func (c Crowd) Exits(l session.Location) []netip.Addr {
 }
 
 // Has reports whether an exit of a worker is still there.
-func (c Crowd) Has(exit session.Exit) bool {
+func (c WorkerExits) Has(exit session.Exit) bool {
 	if c.local == nil {
 		return true
 	}
@@ -77,11 +78,11 @@ func (c Crowd) Has(exit session.Exit) bool {
 }
 
 // Binds reports whether connections can be made from an exit at this moment.
-func (c Crowd) Binds(exit session.Exit) bool { return c.local == nil || c.local.Binds(exit.IP) }
+func (c WorkerExits) Binds(exit session.Exit) bool { return c.local == nil || c.local.Binds(exit.IP) }
 
 // Endpoint returns the upstream proxy for a token; nil where exits are addresses of this host. It fails
 // with worker.ErrParameter for what the seller cannot be asked for.
-func (c Crowd) Endpoint(l session.Location, token string, turn int, strict bool) (*procurement.Endpoint, error) {
+func (c WorkerExits) Endpoint(l session.Location, token string, turn int, strict bool) (*procurement.Endpoint, error) {
 	if c.local != nil {
 		return nil, nil
 	}

@@ -6,9 +6,9 @@ import (
 	"agentproxy/domain/session"
 )
 
-// Crowd is a Dynamic whose exits are addresses of this host, of which any number of workers use
+// ExitPool is a Dynamic whose exits are addresses of this host, of which any number of workers use
 // any. Its methods are safe for concurrent use.
-type Crowd interface {
+type ExitPool interface {
 	Dynamic
 	// Exits lists the addresses in a place, of which country and city may be empty, always in
 	// the same order. The caller does not change the list.
