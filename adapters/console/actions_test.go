@@ -35,6 +35,9 @@ func TestBuy(t *testing.T) {
 		t.Errorf("the quote is\n%s", quote)
 	}
 	form := hidden(t, quote, "/console/sessions")
+	if form.Get("max_cost") != "0.6" {
+		t.Errorf("the purchase may cost %q", form.Get("max_cost"))
+	}
 	first := w.post("/console/sessions", form)
 	if again := w.post("/console/sessions", form); again != first {
 		t.Errorf("a double click leads to %s, want %s", again, first)

@@ -30,7 +30,7 @@ func TestAnAddressOfADeniedNameCountsForTenMinutes(t *testing.T) {
 		if d.of(addr, policy.Layers{}, "", "").Refuses() {
 			t.Error("it is denied without the rule")
 		}
-		time.Sleep(1)
+		time.Sleep(time.Nanosecond)
 		if denied() {
 			t.Error("it is denied after ten minutes")
 		}

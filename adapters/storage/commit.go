@@ -44,8 +44,9 @@ type committer struct {
 	once   sync.Once
 	// guarded is the number of transactions that still set savepoints. It belongs to the goroutine.
 	guarded int
-	// commit is replaced by tests that need it to fail.
+	// commit is replaced by tests that need it to fail, and now by those that count who joins.
 	commit func(*engine.Transaction) error
+	now    func() time.Time
 }
 
 // The bounds of one transaction: how many units it has, and for how long new ones may join; both keep
@@ -88,6 +89,7 @@ func newCommitter(
 		stop:    make(chan struct{}),
 		done:    make(chan struct{}),
 		commit:  func(tx *engine.Transaction) error { return tx.Commit() },
+		now:     time.Now,
 	}
 	go c.run()
 	return c
@@ -223,7 +225,7 @@ func lasting(err error) error {
 
 // next returns the next unit that may join, nil if none waits.
 func (c *committer) next(n int, began time.Time) *unit {
-	if n >= maxBatch || time.Since(began) > maxJoin {
+	if n >= maxBatch || c.now().Sub(began) > maxJoin {
 		return nil
 	}
 	select {
@@ -237,7 +239,7 @@ func (c *committer) next(n int, began time.Time) *unit {
 // share runs units, and those that wait and may join, in one transaction. It commits it, or rolls it
 // back if there is nothing to commit, and returns all of them.
 func (c *committer) share(units []*unit, guard bool) ([]*unit, error) {
-	began, written := time.Now(), false
+	began, written := c.now(), false
 	for c.single != nil {
 		u := c.next(len(units), began)
 		if u == nil {

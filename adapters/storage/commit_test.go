@@ -16,8 +16,9 @@ import (
 
 var errUnit = errors.New("this unit fails")
 
-// gate is a unit that blocks the writer until it is opened, and then for longer than others may join
-// its transaction, so that the units queued meanwhile share the next one, in the order of queue.
+// gate is a unit that blocks the writer until it is opened, and then sets the clock to when others may
+// not join its transaction any more, so that the units queued meanwhile share the next one, in the order
+// of queue.
 type gate struct {
 	t     *testing.T
 	st    *storage.Store
@@ -40,11 +41,13 @@ func closeGateFor(ctx context.Context, t *testing.T, st *storage.Store) *gate {
 	t.Cleanup(g.pull) // before the store is closed, which waits for the units
 	began := make(chan struct{})
 	begin := sync.OnceFunc(func() { close(began) })
+	at, passed := time.Now(), atomic.Int64{}
+	st.SetNow(func() time.Time { return at.Add(time.Duration(passed.Load())) })
 	go func() {
 		g.done <- st.Update(ctx, func(ctx context.Context, tx ports.Tx) error {
 			begin()
 			<-g.open
-			time.Sleep(10 * time.Millisecond)
+			passed.Add(int64(time.Second))
 			return tx.Counters().Add(ctx, "gate", ports.Tally{Reported: 1})
 		})
 	}()

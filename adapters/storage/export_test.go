@@ -20,6 +20,13 @@ func (s *Store) SetCommit(commit func(*engine.Transaction) error) {
 	}
 }
 
+// SetNow replaces the clock by which units may join a transaction.
+func (s *Store) SetNow(now func() time.Time) {
+	for _, c := range s.commits {
+		c.now = now
+	}
+}
+
 // Waiting returns the number of queued units.
 func (s *Store) Waiting() (n int) {
 	for _, c := range s.commits {
