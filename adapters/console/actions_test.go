@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"encoding/csv"
-	"image/png"
 	"net/http"
 	"net/url"
 	"strings"
@@ -17,6 +16,7 @@ import (
 	"agentproxy/domain/session"
 	"agentproxy/test/apptest"
 	"agentproxy/test/fake"
+	"agentproxy/test/qrscan"
 )
 
 func TestBuy(t *testing.T) {
@@ -147,8 +147,8 @@ func TestRecharge(t *testing.T) {
 	if byID(t, body, "to-send") != "10.50 USDT" || !strings.Contains(body, `hx-get="`+path+`"`) || !strings.Contains(body, `http-equiv="refresh"`) {
 		t.Errorf("the order is\n%s", body)
 	}
-	if _, err := png.Decode(strings.NewReader(w.get(path + "/qr.png"))); err != nil {
-		t.Errorf("the code: %v", err)
+	if got := qrscan.Read(t, []byte(w.get(path+"/qr.png"))); got.Text != address {
+		t.Errorf("the code is %s, want %s", got, address)
 	}
 	state := func() string {
 		apptest.OK(t, w.watcher.Watch(context.Background()))

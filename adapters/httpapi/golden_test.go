@@ -15,6 +15,7 @@ import (
 	"agentproxy/domain"
 	"agentproxy/ports"
 	"agentproxy/test/fake"
+	"agentproxy/test/qrscan"
 )
 
 var updateGolden = flag.Bool("update", false, "rewrite testdata")
@@ -33,7 +34,7 @@ func (a *answer) golden(name string) *answer {
 	b.WriteByte('\n')
 	switch kind, _, _ := strings.Cut(a.header.Get("Content-Type"), ";"); kind {
 	case "image/png":
-		fmt.Fprint(&b, readCode(a.t, a.body))
+		fmt.Fprint(&b, qrscan.Read(a.t, a.body))
 	case "text/plain":
 		b.Write(a.body)
 	default:

@@ -1,10 +1,8 @@
 package httpapi_test
 
 import (
-	"bytes"
 	"context"
 	"fmt"
-	"image/png"
 	"io"
 	"net/http"
 	"strconv"
@@ -13,52 +11,12 @@ import (
 	"testing"
 	"time"
 
-	"github.com/makiuchi-d/gozxing"
-	"github.com/makiuchi-d/gozxing/qrcode"
-
 	"agentproxy/domain"
 	"agentproxy/test/fake"
+	"agentproxy/test/qrscan"
 )
 
 const tenUSDT = `{"amount":10}`
-
-// code is a QR code as a reader sees it.
-type code struct {
-	text, correction string
-	width, height    int
-}
-
-func (c code) String() string {
-	return fmt.Sprintf("%d x %d, correction %s: %s", c.width, c.height, c.correction, c.text)
-}
-
-func readCode(t testing.TB, body []byte) code {
-	t.Helper()
-	img, err := png.Decode(bytes.NewReader(body))
-	if err != nil {
-		t.Fatal(err)
-	}
-	bitmap, err := gozxing.NewBinaryBitmapFromImage(img)
-	if err != nil {
-		t.Fatal(err)
-	}
-	result, err := qrcode.NewQRCodeReader().Decode(bitmap, nil)
-	if err != nil { // this reader takes a few of a thousand perfect pictures for a tilted photograph
-		result, err = qrcode.NewQRCodeReader().Decode(
-			bitmap,
-			map[gozxing.DecodeHintType]any{gozxing.DecodeHintType_PURE_BARCODE: true},
-		)
-	}
-	if err != nil {
-		t.Fatalf("the picture is no QR code: %v", err)
-	}
-	return code{
-		result.GetText(),
-		fmt.Sprint(result.GetResultMetadata()[gozxing.ResultMetadataType_ERROR_CORRECTION_LEVEL]),
-		img.Bounds().Dx(),
-		img.Bounds().Dy(),
-	}
-}
 
 func TestRecharge(t *testing.T) {
 	t.Parallel()
@@ -365,11 +323,11 @@ func TestRechargeQR(t *testing.T) {
 		res.ContentLength != int64(len(body)) {
 		t.Errorf("%d %v, %d bytes", res.StatusCode, h, len(body))
 	}
-	got := readCode(t, body)
-	if got.text != r.str("data.wallet_address") || len(got.text) != 34 {
-		t.Errorf("the code says %q, the order %q", got.text, r.str("data.wallet_address"))
+	got := qrscan.Read(t, body)
+	if got.Text != r.str("data.wallet_address") || len(got.Text) != 34 {
+		t.Errorf("the code says %q, the order %q", got.Text, r.str("data.wallet_address"))
 	}
-	if got.correction != "M" || got.width < 256 || got.width != got.height {
+	if got.Correction != "M" || got.Width < 256 || got.Width != got.Height {
 		t.Errorf("%s", got)
 	}
 	for _, c := range []struct {
@@ -390,10 +348,9 @@ func TestRechargeQR(t *testing.T) {
 		for i := range 40 {
 			b := w.register("QR " + strconv.Itoa(i))
 			r := w.do("POST", "/v1/billing/recharge", tenUSDT, b.as).want(201)
-			if got := readCode(t, w.do("GET", "/v1/billing/recharge/"+r.str("data.order_id")+"/qr", "", b.as).want(200).body); got.text != r.str(
-				"data.wallet_address",
-			) {
-				t.Errorf("%s, want %s", got, r.str("data.wallet_address"))
+			picture := w.do("GET", "/v1/billing/recharge/"+r.str("data.order_id")+"/qr", "", b.as).want(200).body
+			if got, want := qrscan.Read(t, picture), r.str("data.wallet_address"); got.Text != want {
+				t.Errorf("%s, want %s", got, want)
 			}
 		}
 	})
