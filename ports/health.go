@@ -14,21 +14,22 @@ type Health interface {
 	// their type and status; the zero state where nothing was reported yet. An
 	// empty agent id asks for the service itself.
 	Get(ctx context.Context, agentID string, ids []string) (map[string]HealthRead, error)
-	// Glances lists the agent's creating and active sessions, and whichever are among its last ones that
-	// were created, newest first.
-	Glances(ctx context.Context, agentID string, last int) ([]SessionGlance, error)
-	// LiveGlances lists the agent's creating and active sessions that a filter lets through, newest first.
-	LiveGlances(ctx context.Context, agentID string, f SessionFilter) ([]SessionGlance, error)
+	// Summaries lists the agent's creating and active sessions, and whichever are among its last
+	// ones that were created, newest first.
+	Summaries(ctx context.Context, agentID string, last int) ([]SessionSummary, error)
+	// LiveSummaries lists the agent's creating and active sessions that a filter lets through,
+	// newest first.
+	LiveSummaries(ctx context.Context, agentID string, f SessionFilter) ([]SessionSummary, error)
 	Put(ctx context.Context, id string, s health.State) error
 }
 
-// SessionGlance is what a list of many sessions needs of one.
-type SessionGlance struct {
+// SessionSummary is what a list of many sessions needs of one.
+type SessionSummary struct {
 	ID      string
 	Type    session.Type
 	Status  session.Status
 	UsedAt  time.Time // of its last traffic; zero: none
-	Health  health.Glance
+	Health  health.Summary
 	Workers bool // it has workers, whose health counts too
 }
 

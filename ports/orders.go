@@ -55,16 +55,16 @@ type Orders interface {
 	// Due lists orders whose NextAt has come: of each provider no more than the limit, in
 	// turns by agent, and of each agent the longest due first. A session is listed once.
 	Due(ctx context.Context, now time.Time, limit int) ([]DueOrder, error)
-	// Waiting lists the planned orders of a provider that are like o, as in Rivals, o
+	// Waiting lists the planned orders of a provider that are like o, as in CountOpen, o
 	// included: of each agent the oldest, no more than the limit, with its party and when an
 	// order of that was last sent to the provider.
 	Waiting(ctx context.Context, o procurement.Order, limit int) ([]procurement.Waiting, error)
-	// Rivals counts the other orders of a provider that are sent, or unknown and
+	// CountOpen counts the other orders of a provider that are sent, or unknown and
 	// not frozen, and of these the ones like o: the same SKU and country, where an
 	// empty one is like any. What a frozen one did was done long ago. It
 	// holds a lock on the provider until the unit ends, which every other unit that
 	// calls it for that provider waits for.
-	Rivals(ctx context.Context, o procurement.Order) (open, like int, err error)
+	CountOpen(ctx context.Context, o procurement.Order) (open, like int, err error)
 	// Known returns which of a provider's refs belong to an order.
 	Known(ctx context.Context, provider string, refs []string) (map[string]bool, error)
 	// Spent returns what confirmed orders of a provider that were sent at or after a time

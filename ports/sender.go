@@ -26,7 +26,7 @@ type Sender interface {
 	// Body returns the body of an event's request, the same bytes for each call.
 	Body(e webhook.Event) []byte
 	// Send signs a message and posts it once. It reaches only addresses that the
-	// operator lets agents reach, judged when it connects, follows no redirect,
+	// operator lets agents reach, checked when it connects, follows no redirect,
 	// and takes at most 10 s. Every answer, and every failure that is the
 	// receiver's or its network's, is an outcome. An error is ours or the
 	// context's: it is no evidence about the endpoint, and the attempt does not

@@ -41,7 +41,7 @@ var providerKeys = []key{
 	{"options", "none", "options of the kind by name"},
 	{"locations", "none", "the provider's ids of places, by country (`US`) or country and city (`US/newyork`)"},
 	{"resolve", "`here` for a proxy on a private address, else `upstream`", "`here` sends the address " +
-		"that a target's name was resolved to and judged by, `upstream` sends the name"},
+		"that a target's name was resolved to and checked by, `upstream` sends the name"},
 	{"per_second", "the kind's own", "calls of the provider's API per second, above 0 and at most 1000"},
 	{"timeout_seconds", "the kind's own", "timeout of a call, 1 to 150"},
 	{"sourcing", "a warning", "how the provider gets the consent of those whose addresses it sells, as you have " +

@@ -115,7 +115,7 @@ type sessionData struct {
 	Range                             string
 	Hours                             *usageData
 	Left                              int64 // of the traffic that was bought
-	Feed                              []eventlog.Event
+	Events                            []eventlog.Event
 	Pages                             pager
 	Policy                            policy.Own
 	Connect                           *connectData
@@ -172,11 +172,11 @@ func (c *Console) session(v *visit) error {
 	}
 	d.Hours = newUsage(list, "an hour")
 	page := v.pageOf("page")
-	feed, err := c.Sessions.Events(v, v.caller.AgentID, s.ID, page)
+	events, err := c.Sessions.Events(v, v.caller.AgentID, s.ID, page)
 	if err != nil {
 		return err
 	}
-	d.Feed, d.Pages = feed.Items, v.pager("page", page, feed.Total, "feed")
+	d.Events, d.Pages = events.Items, v.pager("page", page, events.Total, "events")
 	if err = c.readPeers(v, &d); err != nil {
 		return err
 	}

@@ -106,7 +106,7 @@ func (v *visit) may(s account.Scope) bool { return v.caller.May(s) == nil }
 // frame returns the layout of a page.
 func (v *visit) frame(title string, data any) ui.Frame {
 	f := ui.Frame{Base: Base, Brand: "agentproxy", Title: title, Who: v.name, SignOut: Base + "/sign-out", Data: data,
-		Notice: notices[v.r.URL.Query().Get("done")]}
+		Notice: doneTexts[v.r.URL.Query().Get("done")]}
 	for _, l := range []struct {
 		path, text string
 		scope      account.Scope
@@ -121,8 +121,8 @@ func (v *visit) frame(title string, data any) ui.Frame {
 	return f
 }
 
-// notices are the texts after an action that led to it, by the parameter done.
-var notices = map[string]string{
+// doneTexts are the messages after an action, by the parameter done of the redirect.
+var doneTexts = map[string]string{
 	"bought":         "The session is bought.",
 	"rotated":        "The session has a new exit.",
 	"worker-rotated": "The worker has a new exit.",
@@ -165,7 +165,8 @@ var statusOf = map[domain.Kind]int{
 var errInternal = &domain.Error{Code: "INTERNAL_ERROR",
 	Message: "the service failed; try again, and tell its operator if the problem persists"}
 
-// problem returns an error as a person may see it, and its status. Any error that is no refusal is logged.
+// problem returns an error as a person may see it, and its status. Any error that is no refusal is
+// logged.
 func (v *visit) problem(err error) (*ui.Problem, int) {
 	var e *domain.Error
 	if !errors.As(err, &e) || statusOf[e.Kind] == 0 {

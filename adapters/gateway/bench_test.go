@@ -100,7 +100,7 @@ func BenchmarkWorkers(b *testing.B) {
 	w.crew(fleet, loopbacks, nil)
 	relay, source := copier(b), newCounting(b).addr()
 	var names []string
-	for i := range worker.Most {
+	for i := range worker.MaxPerSession {
 		names = append(names, basic(fmt.Sprintf("%s-session-w%d", user(fleet, 0), i+1), password(fleet)))
 	}
 	tunnels(b, w.addr, target, names, len(names)) // first uses are not measured

@@ -77,12 +77,12 @@ type Config struct {
 
 // Deps are the dependencies of a Gateway. Routes, Leases and Observer are required.
 type Deps struct {
-	Routes   route.Source
-	Workers  route.Workers // default refuses every worker
-	Leases   lease.Core
-	Observer Observer
-	Judge    dial.Judge // nil forbids every target
-	Exits    ExitLog    // who used which exit; default records nothing
+	Routes        route.Source
+	Workers       route.Workers // default refuses every worker
+	Leases        lease.Core
+	Observer      Observer
+	AddressPolicy dial.AddressPolicy // nil forbids every target
+	Exits         ExitLog            // who used which exit; default records nothing
 	// Policy returns the rules of the operator and of products that hold now; default none.
 	// It is called for every connection.
 	Policy   func() *policy.Shared

@@ -106,7 +106,7 @@ func (g *Gateway) open(c *client.Conn, u credential, target hostport.Target) (*r
 		in.Free()
 	}
 	if ref == nil {
-		c.Judged.Store(&pass.Judged)
+		c.CheckedTarget.Store(&pass.CheckedTarget)
 		if !c.Attach(tcp) {
 			_ = tcp.Close()
 			ref = interruption(c)

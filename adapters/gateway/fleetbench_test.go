@@ -12,20 +12,20 @@ import (
 	"agentproxy/domain/worker"
 )
 
-// BenchmarkOpenFleet opens a tunnel for each of a thousand workers at once, moves bytes through all of them
-// at the same time, and closes them; and does the same with the tunnels of sessions without workers, and with
-// those of a relay that only copies. It reports the medians of the processor's time of a tunnel and of a
-// megabyte, in which client, gateway and target are.
+// BenchmarkOpenFleet opens a tunnel for each of a thousand workers at once, moves bytes through all
+// of them at the same time, and closes them; and does the same with the tunnels of sessions without
+// workers, and with those of a relay that only copies. It reports the medians of the processor's
+// time of a tunnel and of a megabyte, in which client, gateway and target are.
 func BenchmarkOpenFleet(b *testing.B) {
 	w, _ := metered(b, newCore(b), nil)
 	source := newCounting(b).addr()
 	fleet := w.add(1, 0, "127.0.0.2")
 	w.crew(fleet, loopbacks, nil)
 	var workers, plain []string
-	for i := range worker.Most {
+	for i := range worker.MaxPerSession {
 		workers = append(workers, basic(fmt.Sprintf("%s-session-w%d", user(fleet, 0), i+1), password(fleet)))
 	}
-	for i := range worker.Most / 200 {
+	for i := range worker.MaxPerSession / 200 {
 		id := w.add(2+i, 0, "127.0.0.2")
 		plain = append(plain, slices.Repeat([]string{basic(user(id, 0), password(id))}, 200)...)
 	}
@@ -37,7 +37,7 @@ func BenchmarkOpenFleet(b *testing.B) {
 
 // openAtOnce runs the parts and the relay in turn, b.N times, and once before it measures.
 func openAtOnce(b *testing.B, parts map[string]func() (addr string, as []string), relay, source string) {
-	parts["relay"] = func() (string, []string) { return relay, make([]string, worker.Most) }
+	parts["relay"] = func() (string, []string) { return relay, make([]string, worker.MaxPerSession) }
 	opening, moving := map[string][]float64{}, map[string][]float64{}
 	for n := range b.N + 1 {
 		for name, of := range parts {

@@ -127,7 +127,7 @@ func (x *exchange) run() (t *relay.Tunnel, again bool, ref *refusal.Refusal) {
 		} else {
 			x.check.Addrs = tc.addrs
 			x.taken(tc)
-			x.c.Judged.Store(&x.check.Judged)
+			x.c.CheckedTarget.Store(&x.check.CheckedTarget)
 			if !x.c.Attach(tc.tcp) {
 				tc.close()
 				return nil, false, interruption(x.c)
@@ -165,7 +165,7 @@ func (x *exchange) run() (t *relay.Tunnel, again bool, ref *refusal.Refusal) {
 func (x *exchange) dial() (*targetConn, *refusal.Refusal) {
 	x.c.Allow(0) // resolving and connecting have their own limits
 	tc := &targetConn{key: x.key, ended: x.g.closed}
-	if x.c.Judged.Load() == &x.check.Judged { // of a kept connection that was closed
+	if x.c.CheckedTarget.Load() == &x.check.CheckedTarget { // of a kept connection that was closed
 		x.check = x.check.renewed(x.key)
 	}
 	ref := x.g.paced(x.route, x.key.target)
@@ -183,7 +183,7 @@ func (x *exchange) dial() (*targetConn, *refusal.Refusal) {
 		return nil, ref
 	}
 	tc.addrs, tc.use = x.check.Addrs, x.g.opened(x.c, x.path, x.check, tc.tcp)
-	x.c.Judged.Store(&x.check.Judged)
+	x.c.CheckedTarget.Store(&x.check.CheckedTarget)
 	if !x.c.Attach(tc.tcp) {
 		tc.close()
 		return nil, interruption(x.c)

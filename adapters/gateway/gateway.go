@@ -10,7 +10,7 @@
 //	forward.go             plain requests, each an exchange (exchange.go)
 //	auth.go, route/        the credential and the state of the session
 //	lease/                 a place and traffic in the session's pool
-//	reach.go, dial/        the judged address of the target, or an upstream proxy
+//	reach.go, dial/        the checked address of the target, or an upstream proxy
 //	relay/                 the bytes of a tunnel
 //	refusal/, observe.go   the answer and the event if a step fails
 //
@@ -95,7 +95,8 @@ func New(cfg Config, deps Deps) *Gateway {
 	g.leases = lease.NewRenewer(deps.Leases, leases, g.metrics.bytes, ended, g.log)
 	g.routes = route.NewCache(deps.Routes, deps.Workers, g.leases, cfg.Sessions, t.Call, g.now)
 	g.failures = route.NewAuthFailures(cfg.AuthFailureLimit)
-	g.dialer = &dial.Dialer{Judge: deps.Judge, Resolver: deps.Resolver, Resolve: t.Resolve, Connect: t.Connect, Now: g.now,
+	g.dialer = &dial.Dialer{AddressPolicy: deps.AddressPolicy, Resolver: deps.Resolver, Resolve: t.Resolve,
+		Connect: t.Connect, Now: g.now,
 		Public: dial.NewPublic(cfg.Public), Roots: cfg.ProxyRoots}
 	g.relay = relay.New(relay.Config{Pipes: cfg.Pipes, Idle: t.Idle, HalfClosed: t.HalfClosed,
 		Loops: g.leadsBack, Goroutines: &g.serving, Ended: g.tunnelEnded, Panicked: g.panicked})
@@ -193,7 +194,7 @@ func (g *Gateway) sweep(ctx context.Context) {
 		}
 		now := monotime.Now()
 		g.conns.Sweep(now, g.now())
-		g.judgeOpen()
+		g.recheckOpen()
 		if n%10 == 0 {
 			g.relay.Trim()
 			g.rates.Trim(g.now())

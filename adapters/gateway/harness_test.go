@@ -74,7 +74,7 @@ func lingers(s *setup) { s.Timing.Linger = 2 * time.Second }
 
 // deps are the dependencies of a gateway whose targets are on loopback.
 func deps(b *fakeCore) gateway.Deps {
-	return gateway.Deps{Routes: b, Workers: b, Leases: b, Observer: b, Judge: open, Log: discard}
+	return gateway.Deps{Routes: b, Workers: b, Leases: b, Observer: b, AddressPolicy: open, Log: discard}
 }
 
 func user(id string, n int) string { return traffic.User{SessionID: id, Number: n}.String() }

@@ -135,7 +135,7 @@ func TestProbe(t *testing.T) {
 		fmt.Fprintf(w, `{"success":true,"data":{"ip":%q},"error":null}`, host)
 	})
 	b := newCore(t)
-	w := begin(t, b, func(c *setup) { c.EchoURL, c.Judge = s.URL+"/v1/ip", nil })
+	w := begin(t, b, func(c *setup) { c.EchoURL, c.AddressPolicy = s.URL+"/v1/ip", nil })
 	id := b.add(1, 0, "127.0.0.8")
 	route, _ := b.Route(t.Context(), id)
 	got, err := w.Probe(t.Context(), route)

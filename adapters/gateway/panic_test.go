@@ -18,11 +18,11 @@ import (
 // faulty panics for one port.
 type faulty struct{ port uint16 }
 
-func (f faulty) Judge(a netip.AddrPort) error {
+func (f faulty) Check(a netip.AddrPort) error {
 	if a.Port() == f.port {
 		panic("a fault of the test")
 	}
-	return open.Judge(a)
+	return open.Check(a)
 }
 
 // faultyObserver panics when a tunnel has ended.
@@ -42,7 +42,7 @@ func TestAPanicEndsOneConnection(t *testing.T) {
 	logged := &log{}
 	core := newCore(t)
 	w, r := metered(t, core, func(c *setup) {
-		c.Judge, c.Observer = faulty{7}, faultyObserver{core}
+		c.AddressPolicy, c.Observer = faulty{7}, faultyObserver{core}
 		c.Log = slog.New(slog.NewTextHandler(logged, nil))
 	})
 	id := w.add(1, 0)

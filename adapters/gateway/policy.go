@@ -12,10 +12,10 @@ import (
 	"agentproxy/domain/traffic"
 )
 
-// targetCheck is the check of one target by the policies: its name and port are judged
+// targetCheck is the check of one target by the policies: its name and port are checked
 // before it is looked up, its addresses after.
 type targetCheck struct {
-	client.Judged
+	client.CheckedTarget
 	g        *Gateway
 	c        *client.Conn
 	layers   policy.Layers
@@ -27,7 +27,7 @@ type targetCheck struct {
 
 var _ dial.Policy = (*targetCheck)(nil)
 
-// begin judges a target before it is looked up.
+// begin checks a target before it is looked up.
 func (v *targetCheck) begin(g *Gateway, c *client.Conn, p path, t hostport.Target) *refusal.Refusal {
 	r := p.route
 	v.g, v.c, v.product, v.exit = g, c, r.ProductNo, p.exit.IP
@@ -49,9 +49,9 @@ func (v *targetCheck) begin(g *Gateway, c *client.Conn, p path, t hostport.Targe
 }
 
 // renewed returns the check of the same target to another connection. What was published
-// of v belongs to the goroutine of judgeOpen.
+// of v belongs to the goroutine of recheckOpen.
 func (v *targetCheck) renewed(key targetKey) *targetCheck {
-	return &targetCheck{Judged: client.Judged{Host: v.Host, Port: v.Port, Shared: key.shared, Own: key.own,
+	return &targetCheck{CheckedTarget: client.CheckedTarget{Host: v.Host, Port: v.Port, Shared: key.shared, Own: key.own,
 		Reports: v.layers.Reports, Cuts: v.Cuts},
 		g: v.g, c: v.c, layers: v.layers, product: v.product, exit: v.exit, reported: v.reported}
 }
@@ -122,12 +122,12 @@ func (g *Gateway) remember(v *targetCheck, layer policy.Layer) {
 	}
 }
 
-// judgeOpen interrupts the connections whose targets the rules deny now. What was judged by
+// recheckOpen interrupts the connections whose targets the rules deny now. What was checked by
 // the rules that still hold is passed over, so it costs little unless they changed.
-func (g *Gateway) judgeOpen() {
+func (g *Gateway) recheckOpen() {
 	shared := g.deps.Policy()
 	g.conns.InterruptIf(client.Denied, func(c *client.Conn) bool {
-		j, e := c.Judged.Load(), c.Entry()
+		j, e := c.CheckedTarget.Load(), c.Entry()
 		if j == nil || e == nil {
 			return false
 		}
@@ -146,12 +146,12 @@ func (g *Gateway) judgeOpen() {
 			return false
 		}
 		j.Shared, j.Own, j.Reports = shared, r.Policy, r.PolicyReports
-		return again(j, r).Refuses()
+		return recheck(j, r).Refuses()
 	})
 }
 
-// again judges the target of an open connection.
-func again(j *client.Judged, r *traffic.Route) policy.Denial {
+// recheck checks the target of an open connection.
+func recheck(j *client.CheckedTarget, r *traffic.Route) policy.Denial {
 	layers := j.Shared.Layers(r.ProductNo, j.Own, j.Reports)
 	d := layers.Name(j.Host, j.Port)
 	for _, addr := range j.Addrs {
@@ -163,10 +163,10 @@ func again(j *client.Judged, r *traffic.Route) policy.Denial {
 	return d
 }
 
-// denialOf returns why a connection was interrupted by judgeOpen.
+// denialOf returns why a connection was interrupted by recheckOpen.
 func (g *Gateway) denialOf(c *client.Conn) *refusal.Refusal {
-	if j, r := c.Judged.Load(), c.Entry().Latest(); j != nil && r != nil {
-		if d := again(j, r); d.Refuses() {
+	if j, r := c.CheckedTarget.Load(), c.Entry().Latest(); j != nil && r != nil {
+		if d := recheck(j, r); d.Refuses() {
 			return refusal.Denied(d)
 		}
 	}

@@ -137,7 +137,7 @@ func (w *world) socksReply(id, host, port string) byte {
 	return answer[5]
 }
 
-// Behind an upstream proxy the same is judged, and the proxy is not asked.
+// Behind an upstream proxy the same is checked, and the proxy is not asked.
 func TestDeniedTargetsAreNotSentUpstream(t *testing.T) {
 	t.Parallel()
 	w, s := guarded(t, resolver{"bad.test": {"127.0.0.1"}, "inside.test": {"127.0.0.9"}, "good.test": {"127.0.0.1"}}, "bad.test", "127.0.0.9")

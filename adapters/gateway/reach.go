@@ -15,7 +15,7 @@ import (
 	"agentproxy/domain/traffic"
 )
 
-// direct judges a target and connects a client to it from an exit. The latency is
+// direct checks a target and connects a client to it from an exit. The latency is
 // that of the connection, without the lookup.
 func (g *Gateway) direct(c *client.Conn, t hostport.Target, exit netip.Addr, p *targetCheck) (
 	*net.TCPConn, time.Duration, *refusal.Refusal) {
@@ -38,7 +38,7 @@ func (g *Gateway) direct(c *client.Conn, t hostport.Target, exit netip.Addr, p *
 	return nil, monotime.Now() - began, ref
 }
 
-// dial connects to a judged address until a time by monotime.
+// dial connects to a checked address until a time by monotime.
 func (g *Gateway) dial(c *client.Conn, addr netip.AddrPort, exit netip.Addr, until time.Duration) (
 	*net.TCPConn, *refusal.Refusal) {
 	ctx, cancel := context.WithCancel(context.Background())
@@ -55,7 +55,7 @@ func (g *Gateway) dial(c *client.Conn, addr netip.AddrPort, exit netip.Addr, unt
 	return tcp, ref
 }
 
-// viaUpstream judges a target and connects a client to it through an upstream proxy.
+// viaUpstream checks a target and connects a client to it through an upstream proxy.
 // What the target sent already is buffered in in, which reads from the connection.
 // The latency is that of connection and handshake, without the lookups.
 func (g *Gateway) viaUpstream(c *client.Conn, r *traffic.Route, t hostport.Target, proxy *procurement.Endpoint,
@@ -69,7 +69,7 @@ func (g *Gateway) viaUpstream(c *client.Conn, r *traffic.Route, t hostport.Targe
 	if c.Interrupted() {
 		return nil, 0, interruption(c)
 	}
-	tcp, took, ref := g.dialer.Judged(ctx, t, proxy, g.cfg.Resolve[r.Provider], p, in)
+	tcp, took, ref := g.dialer.ThroughChecked(ctx, t, proxy, g.cfg.Resolve[r.Provider], p, in)
 	switch {
 	case ref == nil:
 		g.metrics.exits.dialled(g.metrics.exits.through(r.Provider), took)

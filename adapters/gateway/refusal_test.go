@@ -237,7 +237,7 @@ func TestSpecialAddresses(t *testing.T) {
 	go serve(trap, func(net.Conn) { caught.Add(1) })
 	port := trap.Addr().(*net.TCPAddr).Port
 	w := begin(t, newCore(t), func(c *setup) {
-		c.Judge = egress.Policy{}
+		c.AddressPolicy = egress.Policy{}
 		c.Resolver = resolver{
 			"localhost":   {"127.0.0.1", "::1"},
 			"mixed.test":  {"93.184.216.34", "127.0.0.1"},

@@ -44,7 +44,7 @@ func proxyKey(proxy *procurement.Endpoint, rotation int) string {
 type targetConn struct {
 	key   targetKey
 	tcp   *net.TCPConn
-	addrs []netip.Addr // that the target was judged by
+	addrs []netip.Addr // that the target was checked by
 	use   use          // by the client that used it last
 	ended func(use, exitlog.End)
 	in    http1.Reader

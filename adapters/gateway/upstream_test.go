@@ -90,8 +90,8 @@ func TestPlainRequestsGoThroughTheUpstream(t *testing.T) {
 	}
 }
 
-// A target is judged before the upstream receives it, and an address is sent in the
-// form in which it was judged.
+// A target is checked before the upstream receives it, and an address is sent in the
+// form in which it was checked.
 func TestTargetsAreJudgedBeforeTheUpstream(t *testing.T) {
 	t.Parallel()
 	s := newSeller(t, "u", "secret")
@@ -115,7 +115,7 @@ func TestTargetsAreJudgedBeforeTheUpstream(t *testing.T) {
 	}
 }
 
-// A proxy that a provider's answer named is judged like a target, one that the
+// A proxy that a provider's answer named is checked like a target, one that the
 // operator named is not.
 func TestUpstreamsAreJudgedUnlessTrusted(t *testing.T) {
 	t.Parallel()
@@ -123,7 +123,7 @@ func TestUpstreamsAreJudgedUnlessTrusted(t *testing.T) {
 	addr := s.l.Addr().(*net.TCPAddr).AddrPort()
 	b := newCore(t)
 	w := begin(t, b, func(c *setup) {
-		c.Judge = egress.Policy{}
+		c.AddressPolicy = egress.Policy{}
 		c.Resolver = resolver{"public.test": {"8.8.8.8"}, "proxy.test": {"127.0.0.1"}, "mixed.test": {"8.8.8.8", "127.0.0.1"}}
 	})
 	own := w.Gateway.Addr().(*net.TCPAddr).AddrPort()
@@ -263,7 +263,7 @@ func TestProbeThroughTheUpstream(t *testing.T) {
 	_, port, _ := net.SplitHostPort(site.Listener.Addr().String())
 	b := newCore(t)
 	w := begin(t, b, func(c *setup) {
-		c.EchoURL, c.PublicEchoURL, c.Judge = site.URL+"/private", "http://echo.test:"+port+"/public", nil
+		c.EchoURL, c.PublicEchoURL, c.AddressPolicy = site.URL+"/private", "http://echo.test:"+port+"/public", nil
 	})
 	for _, p := range []session.Protocol{session.HTTP, session.SOCKS5} {
 		s := newSeller(t, "u", "secret")
@@ -295,7 +295,7 @@ func TestProbeThroughTheUpstream(t *testing.T) {
 }
 
 // A name may mean another address at the upstream: where that is the operator's network, or
-// the operator asks for it, the address that was judged here is sent on.
+// the operator asks for it, the address that was checked here is sent on.
 func TestTheJudgedAddressIsSentOn(t *testing.T) {
 	t.Parallel()
 	answers := resolver{"rebind.test": {"2001:4860:4860::8888", "93.184.216.34"}, "six.test": {"2001:4860:4860::8888"}}

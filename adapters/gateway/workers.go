@@ -93,7 +93,7 @@ func setWorker(c *client.Conn, w *route.Worker) {
 
 // admit takes a place in the pool of the session, and of the worker.
 func (g *Gateway) admit(c *client.Conn, p path) *refusal.Refusal {
-	most := lease.Most{Session: g.cfg.Tunnels, Worker: worker.Tunnels, Ceiling: g.cfg.SessionTunnels}
+	most := lease.Limits{Session: g.cfg.Tunnels, Worker: worker.MaxTunnels, Ceiling: g.cfg.SessionTunnels}
 	return admitted(c, c.Entry().Pool.Admit(&c.Member, p.worker.Account(), most, g.cfg.Timing.Admit))
 }
 

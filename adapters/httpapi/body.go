@@ -20,10 +20,10 @@ import (
 	"agentproxy/domain/spelling"
 )
 
-// bodyReader reads a judged body.
+// bodyReader reads a checked body.
 type bodyReader struct{ bytes.Reader }
 
-// BodyReader gives huma the judged body.
+// BodyReader gives huma the checked body.
 func (h *humaContext) BodyReader() io.Reader {
 	h.body.Reset(h.call.body)
 	return &h.body

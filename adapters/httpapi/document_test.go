@@ -102,7 +102,7 @@ func TestDocument(t *testing.T) {
 		}
 	})
 
-	t.Run("names no field that is not lower case ASCII, which judge relies on", func(t *testing.T) {
+	t.Run("names no field that is not lower case ASCII, which check relies on", func(t *testing.T) {
 		rec := httptest.NewRecorder()
 		w.server.Handler().ServeHTTP(rec, httptest.NewRequest("GET", "/v1/openapi.json", nil))
 		var doc struct {

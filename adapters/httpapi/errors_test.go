@@ -113,7 +113,7 @@ func TestEveryErrorCode(t *testing.T) {
 	).refused(
 		400,
 		"INVALID_REQUEST",
-	) // the type is judged before the state
+	) // the type is checked before the state
 
 	w.do(
 		"POST",

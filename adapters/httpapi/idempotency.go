@@ -36,7 +36,7 @@ func (i idempotent) call(ctx context.Context) (idempotency.Call, error) {
 	return idempotency.Call{Key: i.Key, Path: path, Hash: h.Sum(nil)}, nil
 }
 
-// canonical writes a judged body without insignificant space and with sorted
+// canonical writes a checked body without insignificant space and with sorted
 // keys; numbers keep their digits.
 func canonical(body []byte) []byte {
 	dec := json.NewDecoder(bytes.NewReader(body))

@@ -206,7 +206,7 @@ func (s *Server) admit(c *call) error {
 // ginContext is huma's own view of a gin request, under a name to embed.
 type ginContext = huma.Context
 
-// humaContext shows huma a request whose body was read and judged already.
+// humaContext shows huma a request whose body was read and checked already.
 type humaContext struct {
 	ginContext
 	call *call
@@ -219,7 +219,7 @@ func (h *humaContext) Context() context.Context { return h.call }
 // Unwrap gives huma's helpers the context below.
 func (h *humaContext) Unwrap() huma.Context { return h.ginContext }
 
-// Header hides the Content-Type, which is not judged, and Accept: there is one
+// Header hides the Content-Type, which is not checked, and Accept: there is one
 // format.
 func (h *humaContext) Header(name string) string {
 	switch name {

@@ -176,7 +176,7 @@ func (s *Server) rechargeCode(ctx context.Context, in *orderPath) (int, qrCode, 
 	return ok, p, err
 }
 
-// createRecharge makes an order. It judges the amount by the text that was sent, so that no digit
+// createRecharge makes an order. It checks the amount by the text that was sent, so that no digit
 // is lost.
 func (s *Server) createRecharge(ctx context.Context, in *rechargeInput) (result[any], error) {
 	key, err := in.call(ctx)

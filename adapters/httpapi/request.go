@@ -26,7 +26,7 @@ type call struct {
 	inside          bool          // run by Agent.Run: the request around it is counted, logged and authenticated
 	registration    *registration // of a call that opens an account
 	challenge       string        // of a 401; empty: the usual one
-	body            []byte        // judged; of operations that have one
+	body            []byte        // checked; of operations that have one
 	headers         [6]string
 }
 
@@ -37,7 +37,7 @@ func (c *call) Value(key any) any {
 	switch key {
 	case callKey{}:
 		return c
-	case ports.BehalfKey{}:
+	case ports.AgentKey{}:
 		return c.caller.AgentID
 	}
 	return c.Context.Value(key)

@@ -44,7 +44,7 @@ type Config struct {
 	GatewayPort    int    // written into full_url; 0: 8081
 	TrustedProxies []netip.Prefix
 	Version        string // answered by GET /health; empty: dev
-	Dev            bool   // development mode: the Host header is judged on every address
+	Dev            bool   // development mode: the Host header is checked on every address
 	Connections    int    // of clients; 0: unlimited
 	PerAddress     int    // of them without a credential from one client address; 0: unlimited
 	RevealSecrets  bool   // whether answers of tools may hold the credentials of a session

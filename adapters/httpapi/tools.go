@@ -168,7 +168,7 @@ func outerCall(ctx context.Context) *call {
 
 // Run runs an operation: its path is relative to the API's prefix and may have a query, key is its
 // Idempotency-Key or empty. It returns the HTTP status and the body of the answer. The caller of Run
-// has judged the permission, and the request was counted already.
+// has checked the permission, and the request was counted already.
 func (a *Agent) Run(ctx context.Context, method, path, key string, body []byte) (int, []byte, error) {
 	ctx = context.WithValue(ctx, agentKey{}, a.c)
 	r, err := http.NewRequestWithContext(ctx, method, Prefix+path, bytes.NewReader(body))

@@ -50,7 +50,7 @@ func TestToolsAreGuardedAsTheAPI(t *testing.T) {
 			t.Errorf("%v %s", r.header, r.body)
 		}
 	}
-	// The operation needs account:read, but the tool that runs it is judged by its own permission.
+	// The operation needs account:read, but the tool that runs it is checked by its own permission.
 	token := w.token(a, account.ProductsRead)
 	r = w.do("POST", "/mcp", "hello", bearer(token)).want(200)
 	if r.str("data.auth_mode") != "token" || r.header.Get("Can-Pay") != "" {

@@ -47,7 +47,7 @@ func (makeWorkersBody) TransformSchema(_ huma.Registry, s *huma.Schema) *huma.Sc
 	whole := func(least, most float64) huma.Schema {
 		return huma.Schema{Minimum: new(least), Maximum: new(most), MultipleOf: new(1.0)}
 	}
-	amend(s, "count", whole(1, worker.Most), "Makes w1 to wN.")
+	amend(s, "count", whole(1, worker.MaxPerSession), "Makes w1 to wN.")
 	amend(s, "ttl_seconds", whole(worker.MinTTL.Seconds(), worker.MaxTTL.Seconds()), "How long an exit is kept.")
 	amend(s, "max_bytes", whole(1, 1<<53), "The worker stops there; others go on.")
 	return s
@@ -63,7 +63,7 @@ func (b makeWorkersBody) make(agentID, sessionID string) (workers.Make, error) {
 		text        decimal
 		least, most int64
 		to          *int64
-	}{{"count", b.Count, 1, worker.Most, &count}, {"max_bytes", b.MaxBytes, 1, 1 << 53, &m.MaxBytes},
+	}{{"count", b.Count, 1, worker.MaxPerSession, &count}, {"max_bytes", b.MaxBytes, 1, 1 << 53, &m.MaxBytes},
 		{"ttl_seconds", b.TTLSeconds, int64(worker.MinTTL / time.Second), int64(worker.MaxTTL / time.Second),
 			(*int64)(&m.TTL)}} {
 		if !f.text.given() {

@@ -17,7 +17,7 @@ type field struct {
 	enum     []string
 	required bool
 	items    []field // of the objects of an array
-	most     int     // items of an array, or characters of a string; 0: the API judges
+	most     int     // items of an array, or characters of a string; 0: the API checks
 	key      bool    // an Idempotency-Key
 }
 
@@ -57,8 +57,8 @@ func invalid(field, format string, args ...any) *refusal {
 		Details: map[string]any{"fields": []any{map[string]any{"field": field, "issue": issue}}}}
 }
 
-// check judges arguments by their fields: types, required ones, unknown names. The bounds of values
-// are judged by the API. An argument that is null counts as absent.
+// check checks arguments by their fields: types, required ones, unknown names. The bounds of values
+// are checked by the API. An argument that is null counts as absent.
 func check(raw json.RawMessage, fields []field) (map[string]json.RawMessage, error) {
 	args := map[string]json.RawMessage{}
 	if raw = bytes.TrimSpace(raw); len(raw) > 0 && string(raw) != "null" {

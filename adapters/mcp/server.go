@@ -41,7 +41,7 @@ func NewHandler(version string, log *slog.Logger) *Handler {
 	h := &Handler{version: version, log: log, servers: map[string]*sdk.Server{}}
 	h.http = sdk.NewStreamableHTTPHandler(h.serverOf, &sdk.StreamableHTTPOptions{
 		Stateless: true, JSONResponse: true, PropagateRequestCancellation: true, MaxRequestBodyBytes: maxBody,
-		// The caller has judged Host and Origin.
+		// The caller has checked Host and Origin.
 		DisableLocalhostProtection: true,
 	})
 	return h

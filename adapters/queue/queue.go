@@ -31,18 +31,18 @@ type Handler func(ctx context.Context, id string) error
 type Handlers struct {
 	DriveOrders Handler
 	Deliver     func(ctx context.Context, deliveryID string, due time.Time) error
-	// GiveUp is called for a session that DriveOrders failed for every time.
-	GiveUp Handler
-	Tasks  []PeriodicTask
+	// AbandonCreation is called for a session that DriveOrders failed for every time.
+	AbandonCreation Handler
+	Tasks           []PeriodicTask
 	// Observe is called after each run of a job, if it is not nil.
 	Observe Observer
-	// Trace is called before each run of a job that was inserted with a traceparent, if it is not nil. It
-	// returns the context of the run, and what is called after it.
+	// Trace is called before each run of a job that was inserted with a traceparent, if it is not
+	// nil. It returns the context of the run, and what is called after it.
 	Trace func(ctx context.Context, kind, traceparent string) (context.Context, func(error))
 }
 
-// Observer measures a run of a job. The kind of a periodic task is its name. The result is ok, later for one that
-// was put off, or failed.
+// Observer measures a run of a job. The kind of a periodic task is its name. The result is ok,
+// later for one that was put off, or failed.
 type Observer func(kind, result string, took time.Duration)
 
 // Queue inserts and runs jobs.
@@ -51,8 +51,8 @@ type Queue struct {
 	insert         inserter
 	retry, discard operation
 	count          func(context.Context, *riverdriver.JobCountByStateParams) (int, error)
-	// takeOver removes the previous leader and takes over the jobs that it ran; nil where another process
-	// may be the leader.
+	// takeOver removes the previous leader and takes over the jobs that it ran; nil where another
+	// process may be the leader.
 	takeOver func(context.Context) error
 	heart    *heartbeat // nil where no other process takes jobs back
 	behind   background
@@ -179,7 +179,7 @@ func newClient[T any](
 		RescueStuckJobsAfter:        rescueAfter,
 		FetchPollInterval:           pollInterval,
 		RetryPolicy:                 backoff{},
-		ErrorHandler:                failures{log, h.GiveUp},
+		ErrorHandler:                failures{log, h.AbandonCreation},
 		CompletedJobRetentionPeriod: keepDone,
 		DiscardedJobRetentionPeriod: keepParked,
 		Logger:                      slog.New(quiet{log.Handler()}),

@@ -257,8 +257,8 @@ func TestASessionIsGivenUpAfterTheLastAttempt(t *testing.T) {
 	onEachStore(t, func(w *world) {
 		var given atomic.Pointer[string]
 		w.begun(queue.Handlers{
-			DriveOrders: func(context.Context, string) error { panic(errors.New("bug")) },
-			GiveUp:      func(_ context.Context, id string) error { given.Store(&id); return nil },
+			DriveOrders:     func(context.Context, string) error { panic(errors.New("bug")) },
+			AbandonCreation: func(_ context.Context, id string) error { given.Store(&id); return nil },
 		})
 		w.insert(ports.Job{Kind: ports.DriveOrdersJob, SessionID: "sess_patient"})
 		w.within(time.Minute, "it failed", func() bool { return strings.Contains(w.logged(), "sess_patient") })

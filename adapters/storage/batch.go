@@ -122,7 +122,7 @@ func (o *overlay[K, V]) end(keep bool) {
 var errAlone = errors.New("the unit needs a transaction of its own")
 
 // beginBatch begins a transaction for units that read what the list names.
-func (s *Store) beginBatch(list []*ports.Ahead) (*engine.Transaction, error) {
+func (s *Store) beginBatch(list []*ports.ReadSet) (*engine.Transaction, error) {
 	pipe, err := s.postgres.Pipeline()
 	if err != nil {
 		return nil, err

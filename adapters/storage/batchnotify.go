@@ -15,8 +15,8 @@ import (
 	"agentproxy/ports"
 )
 
-// outboxEvent is a row of outbox that a batch inserts, batchDelivery one of webhook_deliveries, and mark one
-// of webhook_marks.
+// outboxEvent is a row of outbox that a batch inserts, batchDelivery one of webhook_deliveries, and
+// mark one of webhook_marks.
 type (
 	outboxEvent struct {
 		ID, AgentID, Type string
@@ -39,15 +39,16 @@ type (
 type markKey struct{ agentID, what string }
 
 var (
-	outboxMany       = newManyRows(new(outboxEvent))
+	outboxMany       = newBulkRows(new(outboxEvent))
 	insertOutbox     = outboxMany.statement(outboxMany.insert("outbox"))
-	deliveryMany     = newManyRows(new(batchDelivery))
+	deliveryMany     = newBulkRows(new(batchDelivery))
 	insertDeliveries = deliveryMany.statement(deliveryMany.insert("webhook_deliveries"))
-	markMany         = newManyRows(new(batchMark))
+	markMany         = newBulkRows(new(batchMark))
 	putMarks         = markMany.statement(markMany.insert("webhook_marks") +
 		" ON CONFLICT (agent_id, what) DO UPDATE SET mark = excluded.mark")
 
-	// endpointsAhead also reads how many deliveries of a webhook are pending, and what was notified of once.
+	// endpointsAhead also reads how many deliveries of a webhook are pending, and what was notified
+	// of once.
 	endpointsAhead = `SELECT CASE WHEN a.webhook_url = '' THEN 0 ELSE (SELECT COUNT(*) FROM (SELECT 1
 			FROM webhook_deliveries d WHERE d.agent_id = a.id AND d.status = 'pending'
 			LIMIT ` + strconv.Itoa(webhook.MaxPending) + `) p) END,
@@ -109,8 +110,8 @@ func (b *batch) insertDelivery(d webhook.Delivery) error {
 	return nil
 }
 
-// markNotified needs the wallet of the agent, whose lock those that mark have: a batch without it has read
-// marks that another transaction may change.
+// markNotified needs the wallet of the agent, whose lock those that mark have: a batch without it
+// has read marks that another transaction may change.
 func (b *batch) markNotified(agentID, what string, to int64) (changed bool, err error) {
 	_, webhooks := b.endpoints[agentID]
 	if _, locked := b.wallets.get(agentID); !locked || !webhooks {

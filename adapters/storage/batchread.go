@@ -48,7 +48,7 @@ type named struct {
 	calls                                     []callKey
 }
 
-func nameAll(list []*ports.Ahead) named {
+func nameAll(list []*ports.ReadSet) named {
 	agents, payers, holding := map[string]bool{}, map[string]bool{}, map[string]bool{}
 	sessions, health, owned, calls := map[string]bool{}, map[string]bool{}, map[string]bool{}, map[callKey]bool{}
 	var folds []string
@@ -87,7 +87,7 @@ func nameAll(list []*ports.Ahead) named {
 func (k callKey) lock() string { return callLock(k.agentID, k.path, k.key) }
 
 // readAhead reads and locks what the units of a list name, in one round trip.
-func (b *batch) readAhead(list []*ports.Ahead) error {
+func (b *batch) readAhead(list []*ports.ReadSet) error {
 	n := nameAll(list)
 	b.askFolds(n.folds)
 	b.askCalls(n.calls)

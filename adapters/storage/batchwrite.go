@@ -158,35 +158,35 @@ func (w *batchWrites) chunks() (rows []chunkRow) {
 
 // The statements that write what a batch has changed, each for any number of rows.
 var (
-	walletMany  = newManyRows(new(movedWallet))
+	walletMany  = newBulkRows(new(movedWallet))
 	moveWallets = walletMany.statement("UPDATE wallets w SET (" + walletMany.list("") + ") = (" +
 		walletMany.list("u.") + ") FROM " + walletMany.from() + " WHERE w.agent_id = u.agent_id")
 
-	entryMany     = newManyRows(new(entryRow))
+	entryMany     = newBulkRows(new(entryRow))
 	insertEntries = entryMany.statement(entryMany.insert("ledger_entries"))
 
-	insertedMany   = newManyRows(new(sessionRow), "nth") // of those of its agent
-	insertSessions = insertedMany.statement("INSERT INTO sessions (" + newManyRows(new(sessionRow)).list("") +
-		", ord) SELECT " + newManyRows(new(sessionRow)).list("u.") + `, u.nth +
+	insertedMany   = newBulkRows(new(sessionRow), "nth") // of those of its agent
+	insertSessions = insertedMany.statement("INSERT INTO sessions (" + newBulkRows(new(sessionRow)).list("") +
+		", ord) SELECT " + newBulkRows(new(sessionRow)).list("u.") + `, u.nth +
 		(SELECT COALESCE(MAX(s.ord), 0) FROM sessions s WHERE s.agent_id = u.agent_id) FROM ` + insertedMany.from())
 
-	stateMany   = newManyRows(new(putRow))
-	putSessions = stateMany.statement("UPDATE sessions s SET (" + newManyRows(new(sessionState)).list("") + ") = (" +
-		newManyRows(new(sessionState)).list("u.") + ") FROM " + stateMany.from() + " WHERE s.id = u.id")
+	stateMany   = newBulkRows(new(putRow))
+	putSessions = stateMany.statement("UPDATE sessions s SET (" + newBulkRows(new(sessionState)).list("") + ") = (" +
+		newBulkRows(new(sessionState)).list("u.") + ") FROM " + stateMany.from() + " WHERE s.id = u.id")
 
-	planMany        = newManyRows(new(planRow))
+	planMany        = newBulkRows(new(planRow))
 	planSettlements = planMany.statement("UPDATE sessions s SET settle_at = u.settle_at FROM " + planMany.from() +
 		" WHERE s.id = u.id")
 
 	// moveHealths writes the health that was read: ON CONFLICT would lock each row by a write of
 	// its own.
-	healthMany  = newManyRows(new(healthRow))
+	healthMany  = newBulkRows(new(healthRow))
 	moveHealths = healthMany.statement("UPDATE session_health h SET state = u.state FROM " + healthMany.from() +
 		" WHERE h.session = u.session")
 	putHealths = healthMany.statement(healthMany.insert("session_health") +
 		" ON CONFLICT (session) DO UPDATE SET state = excluded.state")
 
-	chunkMany = newManyRows(new(chunkRow), "behind") // events of the session in this batch up to the last of the chunk
+	chunkMany = newBulkRows(new(chunkRow), "behind") // events of the session in this batch up to the last of the chunk
 	// insertChunks does not look into the partitions of days to come, but for the next: another
 	// transaction may have begun after midnight.
 	insertChunks = chunkMany.statement(`INSERT INTO event_chunks (session, last_no, n, last_at, body)
@@ -195,17 +195,17 @@ var (
 			c.day <= floor(extract(epoch FROM now()) / 86400)::bigint + 1), 0), u.n, u.last_at, u.body
 		FROM ` + chunkMany.from())
 
-	foldMany = newManyRows(new(foldRow))
+	foldMany = newBulkRows(new(foldRow))
 	putFolds = foldMany.statement("UPDATE telemetry_folds f SET (stream, seq) = (u.stream, u.seq) FROM " +
 		foldMany.from() + " WHERE f.queue = u.queue")
 
-	callMany   = newManyRows(new(callRow))
+	callMany   = newBulkRows(new(callRow))
 	putCalls   = callMany.statement(callMany.insert("idempotency_keys") + putCallAgain)
-	counterAll = newManyRows(new(counterRow))
+	counterAll = newBulkRows(new(counterRow))
 	addTallies = counterAll.statement(counterAll.insert("counters") + addCountersAgain)
-	hourMany   = newManyRows(new(hourRow))
+	hourMany   = newBulkRows(new(hourRow))
 	addHours   = hourMany.statement(hourMany.insert("usage_hours") + addHourAgain)
-	changeMany = newManyRows(new(changeRow))
+	changeMany = newBulkRows(new(changeRow))
 	noteMany   = changeMany.statement(changeMany.insert("changes"))
 )
 

@@ -34,7 +34,7 @@ import (
 type committer struct {
 	metrics *metrics
 	// begin begins a transaction for units that are known to read what the list names.
-	begin func(list []*ports.Ahead) (*engine.Transaction, error)
+	begin func(list []*ports.ReadSet) (*engine.Transaction, error)
 	// single, if set, runs a unit alone. Then a transaction has the units that waited when it began: it
 	// reads for all of them at once.
 	single func(ctx context.Context, fn func(*engine.Transaction) error) error
@@ -78,7 +78,7 @@ var errAbandoned = errors.New("the unit did not return")
 
 func newCommitter(
 	metrics *metrics,
-	begin func([]*ports.Ahead) (*engine.Transaction, error),
+	begin func([]*ports.ReadSet) (*engine.Transaction, error),
 	single func(context.Context, func(*engine.Transaction) error) error,
 ) *committer {
 	c := &committer{
@@ -333,10 +333,10 @@ func (c *committer) alone(u *unit) (outcome, down error) {
 }
 
 // aheadOf returns what is known of what units read.
-func aheadOf(units []*unit) []*ports.Ahead {
-	list := make([]*ports.Ahead, 0, len(units))
+func aheadOf(units []*unit) []*ports.ReadSet {
+	list := make([]*ports.ReadSet, 0, len(units))
 	for _, u := range units {
-		if a := ports.AheadOf(u.ctx); a != nil {
+		if a := ports.ReadSetOf(u.ctx); a != nil {
 			list = append(list, a)
 		}
 	}

@@ -177,8 +177,8 @@ func CountRules() (names []string) {
 func (s *Store) SetRecentClock(now func() time.Time) { s.recent.now = now }
 
 // ReadWhile reads what a view names, and runs meanwhile before it is kept in memory.
-func (s *Store) ReadWhile(a ports.Ahead, meanwhile func()) error {
-	list := []*ports.Ahead{&a}
+func (s *Store) ReadWhile(a ports.ReadSet, meanwhile func()) error {
+	list := []*ports.ReadSet{&a}
 	claim := s.recent.reading(list)
 	found, err := s.readBatch(list)
 	meanwhile()
@@ -186,8 +186,8 @@ func (s *Store) ReadWhile(a ports.Ahead, meanwhile func()) error {
 	return err
 }
 
-// WriteWhile claims the health of a session as a transaction of group commit does, and runs meanwhile before
-// its state is kept in memory.
+// WriteWhile claims the health of a session as a transaction of group commit does, and runs
+// meanwhile before its state is kept in memory.
 func (s *Store) WriteWhile(id string, state []byte, meanwhile func()) {
 	b := s.newBatch(nil)
 	b.health.load(id, batchHealth{state: state, dirty: true})
@@ -204,7 +204,7 @@ const RecentMax = recentMax
 
 // FillRecent claims sessions for a view that asks for them.
 func (s *Store) FillRecent(ids ...string) {
-	s.recent.reading([]*ports.Ahead{{Recent: true, Sessions: ids}})
+	s.recent.reading([]*ports.ReadSet{{Recent: true, Sessions: ids}})
 }
 
 // SetCommitters sets how many committers the next stores on PostgreSQL have; 0 is as many as usual.
@@ -225,7 +225,7 @@ func (s *Store) AtWork(agentID string) int {
 
 // Lane returns the number of the committer of an agent.
 func (s *Store) Shard(agentID string) int {
-	return shardOf(&ports.Ahead{Agent: agentID}, len(s.commits))
+	return shardOf(&ports.ReadSet{Agent: agentID}, len(s.commits))
 }
 
 // SetLockTimeout sets how many milliseconds a batch waits for a lock.

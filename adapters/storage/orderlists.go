@@ -155,9 +155,9 @@ const countRivals = `SELECT COUNT(*), COALESCE(SUM(CASE WHEN (sku = ?3 OR sku = 
 	AND (country = ?4 OR country = '' OR ?4 = '') THEN 1 ELSE 0 END), 0)
 	FROM upstream_orders WHERE provider = ?1 AND id <> ?2 AND status <> 'planned' AND frozen_at = 0 AND ` + isUndecided
 
-// Rivals locks the provider: what matters to its caller is that there is no other order, and that is
+// CountOpen locks the provider: what matters to its caller is that there is no other order, and that is
 // no row to lock.
-func (r orders) Rivals(_ context.Context, o procurement.Order) (open, like int, err error) {
+func (r orders) CountOpen(_ context.Context, o procurement.Order) (open, like int, err error) {
 	r.serialize("orders", o.Provider)
 	err = r.row(countRivals, o.Provider, o.ID, o.Intent.SKU, o.Intent.Location.Country).Scan(&open, &like)
 	if err != nil {

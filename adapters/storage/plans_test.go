@@ -19,7 +19,8 @@ import (
 	"agentproxy/test/pg"
 )
 
-// manyEnded fills an agent's list: of every 100 sessions 2 live, 1 failed, 97 expired, and 1 is of the product rare.
+// manyEnded fills an agent's list: of every 100 sessions 2 live, 1 failed, 97 expired, and 1 is of
+// the product rare.
 func manyEnded(t *testing.T, st *storage.Store, n int) {
 	t.Helper()
 	addAgent(t, st, "agt_1", 0)
@@ -76,8 +77,8 @@ func sessionTable(t *testing.T, st *storage.Store) (names []string) {
 // removed matches how many rows a plan of PostgreSQL read and did not need.
 var removed = regexp.MustCompile(`Rows Removed by Filter: (\d+)`)
 
-// TestListsOfManySessionsUseTheirIndexes reads plans instead of a clock: what a query reads is what it needs,
-// however many sessions an agent ever had.
+// TestListsOfManySessionsUseTheirIndexes reads plans instead of a clock: what a query reads is what
+// it needs, however many sessions an agent ever had.
 func TestListsOfManySessionsUseTheirIndexes(t *testing.T) {
 	t.Parallel()
 	t.Run("SQLite", func(t *testing.T) { listsUseTheirIndexes(t, openAt(t, filepath.Join(t.TempDir(), "plans.db"))) })
@@ -93,8 +94,9 @@ func TestListsOfManySessionsUseTheirIndexes(t *testing.T) {
 	})
 }
 
-// sharedListsReadFew counts what the indexes return to lists that share a round trip: their plans are made for
-// any agent and any filter. One that reads what it does not need returns all of the agent's sessions.
+// sharedListsReadFew counts what the indexes return to lists that share a round trip: their plans
+// are made for any agent and any filter. One that reads what it does not need returns all of the
+// agent's sessions.
 func sharedListsReadFew(t *testing.T, url string) {
 	before := indexReads(t, url)
 	st := openURL(t, url)
@@ -114,8 +116,8 @@ func sharedListsReadFew(t *testing.T, url string) {
 	}
 }
 
-// indexReads returns how many rows of sessions were found by their indexes or scans since the statistics began,
-// once no other connection is open: each hands in its counts when it ends.
+// indexReads returns how many rows of sessions were found by their indexes or scans since the
+// statistics began, once no other connection is open: each hands in its counts when it ends.
 func indexReads(t *testing.T, url string) (n int64) {
 	t.Helper()
 	deadlocks(t, url)
@@ -171,14 +173,14 @@ func listsUseTheirIndexes(t *testing.T, st *storage.Store) {
 			return err
 		}},
 		{"the risks", "sessions_", func(ctx context.Context, tx ports.Tx) error {
-			list, err := tx.Health().Glances(ctx, "agt_1", 50)
+			list, err := tx.Health().Summaries(ctx, "agt_1", 50)
 			if len(list) != 39+49 { // 39 live ones, and of the last 50 all but the one of them that is live
 				t.Errorf("the risks read %d sessions", len(list))
 			}
 			return err
 		}},
 		{"the risks of a label", "sessions_", func(ctx context.Context, tx ports.Tx) error {
-			_, err := tx.Health().LiveGlances(ctx, "agt_1", ports.SessionFilter{LabelKey: "team", LabelValue: "prices"})
+			_, err := tx.Health().LiveSummaries(ctx, "agt_1", ports.SessionFilter{LabelKey: "team", LabelValue: "prices"})
 			return err
 		}},
 		{"the hours of a session", byKey, func(ctx context.Context, tx ports.Tx) error {

@@ -28,11 +28,11 @@ import (
 // aheadStore names rows of the contract's tests ahead, so that their units run in batches.
 type aheadStore struct{ jobStore }
 
-var aheadOfContract = ports.Ahead{Agent: "agt_1", Money: true, Sessions: []string{"sess_1", "sess_2", "sess_3"},
+var aheadOfContract = ports.ReadSet{Agent: "agt_1", Money: true, Sessions: []string{"sess_1", "sess_2", "sess_3"},
 	Path: "/p", Key: "k"}
 
 func (s aheadStore) Update(ctx context.Context, fn func(context.Context, ports.Tx) error) error {
-	return s.jobStore.Update(ports.ReadAhead(ctx, aheadOfContract), fn)
+	return s.jobStore.Update(ports.WithReadSet(ctx, aheadOfContract), fn)
 }
 
 // What batches do differently is in these parts of the contract.
@@ -42,7 +42,7 @@ func TestBatchesKeepTheContract(t *testing.T) {
 		group, claim, _ := strings.Cut(path, "/")
 		if strings.HasPrefix(claim, "old_") || claim == "a_unit_sees_what_it_wrote" ||
 			claim == "a_reference_is_booked_once,_whatever_the_caller_makes_of_the_refusal" {
-			t.Skip("its units judge each of their runs, and not the one that counts")
+			t.Skip("its units check each of their runs, and not the one that counts")
 		}
 		switch group {
 		case "units", "ledger", "sessions", "health_and_events", "calls":
@@ -56,8 +56,8 @@ func TestBatchesKeepTheContract(t *testing.T) {
 // buyAhead is the unit of a purchase with what it reads ahead.
 func buyAhead(ctx context.Context, st ports.Store, agentID string, n int64, more func(context.Context, ports.Tx) error) error {
 	key := fmt.Sprintf("sess_%020d", n*7919%100_000_000_000_000_000)
-	ahead := ports.Ahead{Agent: agentID, Money: true, Path: "/v1/sessions", Key: key}
-	return st.Update(ports.ReadAhead(ctx, ahead), func(ctx context.Context, tx ports.Tx) error {
+	reads := ports.ReadSet{Agent: agentID, Money: true, Path: "/v1/sessions", Key: key}
+	return st.Update(ports.WithReadSet(ctx, reads), func(ctx context.Context, tx ports.Tx) error {
 		if _, found, err := tx.Idempotency().Find(ctx, agentID, "/v1/sessions", key, now); err != nil || found {
 			return err
 		}
@@ -77,8 +77,8 @@ func buyAhead(ctx context.Context, st ports.Store, agentID string, n int64, more
 func nothing(context.Context, ports.Tx) error { return nil }
 
 func endAhead(ctx context.Context, st ports.Store, agentID, id string) error {
-	ahead := ports.Ahead{Agent: agentID, Money: true, Sessions: []string{id}}
-	return st.Update(ports.ReadAhead(ctx, ahead), func(ctx context.Context, tx ports.Tx) error {
+	reads := ports.ReadSet{Agent: agentID, Money: true, Sessions: []string{id}}
+	return st.Update(ports.WithReadSet(ctx, reads), func(ctx context.Context, tx ports.Tx) error {
 		if err := terminate(ctx, tx, agentID, id); err != nil {
 			return err
 		}
@@ -88,7 +88,7 @@ func endAhead(ctx context.Context, st ports.Store, agentID, id string) error {
 
 // reportAhead is the unit of a batch of telemetry with an event for each session.
 func reportAhead(ctx context.Context, st ports.Store, agentID string, ids ...string) error {
-	return st.Update(ports.ReadAhead(ctx, ports.Ahead{Agent: agentID, Health: ids}),
+	return st.Update(ports.WithReadSet(ctx, ports.ReadSet{Agent: agentID, Health: ids}),
 		func(ctx context.Context, tx ports.Tx) error {
 			reads, err := tx.Health().Get(ctx, agentID, ids)
 			if err != nil {
@@ -133,7 +133,7 @@ func TestAUnitThatIsReadAheadTakesTwoRoundTrips(t *testing.T) {
 	verify(t, st)
 }
 
-var ofAgent = ports.Ahead{Agent: "agt_1"}
+var ofAgent = ports.ReadSet{Agent: "agt_1"}
 
 // want returns a unit that is to end with an error.
 func want(t *testing.T, what string, want error, run func() error) func() {
@@ -158,7 +158,7 @@ func TestUnitsShareATransaction(t *testing.T) {
 	if err := reportAhead(ctx, st, "agt_1"); err != nil {
 		t.Fatal(err)
 	}
-	g := closeGateFor(ports.ReadAhead(ctx, ofAgent), t, st)
+	g := closeGateFor(ports.WithReadSet(ctx, ofAgent), t, st)
 	g.queue(want(t, "one that fails", errUnit, buy(1, func(context.Context, ports.Tx) error { return errUnit })))
 	g.queue(want(t, "the first", nil, buy(2, nothing)))
 	g.queue(want(t, "the same again", nil, buy(2, nothing)))
@@ -186,7 +186,7 @@ func TestAUnitThatSpoilsItsBatchFailsAlone(t *testing.T) {
 		_, err := tx.Ledger().Post(ctx, deposit("agt_1", "fund:agt_1", 1, 1)) // the reference of addAgent
 		return err
 	}
-	g := closeGateFor(ports.ReadAhead(ctx, ofAgent), t, st)
+	g := closeGateFor(ports.WithReadSet(ctx, ofAgent), t, st)
 	g.queue(want(t, "one before", nil, func() error { return buyAhead(ctx, st, "agt_1", 1, nothing) }))
 	g.queue(want(t, "a reference that is booked", ports.ErrDuplicate, func() error { return buyAhead(ctx, st, "agt_1", 2, twice) }))
 	g.queue(want(t, "one after", nil, func() error { return buyAhead(ctx, st, "agt_1", 3, nothing) }))
@@ -214,7 +214,7 @@ func TestABatchAddsUp(t *testing.T) {
 	report := func(ids ...string) func() error {
 		return func() error { return reportAhead(ctx, st, "agt_1", ids...) }
 	}
-	g := closeGateFor(ports.ReadAhead(ctx, ofAgent), t, st)
+	g := closeGateFor(ports.WithReadSet(ctx, ofAgent), t, st)
 	g.queue(want(t, "a report", nil, report(first, second, "sess_unknown")))
 	g.queue(want(t, "an end", nil, func() error { return endAhead(ctx, st, "agt_1", first) }))
 	g.queue(want(t, "a report", nil, report(second)))
@@ -290,7 +290,7 @@ func TestALostCommitOfABatchHappensOnce(t *testing.T) {
 			if err := buyAhead(ctx, st, "agt_1", 0, nothing); err != nil {
 				t.Fatal(err)
 			}
-			g := closeGateFor(ports.ReadAhead(ctx, ofAgent), t, st)
+			g := closeGateFor(ports.WithReadSet(ctx, ofAgent), t, st)
 			var runs atomic.Int32
 			for n := range int64(3) {
 				g.queue(want(t, "a purchase", nil, func() error {

@@ -13,20 +13,22 @@ import (
 	"agentproxy/ports"
 )
 
-// appendAhead appends n events to the feed of a session, whose ids begin with a prefix, and ends with an error.
+// appendAhead appends n events to the feed of a session, whose ids begin with a prefix, and ends
+// with an error.
 func appendAhead(st ports.Store, id, prefix string, n int, end error) error {
 	added := make([]eventlog.Event, n)
 	for i := range added {
 		added[i] = eventlog.Event{ID: fmt.Sprint(prefix, i), At: now, Type: "success"}
 	}
-	ahead := ports.ReadAhead(context.Background(), ports.Ahead{Agent: "agt_1", Health: []string{id}})
-	return st.Update(ahead, func(ctx context.Context, tx ports.Tx) error {
+	reads := ports.WithReadSet(context.Background(), ports.ReadSet{Agent: "agt_1", Health: []string{id}})
+	return st.Update(reads, func(ctx context.Context, tx ports.Tx) error {
 		return errors.Join(tx.Events().Append(ctx, id, added), end)
 	})
 }
 
-// The events that the units of a batch append to a session are one row, as far as a row holds them: in the
-// order of the units, without those of a unit that failed, and numbered behind those from before.
+// The events that the units of a batch append to a session are one row, as far as a row holds them:
+// in the order of the units, without those of a unit that failed, and numbered behind those from
+// before.
 func TestABatchStoresTheEventsOfASessionTogether(t *testing.T) {
 	t.Parallel()
 	st := openPostgres(t)
@@ -40,7 +42,7 @@ func TestABatchStoresTheEventsOfASessionTogether(t *testing.T) {
 	if err := appendAhead(st, ids[0], "before-", 2, nil); err != nil {
 		t.Fatal(err)
 	}
-	g := closeGateFor(ports.ReadAhead(t.Context(), ofAgent), t, st)
+	g := closeGateFor(ports.WithReadSet(t.Context(), ofAgent), t, st)
 	for _, u := range []struct {
 		id, prefix string
 		n          int

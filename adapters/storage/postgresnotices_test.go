@@ -20,8 +20,8 @@ type noticed struct {
 	Marked  bool
 }
 
-// noticeAhead is the unit of a purchase that stores an event for the webhook of its agent, with its delivery
-// and its job, and marks that the agent was notified.
+// noticeAhead is the unit of a purchase that stores an event for the webhook of its agent, with its
+// delivery and its job, and marks that the agent was notified.
 func noticeAhead(ctx context.Context, st ports.Store, n, mark int64, end error) (found noticed, err error) {
 	err = buyAhead(ctx, st, "agt_1", n, func(ctx context.Context, tx ports.Tx) error {
 		found = noticed{}
@@ -52,8 +52,9 @@ func noticeAhead(ctx context.Context, st ports.Store, n, mark int64, end error) 
 	return found, err
 }
 
-// Units with events for the webhook of their agent share a transaction, and see what those before them
-// stored. The store is asked for what is ahead, for the writes, for each job of this test, and for the commit.
+// Units with events for the webhook of their agent share a transaction, and see what those before
+// them stored. The store is asked for what is ahead, for the writes, for each job of this test, and
+// for the commit.
 func TestNoticesShareATransaction(t *testing.T) {
 	t.Parallel()
 	w, url := link.New(t, pg.Database(t), 0)
@@ -66,7 +67,7 @@ func TestNoticesShareATransaction(t *testing.T) {
 		t.Fatalf("the first: %+v, %v", got, err)
 	}
 	found := make([]noticed, 4)
-	g := closeGateFor(ports.ReadAhead(context.Background(), ofAgent), t, st.Store)
+	g := closeGateFor(ports.WithReadSet(context.Background(), ofAgent), t, st.Store)
 	for i, c := range []struct {
 		mark int64
 		end  error
@@ -78,8 +79,8 @@ func TestNoticesShareATransaction(t *testing.T) {
 	}
 	before := w.Asked()
 	g.pass()
-	// The commit of the gate; what is read ahead, what is written, three jobs, the commit; and no more than
-	// one preparation of each.
+	// The commit of the gate; what is read ahead, what is written, three jobs, the commit; and no
+	// more than one preparation of each.
 	if asked := w.Asked() - before; asked > 14 {
 		t.Errorf("the server was asked %d times", asked)
 	}
@@ -110,7 +111,7 @@ func TestAMarkWithoutItsLockIsSetAlone(t *testing.T) {
 	st := openPostgres(t)
 	addAgent(t, st, "agt_1", domain.Dollar)
 	runs := 0
-	err := st.Update(ports.ReadAhead(t.Context(), ofAgent), func(ctx context.Context, tx ports.Tx) error {
+	err := st.Update(ports.WithReadSet(t.Context(), ofAgent), func(ctx context.Context, tx ports.Tx) error {
 		runs++
 		_, err := tx.Webhooks().MarkNotified(ctx, "agt_1", "once", 1)
 		return err

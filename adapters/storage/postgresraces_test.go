@@ -240,7 +240,8 @@ func deadlocks(t *testing.T, url string) (n int64) {
 	return 0
 }
 
-// The uses of keys are stored in the order in which batches lock agents, whatever the order of the rows.
+// The uses of keys are stored in the order in which batches lock agents, whatever the order of the
+// rows.
 func TestUsesOfKeysLockInOrder(t *testing.T) {
 	t.Parallel()
 	url := pg.Database(t)
@@ -274,8 +275,8 @@ func TestUsesOfKeysLockInOrder(t *testing.T) {
 	}
 }
 
-// A batch locks agents, sessions and wallets in the order of their keys, whatever the order in which its units
-// name them: while it waits for the second row it has the first, and not the third.
+// A batch locks agents, sessions and wallets in the order of their keys, whatever the order in
+// which its units name them: while it waits for the second row it has the first, and not the third.
 func TestABatchLocksInOrder(t *testing.T) {
 	t.Parallel()
 	url := pg.Database(t)
@@ -287,7 +288,7 @@ func TestABatchLocksInOrder(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	ahead := ports.Ahead{Sessions: []string{sessionID(2), sessionID(0), sessionID(1)}, Owners: true}
+	reads := ports.ReadSet{Sessions: []string{sessionID(2), sessionID(0), sessionID(1)}, Owners: true}
 	for _, c := range []struct {
 		table, key string
 		of         func(int64) string
@@ -308,7 +309,7 @@ func TestABatchLocksInOrder(t *testing.T) {
 		}
 		ended := make(chan error, 1)
 		go func() {
-			ended <- st.Update(ports.ReadAhead(context.Background(), ahead), func(context.Context, ports.Tx) error { return nil })
+			ended <- st.Update(ports.WithReadSet(context.Background(), reads), func(context.Context, ports.Tx) error { return nil })
 		}()
 		awaitLock(t, st)
 		if err := lock(2, "NOWAIT"); err != nil {

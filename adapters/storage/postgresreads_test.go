@@ -22,8 +22,8 @@ import (
 
 // readAhead reads what the page of a session shows.
 func readAhead(ctx context.Context, st ports.Store, agentID, id string) (read ports.SessionRead, err error) {
-	ahead := ports.Ahead{Agent: agentID, Sessions: []string{id}}
-	err = st.View(ports.ReadAhead(ctx, ahead), func(ctx context.Context, tx ports.Tx) error {
+	reads := ports.ReadSet{Agent: agentID, Sessions: []string{id}}
+	err = st.View(ports.WithReadSet(ctx, reads), func(ctx context.Context, tx ports.Tx) error {
 		if read, err = tx.Sessions().Read(ctx, agentID, id); err != nil {
 			return err
 		}
@@ -35,8 +35,8 @@ func readAhead(ctx context.Context, st ports.Store, agentID, id string) (read po
 
 // moneyAhead reads what the balance and the account show, and returns what is not charged yet.
 func moneyAhead(ctx context.Context, st ports.Store, agentID string) (due domain.Money, err error) {
-	ahead := ports.Ahead{Agent: agentID, Money: true, Holding: true}
-	err = st.View(ports.ReadAhead(ctx, ahead), func(ctx context.Context, tx ports.Tx) error {
+	reads := ports.ReadSet{Agent: agentID, Money: true, Holding: true}
+	err = st.View(ports.WithReadSet(ctx, reads), func(ctx context.Context, tx ports.Tx) error {
 		if _, err := tx.Agents().Get(ctx, agentID); err != nil {
 			return err
 		}
@@ -117,7 +117,7 @@ func TestAViewThatIsReadAheadTakesOneRoundTrip(t *testing.T) {
 
 // sameList compares a list that is read ahead with the same read alone.
 func sameList(t *testing.T, st ports.Store, p ports.SessionPage) error {
-	var ahead, alone listed
+	var reads, alone listed
 	read := func(into *listed) func(context.Context, ports.Tx) error {
 		return func(ctx context.Context, tx ports.Tx) (err error) {
 			if into.List, err = tx.Sessions().List(ctx, "agt_1", p.Filter, p.Page); err != nil {
@@ -131,11 +131,11 @@ func sameList(t *testing.T, st ports.Store, p ports.SessionPage) error {
 			return err
 		}
 	}
-	err := st.View(ports.ReadAhead(t.Context(), ports.Ahead{Agent: "agt_1", List: &p}), read(&ahead))
+	err := st.View(ports.WithReadSet(t.Context(), ports.ReadSet{Agent: "agt_1", List: &p}), read(&reads))
 	if p.Page.Size > 1 {
 		err = errors.Join(err, st.View(t.Context(), read(&alone)))
-		if diff := cmp.Diff(shown(alone), shown(ahead)); diff != "" {
-			t.Errorf("%+v (-alone +ahead):\n%s", p, diff)
+		if diff := cmp.Diff(shown(alone), shown(reads)); diff != "" {
+			t.Errorf("%+v (-alone +reads):\n%s", p, diff)
 		}
 	}
 	return err
@@ -236,7 +236,7 @@ func TestAnAgentHasItsShareOfTheConnections(t *testing.T) {
 	st := openPostgres(t)
 	addAgent(t, st, "agt_1", domain.Dollar)
 	open, held := make(chan struct{}), make(chan struct{}, 100)
-	many := ports.OnBehalf(context.Background(), "agt_1")
+	many := ports.WithAgent(context.Background(), "agt_1")
 	var units sync.WaitGroup
 	for range 2 * st.Slots() {
 		units.Go(func() {
@@ -256,7 +256,7 @@ func TestAnAgentHasItsShareOfTheConnections(t *testing.T) {
 	for range st.Slots() / 2 {
 		<-held
 	}
-	err := st.Update(ports.OnBehalf(t.Context(), "agt_2"), func(ctx context.Context, tx ports.Tx) error {
+	err := st.Update(ports.WithAgent(t.Context(), "agt_2"), func(ctx context.Context, tx ports.Tx) error {
 		return tx.Counters().Add(ctx, "agt_2", ports.Tally{Reported: 1})
 	})
 	if err != nil {
@@ -269,8 +269,8 @@ func TestAnAgentHasItsShareOfTheConnections(t *testing.T) {
 	units.Wait()
 }
 
-// An agent has at most half of a batch in the queue of its committer: a unit of another agent is behind those,
-// and before the others.
+// An agent has at most half of a batch in the queue of its committer: a unit of another agent is
+// behind those, and before the others.
 func TestAnAgentHasItsShareOfABatch(t *testing.T) {
 	t.Parallel()
 	const beyond = 10
@@ -283,7 +283,7 @@ func TestAnAgentHasItsShareOfABatch(t *testing.T) {
 	var order []string
 	unit := func(agentID string) func() {
 		return want(t, agentID, nil, func() error {
-			return st.Update(ports.ReadAhead(context.Background(), ports.Ahead{Agent: agentID}),
+			return st.Update(ports.WithReadSet(context.Background(), ports.ReadSet{Agent: agentID}),
 				func(ctx context.Context, tx ports.Tx) error {
 					mu.Lock()
 					defer mu.Unlock()
@@ -292,7 +292,7 @@ func TestAnAgentHasItsShareOfABatch(t *testing.T) {
 				})
 		})
 	}
-	g := closeGateFor(ports.ReadAhead(context.Background(), ofAgent), t, st) // the first of the share
+	g := closeGateFor(ports.WithReadSet(context.Background(), ofAgent), t, st) // the first of the share
 	for range storage.MaxQueued - 1 {
 		g.queue(unit("agt_1"))
 	}
@@ -317,7 +317,7 @@ func TestAnAgentHasItsShareOfTheReaders(t *testing.T) {
 	var views sync.WaitGroup
 	for range storage.MaxQueued + beyond {
 		views.Go(func() {
-			err := st.View(ports.ReadAhead(context.Background(), ofAgent), func(context.Context, ports.Tx) error {
+			err := st.View(ports.WithReadSet(context.Background(), ofAgent), func(context.Context, ports.Tx) error {
 				held <- struct{}{}
 				<-open
 				return nil
@@ -350,9 +350,9 @@ func TestRepeatedCallsShareATransaction(t *testing.T) {
 	st := openURL(t, url)
 	addAgent(t, st, "agt_1", domain.Dollar)
 	again := func(ctx context.Context) error {
-		ahead := ports.Ahead{Agent: "agt_1", Money: true, Path: "/v1/sessions", Key: sessionID(1)}
+		reads := ports.ReadSet{Agent: "agt_1", Money: true, Path: "/v1/sessions", Key: sessionID(1)}
 		var runs, found int
-		err := st.Update(ports.ReadAhead(ctx, ahead), func(ctx context.Context, tx ports.Tx) error {
+		err := st.Update(ports.WithReadSet(ctx, reads), func(ctx context.Context, tx ports.Tx) error {
 			runs++
 			c, replay, err := tx.Idempotency().Find(ctx, "agt_1", "/v1/sessions", sessionID(1), now)
 			if err != nil || !replay {
@@ -371,7 +371,7 @@ func TestRepeatedCallsShareATransaction(t *testing.T) {
 		t.Fatal(err)
 	}
 	for round := range 2 {
-		g := closeGateFor(ports.ReadAhead(context.Background(), ofAgent), t, st)
+		g := closeGateFor(ports.WithReadSet(context.Background(), ofAgent), t, st)
 		if round == 0 {
 			g.queue(want(t, "the first", nil, func() error { return buyAhead(t.Context(), st, "agt_1", 1, nothing) }))
 		}
@@ -386,8 +386,8 @@ func TestRepeatedCallsShareATransaction(t *testing.T) {
 	}
 }
 
-// The plans of what is read and written together are made once, on tables that may be empty then. None of
-// them scans a table.
+// The plans of what is read and written together are made once, on tables that may be empty then.
+// None of them scans a table.
 func TestBatchesScanNoTable(t *testing.T) {
 	t.Parallel()
 	url := pg.Database(t)

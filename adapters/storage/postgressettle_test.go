@@ -16,16 +16,16 @@ import (
 
 // planAhead plans the settlement of a session.
 func planAhead(ctx context.Context, st ports.Store, id string, at time.Time) error {
-	ahead := ports.Ahead{Sessions: []string{id}, Owners: true}
-	return st.Update(ports.ReadAhead(ctx, ahead), func(ctx context.Context, tx ports.Tx) error {
+	reads := ports.ReadSet{Sessions: []string{id}, Owners: true}
+	return st.Update(ports.WithReadSet(ctx, reads), func(ctx context.Context, tx ports.Tx) error {
 		return tx.Traffic().SetSettleAt(ctx, id, at)
 	})
 }
 
 // settleAhead is the unit of a settlement that is planned for a time: it does not know the agent.
 func settleAhead(ctx context.Context, st ports.Store, id string, planned time.Time) error {
-	ahead := ports.Ahead{Sessions: []string{id}, Owners: true}
-	return st.Update(ports.ReadAhead(ctx, ahead), func(ctx context.Context, tx ports.Tx) error {
+	reads := ports.ReadSet{Sessions: []string{id}, Owners: true}
+	return st.Update(ports.WithReadSet(ctx, reads), func(ctx context.Context, tx ports.Tx) error {
 		s, err := tx.Sessions().Load(ctx, id)
 		if err != nil {
 			return err

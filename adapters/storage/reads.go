@@ -22,7 +22,7 @@ type reader struct {
 
 // readAsk is a view that waits. Its answer is buffered, for a caller that has left.
 type readAsk struct {
-	ahead  *ports.Ahead
+	reads  *ports.ReadSet
 	answer chan readAnswer
 }
 
@@ -44,7 +44,7 @@ func (r *reader) close() {
 }
 
 // view runs fn with what a names. It returns errAlone for a view that reads something else.
-func (r *reader) view(ctx context.Context, a *ports.Ahead, fn func(context.Context, ports.Tx) error) error {
+func (r *reader) view(ctx context.Context, a *ports.ReadSet, fn func(context.Context, ports.Tx) error) error {
 	if b := r.store.recent.find(a); b != nil {
 		return r.show(ctx, b, "memory", fn)
 	}
@@ -53,7 +53,7 @@ func (r *reader) view(ctx context.Context, a *ports.Ahead, fn func(context.Conte
 		return err
 	}
 	defer release()
-	ask := &readAsk{ahead: a, answer: make(chan readAnswer, 1)}
+	ask := &readAsk{reads: a, answer: make(chan readAnswer, 1)}
 	select {
 	case r.queue <- ask:
 	case <-ctx.Done():
@@ -73,7 +73,7 @@ func (r *reader) view(ctx context.Context, a *ports.Ahead, fn func(context.Conte
 			return domain.ErrUnavailable
 		}
 	}
-	r.store.noteTrips(ctx, found.batch)
+	r.store.noteRoundTrips(ctx, found.batch)
 	if found.err != nil {
 		return found.err
 	}
@@ -113,9 +113,9 @@ func (r *reader) read(first *readAsk) {
 	for len(asks) < maxBatch && len(r.queue) > 0 {
 		asks = append(asks, <-r.queue)
 	}
-	list := make([]*ports.Ahead, len(asks))
+	list := make([]*ports.ReadSet, len(asks))
 	for i, ask := range asks {
-		list[i] = ask.ahead
+		list[i] = ask.reads
 	}
 	claim := r.store.recent.reading(list)
 	b, err := r.store.readBatch(list)
@@ -133,7 +133,7 @@ func (r *reader) read(first *readAsk) {
 }
 
 // readBatch reads what views name.
-func (s *Store) readBatch(list []*ports.Ahead) (*batch, error) {
+func (s *Store) readBatch(list []*ports.ReadSet) (*batch, error) {
 	pipe, err := s.postgres.Snapshot()
 	if err != nil {
 		return nil, err

@@ -7,13 +7,13 @@ import (
 	"agentproxy/ports"
 )
 
-// recent keeps sessions that were read within the last second, for views that take them: those that are
-// read often cost no round trip then. A unit of this process replaces or drops what it changed before it
-// is answered. Changes of other processes arrive by the feed, and what does not, such as their telemetry,
-// is read anew after recentFor.
+// recent keeps sessions that were read within the last second, for views that take them: those that
+// are read often cost no round trip then. A unit of this process replaces or drops what it changed
+// before it is answered. Changes of other processes arrive by the feed, and what does not, such as
+// their telemetry, is read anew after recentFor.
 //
-// Who is going to keep a session claims it before it is read or written. A claim ends when a unit drops
-// the session, so what was read before that is not kept. A nil *recent keeps nothing.
+// Who is going to keep a session claims it before it is read or written. A claim ends when a unit
+// drops the session, so what was read before that is not kept. A nil *recent keeps nothing.
 type recent struct {
 	now func() time.Time
 	mu  sync.Mutex
@@ -24,8 +24,8 @@ type recent struct {
 
 var _ ports.Watcher = (*recent)(nil)
 
-// recentFor is how old a session in memory may be, recentMax how many there are, and sweepEvery how often
-// those that are too old are looked for when there are as many.
+// recentFor is how old a session in memory may be, recentMax how many there are, and sweepEvery how
+// often those that are too old are looked for when there are as many.
 const (
 	recentFor  = time.Second
 	recentMax  = 8192
@@ -34,7 +34,7 @@ const (
 
 // recentSession is a session as a view finds it, and who may replace it.
 type recentSession struct {
-	found *batch // what was read ahead for it alone; nil while the first claim on it runs
+	found *batch // what was read reads for it alone; nil while the first claim on it runs
 	at    time.Time
 	claim *recentClaim
 }
@@ -48,7 +48,7 @@ type recentClaim struct {
 func newRecent() *recent { return &recent{now: time.Now, of: map[string]*recentSession{}} }
 
 // find returns the session that a view asks for, nil if it is to be read.
-func (r *recent) find(a *ports.Ahead) *batch {
+func (r *recent) find(a *ports.ReadSet) *batch {
 	if r == nil || !a.Recent || len(a.Sessions) != 1 || a.Money || a.Holding || a.List != nil || len(a.Health) > 0 {
 		return nil
 	}
@@ -63,7 +63,7 @@ func (r *recent) find(a *ports.Ahead) *batch {
 func (r *recent) fresh(s *recentSession) bool { return s.found != nil && r.now().Sub(s.at) < recentFor }
 
 // reading claims the sessions of views, but for those that a unit is about to write.
-func (r *recent) reading(list []*ports.Ahead) *recentClaim {
+func (r *recent) reading(list []*ports.ReadSet) *recentClaim {
 	if r == nil {
 		return nil
 	}
@@ -168,8 +168,8 @@ func (r *recent) writing(b *batch) *recentClaim {
 	return c
 }
 
-// wrote ends a claim of a transaction: where it changed nothing but health, that is replaced, and anything
-// else is dropped. A transaction that failed may have been committed.
+// wrote ends a claim of a transaction: where it changed nothing but health, that is replaced, and
+// anything else is dropped. A transaction that failed may have been committed.
 func (r *recent) wrote(c *recentClaim, b *batch, err error) {
 	if r == nil {
 		return

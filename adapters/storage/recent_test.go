@@ -48,8 +48,8 @@ func newMemory(t *testing.T) *memory {
 func (m *memory) reads(when string, trips int64) (read ports.SessionRead) {
 	m.t.Helper()
 	before := m.way.Asked()
-	ahead := ports.Ahead{Agent: "agt_1", Sessions: []string{sessionID(0)}, Recent: true}
-	err := m.st.View(ports.ReadAhead(m.t.Context(), ahead), func(ctx context.Context, tx ports.Tx) (err error) {
+	reads := ports.ReadSet{Agent: "agt_1", Sessions: []string{sessionID(0)}, Recent: true}
+	err := m.st.View(ports.WithReadSet(m.t.Context(), reads), func(ctx context.Context, tx ports.Tx) (err error) {
 		if read, err = tx.Sessions().Read(ctx, "agt_1", sessionID(0)); err == nil {
 			_, err = tx.Workers().HealthOf(ctx, []string{sessionID(0)})
 		}
@@ -66,7 +66,8 @@ func (m *memory) reads(when string, trips int64) (read ports.SessionRead) {
 
 func reported(read ports.SessionRead) int64 { return read.Health.Stats().Session.Reported.TotalEvents }
 
-// What this process changes is in the next answer, and what another changes after the feed, or a second.
+// What this process changes is in the next answer, and what another changes after the feed, or a
+// second.
 func TestASessionInMemoryIsTrue(t *testing.T) {
 	t.Parallel()
 	m := newMemory(t)
@@ -128,8 +129,8 @@ func TestASessionInMemoryIsTrue(t *testing.T) {
 func TestASessionInMemoryIsOfItsAgent(t *testing.T) {
 	t.Parallel()
 	m := newMemory(t)
-	ahead := ports.Ahead{Agent: "agt_2", Sessions: []string{sessionID(0)}, Recent: true}
-	err := m.st.View(ports.ReadAhead(t.Context(), ahead), func(ctx context.Context, tx ports.Tx) error {
+	reads := ports.ReadSet{Agent: "agt_2", Sessions: []string{sessionID(0)}, Recent: true}
+	err := m.st.View(ports.WithReadSet(t.Context(), reads), func(ctx context.Context, tx ports.Tx) error {
 		_, err := tx.Sessions().Read(ctx, "agt_2", sessionID(0))
 		return err
 	})
@@ -146,7 +147,7 @@ func TestASessionInMemoryIsOfItsAgent(t *testing.T) {
 func TestWhatIsReadWhileAUnitCommitsIsNotKept(t *testing.T) {
 	t.Parallel()
 	m := newMemory(t)
-	ahead := ports.Ahead{Agent: "agt_1", Sessions: []string{sessionID(0)}, Recent: true}
+	reads := ports.ReadSet{Agent: "agt_1", Sessions: []string{sessionID(0)}, Recent: true}
 	write := func(reports int) func() {
 		return func() {
 			err := m.st.Update(t.Context(), func(ctx context.Context, tx ports.Tx) error {
@@ -162,7 +163,7 @@ func TestWhatIsReadWhileAUnitCommitsIsNotKept(t *testing.T) {
 		}
 	}
 	m.feed.SessionChanged("")
-	if err := m.st.ReadWhile(ahead, write(3)); err != nil {
+	if err := m.st.ReadWhile(reads, write(3)); err != nil {
 		t.Fatal(err)
 	}
 	if n := reported(m.reads("read meanwhile", 1)); n != 3 {

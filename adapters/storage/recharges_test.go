@@ -204,7 +204,7 @@ func TestOrdersAreFoundByIndex(t *testing.T) {
 			return err
 		}, []string{"upstream_orders_open (status=? AND provider=?)", "upstream_orders_provider (provider=?)"}},
 		"rivals": {func(ctx context.Context, tx ports.Tx) error {
-			_, _, err := tx.Orders().Rivals(ctx, order)
+			_, _, err := tx.Orders().CountOpen(ctx, order)
 			return err
 		}, []string{"upstream_orders_open (status=? AND provider=?)"}},
 		"known refs": {func(ctx context.Context, tx ports.Tx) error {

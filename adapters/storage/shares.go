@@ -10,10 +10,10 @@ import (
 	"agentproxy/ports"
 )
 
-// shares bounds how many units and views of one agent are at work at the same time: those that have a
-// connection of PostgreSQL, and those that wait for a batch or are in one. Those beyond wait before that, so
-// an agent that calls often slows itself and leaves connections and batches to the others. A nil *shares
-// bounds nothing.
+// shares bounds how many units and views of one agent are at work at the same time: those that have
+// a connection of PostgreSQL, and those that wait for a batch or are in one. Those beyond wait
+// before that, so an agent that calls often slows itself and leaves connections and batches to the
+// others. A nil *shares bounds nothing.
 type shares struct {
 	each int
 	mu   sync.Mutex
@@ -37,8 +37,8 @@ var errShare = errors.New("units of the agent had its share of the database for 
 
 // take waits until the agent that ctx is for may have one more, and returns what gives it back.
 func (s *shares) take(ctx context.Context) (release func(), err error) {
-	agentID := ports.BehalfOf(ctx)
-	if a := ports.AheadOf(ctx); a != nil {
+	agentID := ports.AgentOf(ctx)
+	if a := ports.ReadSetOf(ctx); a != nil {
 		agentID = a.Agent
 	}
 	if s == nil || agentID == "" {

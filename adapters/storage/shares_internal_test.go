@@ -13,8 +13,8 @@ import (
 func TestSharesAreForgotten(t *testing.T) {
 	t.Parallel()
 	s := newShares(1)
-	named := ports.ReadAhead(ports.OnBehalf(t.Context(), "agt_other"), ports.Ahead{Agent: "agt_1"})
-	release, err := s.take(ports.OnBehalf(t.Context(), "agt_1"))
+	named := ports.WithReadSet(ports.WithAgent(t.Context(), "agt_other"), ports.ReadSet{Agent: "agt_1"})
+	release, err := s.take(ports.WithAgent(t.Context(), "agt_1"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -25,7 +25,7 @@ func TestSharesAreForgotten(t *testing.T) {
 			t.Fatalf("another unit of the agent, whose caller has left: %v", err)
 		}
 	}
-	for what, ctx := range map[string]context.Context{"another agent": ports.OnBehalf(t.Context(), "agt_2"), "nobody": t.Context()} {
+	for what, ctx := range map[string]context.Context{"another agent": ports.WithAgent(t.Context(), "agt_2"), "nobody": t.Context()} {
 		free, err := s.take(ctx)
 		if err != nil {
 			t.Fatalf("%s: %v", what, err)

@@ -162,7 +162,7 @@ func (s *Store) open(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		begin := func([]*ports.Ahead) (*engine.Transaction, error) { return db.Begin() }
+		begin := func([]*ports.ReadSet) (*engine.Transaction, error) { return db.Begin() }
 		s.commits = []*committer{newCommitter(s.metrics, begin, nil)}
 		s.database, s.update = db, s.commits[0].do
 	}
@@ -236,8 +236,9 @@ func (s *Store) Listen(ctx context.Context, notify func()) {
 	}
 }
 
-// Remember has views take sessions that were read within the last second from memory, on PostgreSQL. What
-// it returns must be notified of the changes of other processes. It is called before the first view.
+// Remember has views take sessions that were read within the last second from memory, on
+// PostgreSQL. What it returns must be notified of the changes of other processes. It is called
+// before the first view.
 func (s *Store) Remember() ports.Watcher {
 	if s.postgres != nil {
 		s.recent = newRecent()
@@ -250,7 +251,7 @@ func (s *Store) SetJobInserter(insert JobInserter) { s.jobs.Store(&insert) }
 
 // View runs fn on a consistent read-only snapshot.
 func (s *Store) View(ctx context.Context, fn func(ctx context.Context, tx ports.Tx) error) error {
-	if a := ports.AheadOf(ctx); a != nil && s.postgres != nil && batchable(a) {
+	if a := ports.ReadSetOf(ctx); a != nil && s.postgres != nil && batchable(a) {
 		if err := s.reads[shardOf(a, len(s.reads))].view(ctx, a, fn); err != errAlone {
 			return s.database.Classify(ctx, err)
 		}
@@ -291,13 +292,14 @@ func (s *Store) Update(ctx context.Context, fn func(ctx context.Context, tx port
 		}
 		return fn(context.WithoutCancel(ctx), t)
 	})
-	s.noteTrips(ctx, shared)
+	s.noteRoundTrips(ctx, shared)
 	return s.database.Classify(ctx, err)
 }
 
-// defaultCommitters is the number of committers on PostgreSQL, and readers that of readers. With two of them
-// one goes on while the other waits for the server, as for a lock. More make smaller batches, which cost more:
-// four took 10 to 28 % more processor time a call than two with reads and writes mixed.
+// defaultCommitters is the number of committers on PostgreSQL, and readers that of readers. With
+// two of them one goes on while the other waits for the server, as for a lock. More make smaller
+// batches, which cost more: four took 10 to 28 % more processor time a call than two with reads and
+// writes mixed.
 const defaultCommitters, readers = 2, 4
 
 // committers is how many of them the next store has; benchmarks change it.
@@ -305,7 +307,7 @@ var committers = defaultCommitters
 
 // onPostgres runs a unit in the batch of its agent's committer if what it reads is known ahead.
 func (s *Store) onPostgres(ctx context.Context, fn func(*engine.Transaction) error) error {
-	a := ports.AheadOf(ctx)
+	a := ports.ReadSetOf(ctx)
 	if a == nil || !batchable(a) {
 		return s.alone(ctx, fn)
 	}
@@ -328,14 +330,14 @@ func (s *Store) alone(ctx context.Context, fn func(*engine.Transaction) error) e
 }
 
 // shardOf returns which of n committers, or of n readers, an agent has.
-func shardOf(a *ports.Ahead, n int) int {
+func shardOf(a *ports.ReadSet, n int) int {
 	h := fnv.New32a()
 	_, _ = h.Write([]byte(a.Agent))
 	return int(h.Sum32() % uint32(n))
 }
 
 // batchable reports whether the server takes what is named: it would refuse the whole batch.
-func batchable(a *ports.Ahead) bool {
+func batchable(a *ports.ReadSet) bool {
 	unstorable := func(text string) bool { return !storable(text) }
 	return storable(a.Path) && storable(a.Key) && !slices.ContainsFunc(a.Sessions, unstorable) &&
 		!slices.ContainsFunc(a.Health, unstorable)

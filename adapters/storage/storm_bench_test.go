@@ -13,9 +13,10 @@ import (
 	"agentproxy/ports"
 )
 
-// BenchmarkReadsBesideAStorm is how long one agent waits for its sessions, alone and while 100 callers of another
-// buy, report, read and end sessions: the 99th percentile of each, and how many times the first the second is.
-// From memory is how GET /v1/sessions/{id} reads, by a round trip how lists and balances do.
+// BenchmarkReadsBesideAStorm is how long one agent waits for its sessions, alone and while 100
+// callers of another buy, report, read and end sessions: the 99th percentile of each, and how many
+// times the first the second is. From memory is how GET /v1/sessions/{id} reads, by a round trip
+// how lists and balances do.
 func BenchmarkReadsBesideAStorm(b *testing.B) {
 	for _, from := range []string{"memory", "trip"} {
 		b.Run("from="+from, func(b *testing.B) { readsBesideAStorm(b, from == "memory") })
@@ -30,13 +31,13 @@ func readsBesideAStorm(b *testing.B, memory bool) {
 	if err := buyAhead(b.Context(), st, "agt_quiet", 0, nothing); err != nil {
 		b.Fatal(err)
 	}
-	ahead := ports.ReadAhead(context.Background(), ports.Ahead{Agent: "agt_quiet", Sessions: []string{sessionID(0)},
+	named := ports.WithReadSet(context.Background(), ports.ReadSet{Agent: "agt_quiet", Sessions: []string{sessionID(0)},
 		Recent: memory})
 	reads := func() time.Duration {
 		took := make([]time.Duration, b.N)
 		for i := range took {
 			began := time.Now()
-			err := st.View(ahead, func(ctx context.Context, tx ports.Tx) error {
+			err := st.View(named, func(ctx context.Context, tx ports.Tx) error {
 				_, err := tx.Sessions().Read(ctx, "agt_quiet", sessionID(0))
 				return err
 			})

@@ -16,7 +16,8 @@ import (
 
 var theHour = now.Truncate(time.Hour)
 
-// useHours gives the sessions of manyEnded an hour each, a third of them two more, and some hours to none.
+// useHours gives the sessions of manyEnded an hour each, a third of them two more, and some hours
+// to none.
 func useHours(t *testing.T, st *storage.Store) {
 	t.Helper()
 	hour := theHour.UnixMicro()
@@ -59,8 +60,8 @@ func expectCounts(t *testing.T, st *storage.Store, when string) {
 			t.Fatal(err)
 		}
 		page := ports.SessionPage{Filter: f, Page: domain.Page{Number: 1, Size: 1}}
-		ahead := ports.ReadAhead(t.Context(), ports.Ahead{Agent: "agt_1", List: &page})
-		err := st.View(ahead, func(ctx context.Context, tx ports.Tx) error {
+		reads := ports.WithReadSet(t.Context(), ports.ReadSet{Agent: "agt_1", List: &page})
+		err := st.View(reads, func(ctx context.Context, tx ports.Tx) error {
 			list, err := tx.Sessions().List(ctx, "agt_1", f, page.Page)
 			if list.Total != want {
 				t.Errorf("%s, %+v: a list counts %d, want %d", when, f, list.Total, want)

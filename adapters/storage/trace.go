@@ -14,11 +14,12 @@ import (
 
 // Tracer traces units and views by their contexts.
 type Tracer interface {
-	// Statement notes a statement that ended. It has placeholders and no values. One that is queued is
-	// noted when it is queued; what is sent together for the units of a batch is noted for each of them,
-	// by what it does.
+	// Statement notes a statement that ended. It has placeholders and no values. One that is queued
+	// is noted when it is queued; what is sent together for the units of a batch is noted for each
+	// of them, by what it does.
 	Statement(ctx context.Context, statement string, began time.Time, err error)
-	// Traceparent returns what a job that the unit inserts goes on with, "" where the unit is not traced.
+	// Traceparent returns what a job that the unit inserts goes on with, "" where the unit is not
+	// traced.
 	Traceparent(ctx context.Context) string
 }
 
@@ -110,55 +111,56 @@ func (p tracedPool) QueryRowContext(ctx context.Context, query string, args ...a
 	return row
 }
 
-// trips are the round trips of a batch, which its units note when it has ended.
-type trips struct {
+// tracedPipeline are the round tracedPipeline of a batch, which its units note when it has ended.
+type tracedPipeline struct {
 	engine.Pipeline
 	asked []string // since the last one
-	made  []trip
+	made  []roundTrip
 }
 
-type trip struct {
+type roundTrip struct {
 	what  string
 	began time.Time
 	err   error
 }
 
-// counted returns a pipeline whose round trips can be noted, if they are to be.
+// counted returns a pipeline whose round tracedPipeline can be noted, if they are to be.
 func (s *Store) counted(p engine.Pipeline) engine.Pipeline {
 	if s.config.Trace == nil {
 		return p
 	}
-	return &trips{Pipeline: p}
+	return &tracedPipeline{Pipeline: p}
 }
 
-func (t *trips) Ask(what, statement string, args []any, scan func(engine.Row) error) {
+func (t *tracedPipeline) Ask(what, statement string, args []any, scan func(engine.Row) error) {
 	t.asked = append(t.asked, what)
 	t.Pipeline.Ask(what, statement, args, scan)
 }
 
-func (t *trips) Send() error {
-	return t.trip(t.Pipeline.Send)
+func (t *tracedPipeline) Send() error {
+	return t.roundTrip(t.Pipeline.Send)
 }
 
-func (t *trips) Commit() error {
+func (t *tracedPipeline) Commit() error {
 	t.asked = append(t.asked, "commit")
-	return t.trip(t.Pipeline.Commit)
+	return t.roundTrip(t.Pipeline.Commit)
 }
 
-func (t *trips) trip(send func() error) error {
-	made := trip{what: "batch: " + strings.Join(t.asked, ", "), began: time.Now()}
+func (t *tracedPipeline) roundTrip(send func() error) error {
+	made := roundTrip{what: "batch: " + strings.Join(t.asked, ", "), began: time.Now()}
 	t.asked = nil
 	made.err = send()
 	t.made = append(t.made, made)
 	return made.err
 }
 
-// noteTrips notes the round trips of a batch for one of its units, whose answer came after the last.
-func (s *Store) noteTrips(ctx context.Context, b *batch) {
+// noteRoundTrips notes the round tracedPipeline of a batch for one of its units, whose answer came
+// after the last.
+func (s *Store) noteRoundTrips(ctx context.Context, b *batch) {
 	if b == nil {
 		return
 	}
-	if t, ok := b.pipe.(*trips); ok {
+	if t, ok := b.pipe.(*tracedPipeline); ok {
 		for _, made := range t.made {
 			s.config.Trace.Statement(ctx, made.what, made.began, made.err)
 		}

@@ -324,7 +324,7 @@ func FuzzSend(f *testing.F) {
 		if err != nil || out.StatusCode != 0 || out.Err == "" {
 			t.Fatalf("%+v, %v", out, err)
 		}
-		if target := dialled.Load(); target != nil && (egress.Policy{}.Judge(*target) != nil || !strings.HasPrefix(strings.ToLower(url), "https:")) {
+		if target := dialled.Load(); target != nil && (egress.Policy{}.Check(*target) != nil || !strings.HasPrefix(strings.ToLower(url), "https:")) {
 			t.Fatalf("%q dialled %v", url, target)
 		}
 	})

@@ -80,7 +80,7 @@ func (s *Sender) resolve(ctx context.Context, address string) ([]netip.AddrPort,
 			return nil, errNameUnknown
 		}
 	}
-	if err := s.cfg.Policy.JudgeAll(answers, port); err != nil {
+	if err := s.cfg.Policy.CheckAll(answers, port); err != nil {
 		return nil, refused(err)
 	}
 	targets := make([]netip.AddrPort, 0, maxAddresses)

@@ -25,7 +25,7 @@ import (
 const (
 	// maxAnswer is how much of an answer's body is read, and of its head.
 	maxResponse = 64 << 10
-	// maxAddresses is how many answers of a lookup are dialled; all are judged.
+	// maxAddresses is how many answers of a lookup are dialled; all are checked.
 	maxAddresses = 4
 	userAgent    = "agentproxy"
 )
@@ -33,7 +33,7 @@ const (
 // Config configures a Sender. The zero value reaches public addresses over
 // https.
 type Config struct {
-	// Policy judges every address: Allow has the operator's networks and Refuse
+	// Policy checks every address: Allow has the operator's networks and Refuse
 	// the listeners of this service. Loopback is set from Dev.
 	Policy egress.Policy
 	// Dev is development mode: http and loopback are allowed.
@@ -43,7 +43,7 @@ type Config struct {
 	Roots *x509.CertPool
 	// Resolve looks a name up; default: the system's resolver.
 	Resolve func(ctx context.Context, host string) ([]netip.Addr, error)
-	// Dial connects to an address that was judged; default: by TCP.
+	// Dial connects to an address that was checked; default: by TCP.
 	Dial func(ctx context.Context, target netip.AddrPort) (net.Conn, error)
 }
 

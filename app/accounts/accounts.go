@@ -10,7 +10,7 @@ import (
 
 	"golang.org/x/sync/singleflight"
 
-	"agentproxy/app/acting"
+	"agentproxy/app/auditing"
 	"agentproxy/app/changes"
 	"agentproxy/app/notify"
 	"agentproxy/app/sessions"
@@ -136,7 +136,7 @@ func (a *Service) Register(ctx context.Context, in Register) (Registered, error)
 			return err
 		}
 		out.Info, out.Referred = a.info(agent, wallet, now), referred
-		acting.On(ctx, id)
+		auditing.On(ctx, id)
 		return nil
 	})
 	if err != nil {
@@ -190,8 +190,8 @@ func (a *Service) perMinute(agent account.Agent) int {
 // Info returns an account with its wallet.
 func (a *Service) Info(ctx context.Context, agentID string) (Info, error) {
 	var out Info
-	ahead := ports.Ahead{Agent: agentID, Money: true}
-	err := a.store.View(ports.ReadAhead(ctx, ahead), func(ctx context.Context, tx repos) error {
+	reads := ports.ReadSet{Agent: agentID, Money: true}
+	err := a.store.View(ports.WithReadSet(ctx, reads), func(ctx context.Context, tx repos) error {
 		agent, err := tx.Agents().Get(ctx, agentID)
 		if err != nil {
 			return err

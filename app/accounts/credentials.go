@@ -55,7 +55,7 @@ func (a *Service) AuthenticateKey(ctx context.Context, key string) (Caller, erro
 }
 
 // AuthenticateKeyIf is like AuthenticateKey for a client that may have guessed: mayLook is called
-// before one that is not in memory is judged, and its error is returned.
+// before one that is not in memory is checked, and its error is returned.
 func (a *Service) AuthenticateKeyIf(ctx context.Context, key string, mayLook func() error) (Caller, error) {
 	if !strings.HasPrefix(key, account.APIKeyPrefix) || len(key) > maxCredential {
 		return Caller{}, account.ErrInvalidKey
@@ -281,7 +281,7 @@ func Unchecked(ctx context.Context) context.Context {
 // agentByID returns the agent of an id, from memory where possible: not when a change may be
 // unknown, unless the call is Unchecked.
 func (a *Service) agentByID(ctx context.Context, id string) (*knownAgent, error) {
-	if a.hub.Behind() && ctx.Value(uncheckedKey{}) == nil {
+	if a.hub.Stale() && ctx.Value(uncheckedKey{}) == nil {
 		// Calls that come meanwhile share the read: where the feed of changes is late the store is
 		// slow, and a read for each call would take all of its connections.
 		read, err, _ := a.reads.Do(id, func() (any, error) { return a.readAgent(context.WithoutCancel(ctx), id) })

@@ -26,7 +26,8 @@ func (s *readsStore) View(ctx context.Context, fn func(context.Context, ports.Tx
 	return s.Store.View(ctx, fn)
 }
 
-// What has not the form of an API key costs no look into the database; the limit of wrong ones counts it.
+// What has not the form of an API key costs no look into the database; the limit of wrong ones
+// counts it.
 func TestAMistypedKeyIsNotLookedUp(t *testing.T) {
 	t.Parallel()
 	w := apptest.New(t)
@@ -55,7 +56,7 @@ func TestAMistypedKeyIsNotLookedUp(t *testing.T) {
 			apptest.OK(t, err)
 		}
 		if tries != 1 || (store.reads > 0) != reads {
-			t.Errorf("%q was judged %d times and read the database %d times", key, tries, store.reads)
+			t.Errorf("%q was checked %d times and read the database %d times", key, tries, store.reads)
 		}
 	}
 }

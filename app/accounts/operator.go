@@ -5,7 +5,7 @@ import (
 	"net/netip"
 	"time"
 
-	"agentproxy/app/acting"
+	"agentproxy/app/auditing"
 	"agentproxy/domain"
 	"agentproxy/domain/account"
 	"agentproxy/domain/session"
@@ -96,8 +96,8 @@ func (a *Service) List(
 	return list, err
 }
 
-// DisableFrom disables the active accounts that registered from a network, and returns their ids. If one
-// cannot be disabled, those before it are.
+// DisableFrom disables the active accounts that registered from a network, and returns their ids.
+// If one cannot be disabled, those before it are.
 func (a *Service) DisableFrom(ctx context.Context, network netip.Prefix, reason string) (ids []string, err error) {
 	for page := (domain.Page{Number: 1, Size: domain.MaxPageSize}); ; page.Number++ {
 		list, err := a.List(ctx, ports.AgentFilter{RegisteredFrom: network}, page)
@@ -108,7 +108,7 @@ func (a *Service) DisableFrom(ctx context.Context, network netip.Prefix, reason 
 			if agent.Status != account.Active {
 				continue
 			}
-			if err := a.Disable(acting.Each(ctx, agent.ID), agent.ID, reason); err != nil {
+			if err := a.Disable(auditing.Each(ctx, agent.ID), agent.ID, reason); err != nil {
 				return ids, err
 			}
 			ids = append(ids, agent.ID)

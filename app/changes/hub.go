@@ -72,9 +72,9 @@ const (
 // second.
 const behindAfter = time.Second
 
-// Behind reports whether changes of the last second may be unknown, as while the database is away.
+// Stale reports whether changes of the last second may be unknown, as while the database is away.
 // It is false until the first Poll: no other process is followed then.
-func (h *Hub) Behind() bool {
+func (h *Hub) Stale() bool {
 	polled := max(h.begun.Load(), h.polled.Load())
 	return polled > 0 && h.clock.Now().UnixMicro()-polled > behindAfter.Microseconds()
 }

@@ -33,7 +33,7 @@ func who(t *testing.T, w *apptest.World, at time.Time, within time.Duration) str
 	found, err := s.Lookup(t.Context(), exitlog.LookupInput{Reason: "a complaint",
 		Query: domainlog.Query{Exit: exit.Addr(), Port: exit.Port(), At: at, Within: within}})
 	if err != nil {
-		apptest.ErrorIs(t, err, exitlog.ErrNobody)
+		apptest.ErrorIs(t, err, exitlog.ErrNoneFound)
 	}
 	var names []string
 	for _, c := range found {
@@ -80,7 +80,7 @@ func TestLookupsAreKept(t *testing.T) {
 	_, err := s.Lookup(t.Context(), exitlog.LookupInput{Query: q, Reason: "  "})
 	apptest.ErrorIs(t, err, domain.ErrInvalid)
 	_, err = s.Lookup(t.Context(), exitlog.LookupInput{Query: q, Reason: "case 7", Operator: "kim"})
-	apptest.ErrorIs(t, err, exitlog.ErrNobody)
+	apptest.ErrorIs(t, err, exitlog.ErrNoneFound)
 	list, err := s.Lookups(t.Context(), 10)
 	apptest.OK(t, err)
 	apptest.Equal(t, "look-ups", len(list), 1)

@@ -11,8 +11,8 @@ import (
 	"agentproxy/ports"
 )
 
-// ErrNobody is the answer to a look-up that finds no connection.
-var ErrNobody = &domain.Error{Kind: domain.NotFound, Code: "NOBODY_FOUND",
+// ErrNoneFound is the answer to a look-up that finds no connection.
+var ErrNoneFound = &domain.Error{Kind: domain.NotFound, Code: "NOBODY_FOUND",
 	Message: "no recorded connection used this exit then; check the time and its zone, or widen --within"}
 
 // ErrNoHold refuses to end a hold that is unknown or has ended.
@@ -45,7 +45,7 @@ type LookupInput struct {
 	Reason   string
 }
 
-// Lookup returns the connections that match, the nearest first. It returns ErrNobody if there is
+// Lookup returns the connections that match, the nearest first. It returns ErrNoneFound if there is
 // none, after the look-up was kept.
 func (u *Service) Lookup(ctx context.Context, in LookupInput) ([]exitlog.Connection, error) {
 	if err := checkReason(in.Reason); err != nil {
@@ -74,7 +74,7 @@ func (u *Service) Lookup(ctx context.Context, in LookupInput) ([]exitlog.Connect
 		return nil, err
 	}
 	if len(found) == 0 {
-		return nil, ErrNobody
+		return nil, ErrNoneFound
 	}
 	return found, nil
 }

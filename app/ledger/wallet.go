@@ -36,8 +36,8 @@ type Balance struct {
 // Balance reads an agent's money.
 func (u *Wallet) Balance(ctx context.Context, agentID string) (Balance, error) {
 	var b Balance
-	ahead := ports.Ahead{Agent: agentID, Money: true, Holding: true}
-	err := u.store.View(ports.ReadAhead(ctx, ahead), func(ctx context.Context, tx repos) (err error) {
+	reads := ports.ReadSet{Agent: agentID, Money: true, Holding: true}
+	err := u.store.View(ports.WithReadSet(ctx, reads), func(ctx context.Context, tx repos) (err error) {
 		b, err = balance(ctx, tx, agentID, u.clock.Now())
 		return err
 	})

@@ -8,8 +8,8 @@ import (
 	"sync"
 	"time"
 
-	"agentproxy/app/closing"
 	"agentproxy/app/ledger"
+	"agentproxy/app/settlement"
 	"agentproxy/domain/session"
 	"agentproxy/ports"
 )
@@ -38,7 +38,7 @@ func (p *Tasks) expireSession(ctx context.Context, tx repos, id string, now time
 	if err != nil || s.Status != session.Active || s.ExpiresAt.IsZero() || now.Before(s.ExpiresAt) {
 		return err
 	}
-	if renewing, err := closing.Renewing(ctx, tx, s); err != nil || renewing {
+	if renewing, err := settlement.Renewing(ctx, tx, s); err != nil || renewing {
 		return err // the outcome of the renewal moves the end, or the session is due then
 	}
 	return p.life.Expire(ctx, tx, s, session.TimeExpired, now)
@@ -64,8 +64,8 @@ func (p *Tasks) Settle(ctx context.Context) error {
 	return p.due(ctx, "settle",
 		func(ctx context.Context, tx repos, now time.Time, limit int) ([]string, error) {
 			return tx.Sessions().SettleDue(ctx, now, limit)
-		}, p.settleSession, func(string) {}, func(id string) ports.Ahead {
-			return ports.Ahead{Sessions: []string{id}, Owners: true}
+		}, p.settleSession, func(string) {}, func(id string) ports.ReadSet {
+			return ports.ReadSet{Sessions: []string{id}, Owners: true}
 		})
 }
 
@@ -115,12 +115,12 @@ func (p *Tasks) settleSession(ctx context.Context, tx repos, id string, now time
 }
 
 // due lists up to batchSize ids and treats each in a transaction of its own, which decides anew. An
-// error of one does not delay the others; that one is left out for retryAfter. What ahead names, if it is not
-// nil, lets the store treat several in one transaction.
+// error of one does not delay the others; that one is left out for retryAfter. What ahead names, if
+// it is not nil, lets the store treat several in one transaction.
 func (p *Tasks) due(ctx context.Context, what string,
 	list func(context.Context, repos, time.Time, int) ([]string, error),
 	treat func(context.Context, repos, string, time.Time) error, done func(id string),
-	ahead func(id string) ports.Ahead) error {
+	reads func(id string) ports.ReadSet) error {
 	now := p.clock.Now()
 	var ids []string
 	err := p.store.View(ctx, func(ctx context.Context, tx repos) (err error) {
@@ -144,8 +144,8 @@ func (p *Tasks) due(ctx context.Context, what string,
 		wg.Go(func() {
 			defer func() { <-slots }()
 			ctx := ctx
-			if ahead != nil {
-				ctx = ports.ReadAhead(ctx, ahead(id))
+			if reads != nil {
+				ctx = ports.WithReadSet(ctx, reads(id))
 			}
 			err := p.store.Update(ctx, func(ctx context.Context, tx repos) error {
 				return treat(ctx, tx, id, p.clock.Now())

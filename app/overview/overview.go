@@ -50,11 +50,11 @@ func (u *Service) Summarize(ctx context.Context, agentID string, failures int) (
 	var l Summary
 	err := u.store.View(ctx, func(ctx context.Context, tx repos) error {
 		l = Summary{Risks: map[health.Risk]int{}}
-		list, err := tx.Health().Glances(ctx, agentID, lastSessions)
+		list, err := tx.Health().Summaries(ctx, agentID, lastSessions)
 		if err != nil {
 			return err
 		}
-		err = u.eachRisk(ctx, tx, agentID, list, func(_ ports.SessionGlance, risk health.Risk) { l.Risks[risk]++ })
+		err = u.eachRisk(ctx, tx, agentID, list, func(_ ports.SessionSummary, risk health.Risk) { l.Risks[risk]++ })
 		if err != nil {
 			return err
 		}
@@ -65,8 +65,8 @@ func (u *Service) Summarize(ctx context.Context, agentID string, failures int) (
 }
 
 // eachRisk passes the risk of each live session on.
-func (u *Service) eachRisk(ctx context.Context, tx repos, agentID string, list []ports.SessionGlance,
-	each func(ports.SessionGlance, health.Risk)) error {
+func (u *Service) eachRisk(ctx context.Context, tx repos, agentID string, list []ports.SessionSummary,
+	each func(ports.SessionSummary, health.Risk)) error {
 	now := u.clock.Now()
 	withWorkers := map[string]health.Risk{}
 	var ids []string
@@ -107,15 +107,15 @@ const crewsAtOnce = 50
 
 // usedLast returns the ids of the sessions that had traffic or reports last. A session without
 // either comes after all others, the newest first.
-func usedLast(list []ports.SessionGlance) (ids []string) {
-	at := func(g ports.SessionGlance) time.Time {
+func usedLast(list []ports.SessionSummary) (ids []string) {
+	at := func(g ports.SessionSummary) time.Time {
 		if last := g.Health.LastAt(); last.After(g.UsedAt) {
 			return last
 		}
 		return g.UsedAt
 	}
 	list = slices.Clone(list)
-	slices.SortStableFunc(list, func(a, b ports.SessionGlance) int { return at(b).Compare(at(a)) })
+	slices.SortStableFunc(list, func(a, b ports.SessionSummary) int { return at(b).Compare(at(a)) })
 	for _, g := range list[:min(len(list), recentSessions)] {
 		ids = append(ids, g.ID)
 	}
@@ -146,12 +146,12 @@ func (u *Service) AtRisk(ctx context.Context, agentID string, of health.Risk, fi
 		return ids, domain.InvalidField("risk", "must be low, medium, high or critical")
 	}
 	err = u.store.View(ctx, func(ctx context.Context, tx repos) error {
-		list, err := tx.Health().LiveGlances(ctx, agentID, filter)
+		list, err := tx.Health().LiveSummaries(ctx, agentID, filter)
 		if err != nil {
 			return err
 		}
 		ids = domain.List[string]{Page: page}
-		return u.eachRisk(ctx, tx, agentID, list, func(g ports.SessionGlance, risk health.Risk) {
+		return u.eachRisk(ctx, tx, agentID, list, func(g ports.SessionSummary, risk health.Risk) {
 			if risk != of {
 				return
 			}

@@ -102,7 +102,7 @@ func (p auditor) auditEach(
 
 // audit compares one address with its balance at the latest block and keeps the
 // outcome. Only where they differ it is read more closely. Whatever it finds, it
-// reverses nothing: what is wrong is for the operator to judge.
+// reverses nothing: what is wrong is for the operator to check.
 func (p auditor) audit(ctx context.Context, a recharge.Address, balance domain.Money) (Drift, error) {
 	d := Drift{AgentID: a.AgentID, Address: a.Address, Chain: balance}
 	var err error

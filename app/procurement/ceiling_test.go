@@ -63,7 +63,7 @@ func TestWhatIsBoughtAtItsCost(t *testing.T) {
 	}
 }
 
-// The cost that a delivery shows is judged once more: it cannot be undone, but the
+// The cost that a delivery shows is checked once more: it cannot be undone, but the
 // operator learns of it, once.
 func TestACostAboveThePriceIsReported(t *testing.T) {
 	t.Parallel()

@@ -176,7 +176,7 @@ func (u *Driver) step(ctx context.Context, id string) (st State, more bool, err 
 	if st, err = u.state(ctx, id); err != nil {
 		return st, false, err
 	}
-	ctx = ports.WithParty(ports.OnBehalf(ctx, st.Session.AgentID), st.party)
+	ctx = ports.WithParty(ports.WithAgent(ctx, st.Session.AgentID), st.party)
 	if len(st.Orders) == 0 {
 		if st.Session.Status != session.Creating {
 			return st, false, nil

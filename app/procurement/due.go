@@ -127,10 +127,10 @@ func (u *Driver) Recover(ctx context.Context, olderThan time.Duration) error {
 	})
 }
 
-// GiveUp fails a session whose job has failed every time, unless there is an
+// AbandonCreation fails a session whose job has failed every time, unless there is an
 // order: then something may have been bought, and the session keeps its hold
 // until the provider answers.
-func (u *Driver) GiveUp(ctx context.Context, id string) error {
+func (u *Driver) AbandonCreation(ctx context.Context, id string) error {
 	st, err := u.state(ctx, id)
 	if err != nil || st.Session.Status != session.Creating || len(st.Orders) > 0 {
 		return err

@@ -17,7 +17,7 @@ func TestGiveUp(t *testing.T) {
 		w := apptest.New(t)
 		agent := w.Register()
 		v := w.Buy(agent, product)
-		apptest.OK(t, w.Driver.GiveUp(context.Background(), v.ID))
+		apptest.OK(t, w.Driver.AbandonCreation(context.Background(), v.ID))
 		got := w.Read(agent, v.ID)
 		apptest.Equal(t, product, got.Status, want)
 		if want == session.Failed && (w.Balance(agent) != apptest.Dollars("10") || got.Failure.Code != ports.ErrProvider.Code) {
@@ -27,6 +27,6 @@ func TestGiveUp(t *testing.T) {
 		if want == session.Creating {
 			apptest.Equal(t, product, w.Read(agent, v.ID).Status, session.Active)
 		}
-		apptest.OK(t, w.Driver.GiveUp(context.Background(), v.ID)) // later: nothing
+		apptest.OK(t, w.Driver.AbandonCreation(context.Background(), v.ID)) // later: nothing
 	}
 }

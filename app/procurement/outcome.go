@@ -4,7 +4,7 @@ import (
 	"context"
 	"time"
 
-	"agentproxy/app/closing"
+	"agentproxy/app/settlement"
 	"agentproxy/domain/procurement"
 	"agentproxy/domain/session"
 	"agentproxy/ports"
@@ -102,9 +102,9 @@ func (u *Driver) settle(
 		o.Reason = "the provider took it back"
 	}
 	if d.State == procurement.Live && len(d.Exits(c.session.Type)) == c.session.Quantity {
-		return o, closing.Charge(ctx, c.tx, u.ids, c.session, o, c.now)
+		return o, settlement.Charge(ctx, c.tx, u.ids, c.session, o, c.now)
 	}
-	return o, closing.GiveBack(ctx, c.tx, u.ids, c.session, o, c.now)
+	return o, settlement.ReleaseHeld(ctx, c.tx, u.ids, c.session, o, c.now)
 }
 
 // checkAfter returns how long a live order is left alone.

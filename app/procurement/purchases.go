@@ -4,8 +4,8 @@ import (
 	"context"
 	"time"
 
-	"agentproxy/app/closing"
-	"agentproxy/app/turns"
+	"agentproxy/app/fairqueue"
+	"agentproxy/app/settlement"
 	"agentproxy/domain/procurement"
 	"agentproxy/domain/session"
 	"agentproxy/ports"
@@ -18,7 +18,7 @@ type purchases struct{ *Driver }
 // one the session fails. One that has ended gets back what it holds.
 func (u purchases) refused(ctx context.Context, tx Repos, s session.Session, o procurement.Order, now time.Time) error {
 	if s.Status != session.Creating {
-		return closing.GiveBack(ctx, tx, u.ids, s, o, now)
+		return settlement.ReleaseHeld(ctx, tx, u.ids, s, o, now)
 	}
 	product, err := u.catalog.Product(s.ProductNo)
 	if err != nil {
@@ -140,7 +140,7 @@ func (u purchases) decide(
 		if verdict = procurement.Wait; c.order.Status != procurement.Unknown {
 			return nil
 		}
-		like, err := turns.Rivals(ctx, c.tx, c.order)
+		like, err := fairqueue.CountAlike(ctx, c.tx, c.order)
 		if err != nil {
 			return err
 		}
@@ -154,7 +154,7 @@ func (u purchases) decide(
 		var found procurement.Delivery
 		verdict, found = procurement.Decide(c.order, labelled, e, c.now)
 		if verdict == procurement.Adopt && found.Label == "" {
-			others, err := turns.Mistakable(ctx, c.tx, c.order, found)
+			others, err := fairqueue.CountMistakable(ctx, c.tx, c.order, found)
 			if err != nil {
 				return err
 			}

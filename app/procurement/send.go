@@ -5,7 +5,7 @@ import (
 	"errors"
 	"time"
 
-	"agentproxy/app/turns"
+	"agentproxy/app/fairqueue"
 	"agentproxy/domain"
 	"agentproxy/domain/procurement"
 	"agentproxy/domain/session"
@@ -49,14 +49,14 @@ func turn(ctx context.Context, u *Driver, p ports.Provider, o procurement.Order)
 		return true, nil
 	}
 	err = u.mark(ctx, o, func(ctx context.Context, c *change) (err error) {
-		now, err = c.waits(ctx, turns.Take)
+		now, err = c.waits(ctx, fairqueue.Queued)
 		return err
 	})
 	return now, unlessTooLong(ctx, u, o, err)
 }
 
 // waits stores when a planned order looks again, and reports that it does not have to.
-func (c *change) waits(ctx context.Context, take turns.Rule) (bool, error) {
+func (c *change) waits(ctx context.Context, take fairqueue.Rule) (bool, error) {
 	if c.order.Status != procurement.Planned {
 		return false, nil // another process has sent it, or the session has ended
 	}
@@ -70,8 +70,8 @@ func (c *change) waits(ctx context.Context, take turns.Rule) (bool, error) {
 
 // unlessTooLong refuses an order that has waited too long for its turn.
 func unlessTooLong(ctx context.Context, u *Driver, o procurement.Order, err error) error {
-	if errors.Is(err, turns.ErrWaitedTooLong) {
-		return u.refuse(ctx, o, turns.ErrWaitedTooLong.Class, turns.ErrWaitedTooLong.Reason)
+	if errors.Is(err, fairqueue.ErrWaitedTooLong) {
+		return u.refuse(ctx, o, fairqueue.ErrWaitedTooLong.Class, fairqueue.ErrWaitedTooLong.Reason)
 	}
 	return err
 }
@@ -114,7 +114,7 @@ func (u purchases) preflight(
 func (u *Driver) fundsBefore(ctx context.Context, p ports.Provider) (procurement.ProviderBalance, error) {
 	busy := false
 	err := u.store.View(ctx, func(ctx context.Context, tx Repos) error {
-		open, _, err := tx.Orders().Rivals(ctx, procurement.Order{Provider: p.Name()})
+		open, _, err := tx.Orders().CountOpen(ctx, procurement.Order{Provider: p.Name()})
 		busy = open > 0
 		return err
 	})
@@ -134,9 +134,9 @@ func (u *Driver) fundsBefore(ctx context.Context, p ports.Provider) (procurement
 func (u *Driver) markSent(
 	ctx context.Context, p ports.Provider, o procurement.Order, before procurement.Snapshot, cost domain.Money,
 ) (procurement.Order, error) {
-	planned, take := o, turns.Rule(turns.Free)
+	planned, take := o, fairqueue.Rule(fairqueue.Exclusive)
 	if p.Capabilities().Labels(o.Intent.Type) {
-		take = turns.None
+		take = fairqueue.None
 	}
 	err := u.mark(ctx, o, func(ctx context.Context, c *change) error {
 		o = planned

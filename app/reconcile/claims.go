@@ -18,7 +18,7 @@ func (u *Service) claims(ctx context.Context, p ports.Lister,
 	for from := 0; from < len(listed); from += lookedUpAtOnce {
 		part := listed[from:min(from+lookedUpAtOnce, len(listed))]
 		err := u.store.View(ctx, func(ctx context.Context, tx repos) error {
-			open, _, err := tx.Orders().Rivals(ctx, procurement.Order{Provider: p.Name()})
+			open, _, err := tx.Orders().CountOpen(ctx, procurement.Order{Provider: p.Name()})
 			if err != nil {
 				return err
 			}

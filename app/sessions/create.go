@@ -113,8 +113,8 @@ func (u *Service) Create(ctx context.Context, in Create) (Done, error) {
 	id := u.ids.New(session.IDPrefix)
 	var done Done
 	var p purchase
-	ahead := ports.Ahead{Agent: in.AgentID, Money: true, Path: in.Call.Path, Key: in.Call.Key}
-	err = u.store.Update(ports.ReadAhead(ctx, ahead), func(ctx context.Context, tx Repos) error {
+	reads := ports.ReadSet{Agent: in.AgentID, Money: true, Path: in.Call.Path, Key: in.Call.Key}
+	err = u.store.Update(ports.WithReadSet(ctx, reads), func(ctx context.Context, tx Repos) error {
 		now := u.clock.Now()
 		prev, replay, err := u.replayed(ctx, tx, in.AgentID, in.Call, now)
 		if err != nil || replay {

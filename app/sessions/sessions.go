@@ -120,8 +120,8 @@ func (v View) with(workers []ports.WorkerHealth) View {
 func (u *Service) Read(ctx context.Context, agentID, id string) (View, error) {
 	var r ports.SessionRead
 	var workers map[string][]ports.WorkerHealth
-	ahead := ports.Ahead{Agent: agentID, Sessions: []string{id}, Recent: true}
-	err := u.store.View(ports.ReadAhead(ctx, ahead), func(ctx context.Context, tx Repos) (err error) {
+	reads := ports.ReadSet{Agent: agentID, Sessions: []string{id}, Recent: true}
+	err := u.store.View(ports.WithReadSet(ctx, reads), func(ctx context.Context, tx Repos) (err error) {
 		if r, err = tx.Sessions().Read(ctx, agentID, id); err == nil {
 			workers, err = workersOf(ctx, tx, r)
 		}
@@ -144,21 +144,21 @@ type List struct {
 
 // List returns a page of an agent's sessions, newest first.
 func (u *Service) List(ctx context.Context, in List) (domain.List[View], error) {
-	var reads domain.List[ports.SessionRead]
+	var page domain.List[ports.SessionRead]
 	var workers map[string][]ports.WorkerHealth
-	ahead := ports.Ahead{Agent: in.AgentID, List: &ports.SessionPage{Filter: in.Filter, Page: in.Page}}
-	err := u.store.View(ports.ReadAhead(ctx, ahead), func(ctx context.Context, tx Repos) (err error) {
-		if reads, err = tx.Sessions().List(ctx, in.AgentID, in.Filter, in.Page); err == nil {
-			workers, err = workersOf(ctx, tx, reads.Items...)
+	reads := ports.ReadSet{Agent: in.AgentID, List: &ports.SessionPage{Filter: in.Filter, Page: in.Page}}
+	err := u.store.View(ports.WithReadSet(ctx, reads), func(ctx context.Context, tx Repos) (err error) {
+		if page, err = tx.Sessions().List(ctx, in.AgentID, in.Filter, in.Page); err == nil {
+			workers, err = workersOf(ctx, tx, page.Items...)
 		}
 		return err
 	})
-	out := domain.List[View]{Page: reads.Page, Total: reads.Total, Next: reads.Next, Items: make([]View, len(reads.Items))}
+	out := domain.List[View]{Page: page.Page, Total: page.Total, Next: page.Next, Items: make([]View, len(page.Items))}
 	now := u.clock.Now()
 	if err != nil {
 		return out, err
 	}
-	for i, r := range reads.Items {
+	for i, r := range page.Items {
 		out.Items[i] = u.view(r, now).with(workers[r.ID])
 		if out.Items[i].Direct, err = u.access.Direct(ctx, r.Session); err != nil {
 			return out, err

@@ -136,8 +136,8 @@ func (u *Service) ReplacePassword(ctx context.Context, in ReplacePassword) (Done
 func (u *Service) changedOnce(ctx context.Context, agentID, id string, call idempotency.Call,
 	change func(context.Context, Repos, ports.SessionRead, time.Time) (ports.SessionRead, error)) (Done, error) {
 	var done Done
-	ahead := ports.Ahead{Agent: agentID, Sessions: []string{id}, Path: call.Path, Key: call.Key}
-	err := u.store.Update(ports.ReadAhead(ctx, ahead), func(ctx context.Context, tx Repos) error {
+	reads := ports.ReadSet{Agent: agentID, Sessions: []string{id}, Path: call.Path, Key: call.Key}
+	err := u.store.Update(ports.WithReadSet(ctx, reads), func(ctx context.Context, tx Repos) error {
 		now := u.clock.Now()
 		prev, replay, err := u.replayed(ctx, tx, agentID, call, now)
 		if err != nil || replay {

@@ -10,8 +10,8 @@ import (
 // Terminate ends a session on the agent's request. Repeating it changes nothing.
 func (u *Service) Terminate(ctx context.Context, agentID, id string) (View, error) {
 	var v View
-	ahead := ports.Ahead{Agent: agentID, Money: true, Sessions: []string{id}}
-	err := u.store.Update(ports.ReadAhead(ctx, ahead), func(ctx context.Context, tx Repos) error {
+	reads := ports.ReadSet{Agent: agentID, Money: true, Sessions: []string{id}}
+	err := u.store.Update(ports.WithReadSet(ctx, reads), func(ctx context.Context, tx Repos) error {
 		now := u.clock.Now()
 		r, err := tx.Sessions().Read(ctx, agentID, id)
 		if err != nil {

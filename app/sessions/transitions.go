@@ -6,12 +6,12 @@ import (
 	"time"
 
 	"agentproxy/app/catalog"
-	"agentproxy/app/closing"
 	"agentproxy/app/direct"
 	"agentproxy/app/fulfilment"
 	"agentproxy/app/ledger"
 	"agentproxy/app/notify"
 	"agentproxy/app/procurement"
+	"agentproxy/app/settlement"
 	"agentproxy/domain"
 	"agentproxy/domain/eventlog"
 	"agentproxy/domain/session"
@@ -114,7 +114,7 @@ func (l *Transitions) Expire(
 // end stores a session that has just ended, with all that its end entails.
 func (l *Transitions) end(ctx context.Context, tx procurement.Repos, s session.Session, of webhook.Type,
 	what, code string, now time.Time) (session.Session, error) {
-	keeps, err := closing.Orders(ctx, tx, l.ids, l.catalog, &s, now)
+	keeps, err := settlement.EndOrders(ctx, tx, l.ids, l.catalog, &s, now)
 	if err != nil {
 		return s, err
 	}

@@ -38,8 +38,8 @@ type Slots struct {
 
 // queue is the work of one provider.
 type queue struct {
-	busy int // goroutines
-	line procurement.Line[entry]
+	busy    int // goroutines
+	waiting procurement.FairQueue[entry]
 }
 
 type entry struct {
@@ -68,19 +68,19 @@ func (s *Slots) Go(provider string, items []Item, do func(id string)) (done <-ch
 		s.queues[provider] = l
 	}
 	for _, item := range items {
-		if s.known[item.ID] || l.line.Len() >= waitingAtMost {
+		if s.known[item.ID] || l.waiting.Len() >= waitingAtMost {
 			continue
 		}
 		s.known[item.ID] = true
 		all.Add(1)
-		l.line.Push(procurement.Party{Key: item.Agent}, entry{item, do, all.Done})
+		l.waiting.Push(procurement.Party{Key: item.Agent}, entry{item, do, all.Done})
 	}
-	begun := min(s.perProvider-l.busy, l.line.Len())
+	begun := min(s.perProvider-l.busy, l.waiting.Len())
 	for range begun {
 		l.busy++
 		s.start(func() { s.run(l) })
 	}
-	waits = l.line.Len() > max(begun, 0)
+	waits = l.waiting.Len() > max(begun, 0)
 	s.mu.Unlock()
 	finished := make(chan struct{})
 	go func() {
@@ -95,7 +95,7 @@ func (s *Slots) run(l *queue) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for {
-		e, ok := l.line.Next()
+		e, ok := l.waiting.Next()
 		if !ok {
 			l.busy--
 			return
@@ -198,7 +198,7 @@ func (s *Slots) drop() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, l := range s.queues {
-		for e, ok := l.line.Next(); ok; e, ok = l.line.Next() {
+		for e, ok := l.waiting.Next(); ok; e, ok = l.waiting.Next() {
 			delete(s.known, e.ID)
 			e.done()
 		}

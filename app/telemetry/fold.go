@@ -35,8 +35,8 @@ func (t *Service) Fold(ctx context.Context, in ports.QueuedCalls) (at ports.Fold
 		}
 	}
 	slices.SortFunc(order, of.compare) // one order of locks for all replicas
-	ahead := ports.ReadAhead(ctx, ports.Ahead{Agent: agent, Health: sessionsOf(order), Fold: in.Queue})
-	err = t.store.Update(ahead, func(ctx context.Context, tx repos) error {
+	named := ports.WithReadSet(ctx, ports.ReadSet{Agent: agent, Health: sessionsOf(order), Fold: in.Queue})
+	err = t.store.Update(named, func(ctx context.Context, tx repos) error {
 		if at, err = tx.Folds().Cursor(ctx, in.Queue); err != nil {
 			return err
 		}

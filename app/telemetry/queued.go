@@ -55,7 +55,7 @@ type enqueued struct {
 	folded, late bool
 }
 
-// enqueue judges the events of a call, publishes those that are accepted and waits until they are
+// enqueue checks the events of a call, publishes those that are accepted and waits until they are
 // folded, or until foldWait has passed.
 func (t *Service) enqueue(ctx context.Context, agentID string, events []ReportedEvent) (
 	out accepted, call enqueued, err error,
@@ -107,8 +107,8 @@ func (t *Service) publish(ctx context.Context, call queuedCall) (ports.QueuePlac
 func (t *Service) read(
 	ctx context.Context, agentID string, order []of, events []ReportedEvent, out *accepted,
 ) error {
-	ahead := ports.ReadAhead(ctx, ports.Ahead{Agent: agentID, Health: sessionsOf(order)})
-	return t.store.View(ahead, func(ctx context.Context, tx repos) (err error) {
+	named := ports.WithReadSet(ctx, ports.ReadSet{Agent: agentID, Health: sessionsOf(order)})
+	return t.store.View(named, func(ctx context.Context, tx repos) (err error) {
 		out.sessions, err = reportedOf(ctx, tx, agentID, order, events)
 		return err
 	})

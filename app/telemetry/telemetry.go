@@ -140,8 +140,8 @@ func (t *Service) take(ctx context.Context, agentID string, events []ReportedEve
 	}
 	// A transaction may run again, but evidence is claimed once.
 	claims := make([]*health.Event, len(events))
-	ahead := ports.ReadAhead(ctx, ports.Ahead{Agent: agentID, Health: sessionsOf(order)})
-	err = t.store.Update(ahead, func(ctx context.Context, tx repos) error {
+	named := ports.WithReadSet(ctx, ports.ReadSet{Agent: agentID, Health: sessionsOf(order)})
+	err = t.store.Update(named, func(ctx context.Context, tx repos) error {
 		now := t.clock.Now()
 		if out.sessions, err = reportedOf(ctx, tx, agentID, order, events); err != nil {
 			return err
@@ -248,8 +248,8 @@ type HealthView struct {
 func (t *Service) Health(ctx context.Context, agentID, id string) (HealthView, error) {
 	var r ports.HealthRead
 	var workers map[string][]ports.WorkerHealth
-	ahead := ports.Ahead{Agent: agentID, Health: []string{id}}
-	err := t.store.View(ports.ReadAhead(ctx, ahead), func(ctx context.Context, tx repos) error {
+	reads := ports.ReadSet{Agent: agentID, Health: []string{id}}
+	err := t.store.View(ports.WithReadSet(ctx, reads), func(ctx context.Context, tx repos) error {
 		reads, err := tx.Health().Get(ctx, agentID, []string{id})
 		if err != nil {
 			return err

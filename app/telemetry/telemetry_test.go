@@ -104,7 +104,7 @@ func TestBatch(t *testing.T) {
 	alien := w.Buy(foreign, apptest.Local)
 	_, err := w.Sessions.Terminate(t.Context(), agent, over.ID)
 	apptest.OK(t, err)
-	t.Run("what is well-formed is judged alone", func(t *testing.T) {
+	t.Run("what is well-formed is checked alone", func(t *testing.T) {
 		results, err := w.Telemetry.Batch(t.Context(), agent, []telemetry.ReportedEvent{event(a.ID, "success"), event(alien.ID, "success"),
 			event("sess_none", "success"), event(over.ID, "success"), event(b.ID, "block"), event(a.ID, "success")})
 		apptest.OK(t, err)

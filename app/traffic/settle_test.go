@@ -131,7 +131,7 @@ func TestRoute(t *testing.T) {
 	apptest.Equal(t, "its end", r.ExpiresAt, fixed.ExpiresAt)
 	_, err = w.Sessions.Terminate(t.Context(), agent, v.ID)
 	apptest.OK(t, err)
-	w.Clock.Advance(trafficapp.KnowEnded)
+	w.Clock.Advance(trafficapp.KeepEnded)
 	r, err = w.Traffic.Route(t.Context(), v.ID)
 	apptest.OK(t, err)
 	if r.Status != session.Terminated || r.Reason != session.AgentRequest {

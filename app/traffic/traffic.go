@@ -41,8 +41,8 @@ func New(store ports.Store, clock ports.Clock, ids ports.IDs, sessions *sessions
 		log: log}
 }
 
-// KnowEnded is how long the credentials of an ended session are accepted.
-const KnowEnded = 30 * 24 * time.Hour
+// KeepEnded is how long the credentials of an ended session are accepted.
+const KeepEnded = 30 * 24 * time.Hour
 
 // Route returns what a gateway needs to carry a session's traffic;
 // session.ErrNotFound for an unknown id and for a session that ended long ago.
@@ -52,7 +52,7 @@ func (t *Service) Route(ctx context.Context, id string) (traffic.Route, error) {
 		s, err = tx.Sessions().Load(ctx, id)
 		return err
 	})
-	if err == nil && s.Status.Over() && t.clock.Now().Sub(s.EndedAt) > KnowEnded {
+	if err == nil && s.Status.Over() && t.clock.Now().Sub(s.EndedAt) > KeepEnded {
 		err = session.ErrNotFound
 	}
 	if err != nil {

@@ -12,18 +12,20 @@ import (
 	"agentproxy/ports"
 )
 
-// Bounds of the deliveries in one process, so that a slow receiver delays its own events only. The queue
-// has 128 deliverers.
+// Bounds of the deliveries in one process, so that a slow receiver delays its own events only. The
+// queue has 128 deliverers.
 const (
 	slotsPerAgent   = 4  // deliveries on their way
 	waitersPerAgent = 16 // deliveries that wait for a slot
 	waitersInAll    = 32 // of all agents: each occupies a deliverer
 	slotTimeout     = 500 * time.Millisecond
-	// unprovenSlots is how many deliveries may be on their way to endpoints whose last attempt failed, or that
-	// were never reached, one for each of them. The other deliverers are left to endpoints that work.
+	// unprovenSlots is how many deliveries may be on their way to endpoints whose last attempt
+	// failed, or that were never reached, one for each of them. The other deliverers are left to
+	// endpoints that work.
 	unprovenSlots = 64
-	// unprovenPerMinute is how many attempts an agent's endpoint gets that fails and once succeeded. One that never
-	// did gets those of webhook.TakeUnasked: it may be an address that asked for nothing.
+	// unprovenPerMinute is how many attempts an agent's endpoint gets that fails and once
+	// succeeded. One that never did gets those of webhook.TakeUnverified: it may be an address that
+	// asked for nothing.
 	unprovenPerMinute = 10
 	// requeueStep is how long a delivery without a slot is requeued for. It grows
 	// with the number of those, up to maxRequeue.
@@ -37,8 +39,8 @@ const (
 
 var unprovenLimit = ratelimit.Limit{PerMinute: unprovenPerMinute}
 
-// slots is a semaphore per agent, and the line of agents that wait for an unproven slot: each gets one slot,
-// and then waits behind all others.
+// slots is a semaphore per agent, and the line of agents that wait for an unproven slot: each gets
+// one slot, and then waits behind all others.
 type slots struct {
 	clock   ports.Clock
 	waiters atomic.Int64
@@ -55,7 +57,7 @@ type slots struct {
 // attempts are those of the last hour at an unproven endpoint.
 type attempts struct {
 	minute ratelimit.State // since it last succeeded
-	hour   time.Time       // of one that never did, by webhook.TakeUnasked
+	hour   time.Time       // of one that never did, by webhook.TakeUnverified
 	last   time.Time
 	next   time.Time // when the last of the agent's requeued deliveries asks again
 }
@@ -67,7 +69,7 @@ func (a attempts) take(answered bool, now time.Time) (after attempts, wait time.
 		a.minute, d = unprovenLimit.Take(a.minute, now, 1)
 		wait = d.RetryAfter
 	} else {
-		a.hour, wait = webhook.TakeUnasked(a.hour, now)
+		a.hour, wait = webhook.TakeUnverified(a.hour, now)
 	}
 	a.last = now
 	return a, wait
@@ -92,10 +94,10 @@ func newSlots(clock ports.Clock) *slots {
 		attempts: map[string]*attempts{}}
 }
 
-// acquire returns a slot of the agent; to a proven endpoint it waits for one up to slotTimeout. If there is
-// none, release is nil and wait is how long the delivery should be requeued for.
+// acquire returns a slot of the agent; to a proven endpoint it waits for one up to slotTimeout. If
+// there is none, release is nil and wait is how long the delivery should be requeued for.
 func (s *slots) acquire(ctx context.Context, agentID string, to webhook.Endpoint) (release func(), wait time.Duration) {
-	if !to.Proven() {
+	if !to.Verified() {
 		return s.acquireUnproven(agentID, to.Answered())
 	}
 	sem, full := s.enter(agentID)
@@ -163,8 +165,8 @@ func (s *slots) leave(agentID string, sem *semaphore, acquired bool) time.Durati
 	return min(requeueStep*time.Duration(1+sem.requeued/slotsPerAgent), maxRequeue)
 }
 
-// acquireUnproven returns a slot if the agent has none and its turn has come: it is among the first in the
-// line, as many as slots are free. An agent with a slot has no place in the line.
+// acquireUnproven returns a slot if the agent has none and its turn has come: it is among the first
+// in the line, as many as slots are free. An agent with a slot has no place in the line.
 func (s *slots) acquireUnproven(agentID string, answered bool) (release func(), wait time.Duration) {
 	now := s.clock.Now()
 	if wait := s.resting(agentID, answered, now); wait > 0 {
@@ -194,7 +196,8 @@ func (s *slots) acquireUnproven(agentID string, answered bool) (release func(), 
 	return nil, min(wait, maxRequeue)
 }
 
-// resting returns how long a delivery is requeued for because an endpoint has had its attempts; 0 if it has not.
+// resting returns how long a delivery is requeued for because an endpoint has had its attempts; 0
+// if it has not.
 func (s *slots) resting(agentID string, answered bool, now time.Time) time.Duration {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -215,7 +218,8 @@ func (s *slots) resting(agentID string, answered bool, now time.Time) time.Durat
 	return min(ask.Sub(now), maxRest)
 }
 
-// count notes an attempt at an unproven endpoint. Once a minute it forgets those of more than an hour ago.
+// count notes an attempt at an unproven endpoint. Once a minute it forgets those of more than an
+// hour ago.
 func (s *slots) count(agentID string, answered bool, now time.Time) {
 	if now.Sub(s.trimmed) >= time.Minute {
 		s.trimmed = now
@@ -252,8 +256,8 @@ func (s *slots) placeOf(agentID string, now time.Time) *place {
 	return p
 }
 
-// isTurn reports whether fewer agents are before one in the line than slots are free. It drops those that do not ask
-// any more.
+// isTurn reports whether fewer agents are before one in the line than slots are free. It drops
+// those that do not ask any more.
 func (s *slots) isTurn(agentID string, now time.Time) bool {
 	free := unprovenSlots - s.unproven
 	var next *list.Element

@@ -116,7 +116,7 @@ func (u *Service) TestOnce(ctx context.Context, agentID string, call idempotency
 		if err != nil {
 			return err
 		}
-		used, wait := webhook.TakeUnasked(time.UnixMicro(mark).UTC(), now)
+		used, wait := webhook.TakeUnverified(time.UnixMicro(mark).UTC(), now)
 		if wait > 0 {
 			return account.ErrRateLimited.Msgf("10 test events an hour are sent; wait for the seconds " +
 				"in Retry-After").After(wait)

@@ -31,7 +31,7 @@ func prove(w *apptest.World, agent string) {
 	sendEvent(w, agent)
 	apptest.OK(w.T, runDeliveries(w))
 	w.Receiver.Take()
-	if !readEndpoint(w, agent).Proven() {
+	if !readEndpoint(w, agent).Verified() {
 		w.T.Fatal("the endpoint is not proven")
 	}
 }

@@ -87,7 +87,7 @@ func (c *crew) exitFor(w worker.Worker, avoid session.Exit) (session.Exit, bool)
 		case w.Unique:
 			used[a] = -1
 		default:
-			used[a] += worker.Most // another worker takes it when all others are taken more often
+			used[a] += worker.MaxPerSession // another worker takes it when all others are taken more often
 		}
 	}
 	for {
@@ -112,7 +112,7 @@ func (c *crew) ask(w worker.Worker) error {
 
 // add adds a worker to the session.
 func (c *crew) add(ctx context.Context, name string, settings worker.Settings) (worker.Worker, error) {
-	if len(c.workers) >= worker.Most {
+	if len(c.workers) >= worker.MaxPerSession {
 		return worker.Worker{}, worker.ErrLimit
 	}
 	w := worker.Worker{SessionID: c.session.ID, Name: name, Settings: settings, CreatedAt: c.now, AssignedAt: c.now}

@@ -37,7 +37,7 @@ func (m Make) issues() (issues []domain.FieldIssue) {
 		}
 		seen[name] = true
 	}
-	if n := len(m.Names); n < 1 || n > worker.Most {
+	if n := len(m.Names); n < 1 || n > worker.MaxPerSession {
 		issues = append(issues, domain.FieldIssue{Field: "names", Issue: "must have 1 to 1000 names"})
 	}
 	if m.TTL != 0 && (m.TTL < worker.MinTTL || m.TTL > worker.MaxTTL) {
@@ -126,7 +126,7 @@ func (c *crew) room(m Make) error {
 			return worker.ErrDiffers.Msgf("the worker %s has another %s; rotate or remove it first", name, what)
 		}
 	}
-	if len(c.workers)+missing > worker.Most {
+	if len(c.workers)+missing > worker.MaxPerSession {
 		return worker.ErrLimit
 	}
 	if !m.Unique {

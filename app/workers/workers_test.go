@@ -101,7 +101,7 @@ func TestAThousandWorkersAreTheMost(t *testing.T) {
 	w := apptest.New(t)
 	v := w.Buy(w.Register(), apptest.Local)
 	var refused sync.Map
-	apptest.Concurrently(worker.Most+3, func(i int) {
+	apptest.Concurrently(worker.MaxPerSession+3, func(i int) {
 		if _, err := w.Workers.Worker(t.Context(), v.ID, worker.Words{Name: fmt.Sprintf("w%d", i)}); err != nil {
 			refused.Store(i, err)
 		}
@@ -113,7 +113,7 @@ func TestAThousandWorkersAreTheMost(t *testing.T) {
 		return true
 	})
 	apptest.Equal(t, "refused", n, 3)
-	apptest.Equal(t, "workers", len(stored(w, v.ID)), worker.Most)
+	apptest.Equal(t, "workers", len(stored(w, v.ID)), worker.MaxPerSession)
 	used := map[netip.Addr]int{}
 	for _, x := range stored(w, v.ID) {
 		used[x.Exit.IP]++

@@ -84,7 +84,7 @@ func files(s configfile.Settings) []doctor.File {
 		doctor.File{Path: previous, What: "The list of previous root secrets", Secret: true})
 }
 
-// stored judges the database, if there is one, and the root secret beside it.
+// stored checks the database, if there is one, and the root secret beside it.
 func (k *kit) stored(s configfile.Settings) (found doctor.Findings) {
 	if path := s.DatabasePath; path != "" {
 		if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {

@@ -106,7 +106,8 @@ func golden(t *testing.T, got string) {
 	}
 }
 
-// reads reports why a parser of the language refuses a text. A language that is not installed is not judged.
+// reads reports why a parser of the language refuses a text. A language that is not installed is
+// not checked.
 func reads(t *testing.T, language, text string) error {
 	t.Helper()
 	var cmd *exec.Cmd

@@ -1,6 +1,6 @@
 // Package egress decides which addresses the service connects to on behalf of
-// others: the targets of the gateway and of webhooks. It judges addresses only;
-// who calls it resolves a name, judges every answer, and dials a judged one.
+// others: the targets of the gateway and of webhooks. It checks addresses only;
+// who calls it resolves a name, checks every answer, and dials a checked one.
 package egress
 
 import (
@@ -39,8 +39,8 @@ type Policy struct {
 	IsLocal func(netip.Addr) bool
 }
 
-// Judge returns nil if a connection to target may be made, else an ErrRefused.
-func (p Policy) Judge(target netip.AddrPort) error {
+// Check returns nil if a connection to target may be made, else an ErrRefused.
+func (p Policy) Check(target netip.AddrPort) error {
 	switch {
 	case target.Addr().Zone() != "":
 		return errZone
@@ -67,12 +67,12 @@ func (p Policy) Judge(target netip.AddrPort) error {
 	return nil
 }
 
-// JudgeAll judges every answer of a lookup: a single refused one refuses the
+// CheckAll checks every answer of a lookup: a single refused one refuses the
 // target, because the name may answer with it alone the next time. No answer at
 // all is refused too.
-func (p Policy) JudgeAll(answers []netip.Addr, port uint16) error {
+func (p Policy) CheckAll(answers []netip.Addr, port uint16) error {
 	for _, addr := range answers {
-		if err := p.Judge(netip.AddrPortFrom(addr, port)); err != nil {
+		if err := p.Check(netip.AddrPortFrom(addr, port)); err != nil {
 			return err
 		}
 	}

@@ -81,7 +81,7 @@ func on(addr string, port uint16) netip.AddrPort {
 
 func mustRefuse(t *testing.T, p egress.Policy, target netip.AddrPort) {
 	t.Helper()
-	err := p.Judge(target)
+	err := p.Check(target)
 	var refusal *domain.Error
 	if !errors.As(err, &refusal) || refusal.Kind != domain.Forbidden || refusal.Code != "TARGET_REFUSED" || !errors.Is(err, egress.ErrRefused) {
 		t.Errorf("%v: %v, want TARGET_REFUSED", target, err)
@@ -94,7 +94,7 @@ func mustRefuse(t *testing.T, p egress.Policy, target netip.AddrPort) {
 
 func mustAllow(t *testing.T, p egress.Policy, target netip.AddrPort) {
 	t.Helper()
-	if err := p.Judge(target); err != nil {
+	if err := p.Check(target); err != nil {
 		t.Errorf("%v: %v, want it allowed", target, err)
 	}
 }
@@ -244,18 +244,18 @@ func TestOneRefusedAnswerRefusesTheTarget(t *testing.T) {
 		{"there is none", nil, false},
 	} {
 		t.Run(c.claim, func(t *testing.T) {
-			if err := (egress.Policy{}).JudgeAll(c.answers, 443); (err == nil) != c.allowed {
+			if err := (egress.Policy{}).CheckAll(c.answers, 443); (err == nil) != c.allowed {
 				t.Errorf("%v, want allowed %v", err, c.allowed)
 			}
 		})
 	}
-	if (egress.Policy{}).JudgeAll([]netip.Addr{good}, 25) == nil {
+	if (egress.Policy{}).CheckAll([]netip.Addr{good}, 25) == nil {
 		t.Error("a mail port was allowed")
 	}
 }
 
 // Whatever bytes an IPv6 address has, what it carries in the well-known forms is
-// judged as the address itself.
+// checked as the address itself.
 func TestAnEmbeddedAddressIsJudgedAsItself(t *testing.T) {
 	p := egress.Policy{Allow: []netip.Prefix{netip.MustParsePrefix("10.0.0.0/9")}}
 	rapid.Check(t, func(t *rapid.T) {
@@ -263,9 +263,9 @@ func TestAnEmbeddedAddressIsJudgedAsItself(t *testing.T) {
 		if rapid.Bool().Draw(t, "special") {
 			b = netip.MustParseAddr(rapid.SampledFrom(special4).Draw(t, "range")).As4()
 		}
-		plain := p.Judge(netip.AddrPortFrom(netip.AddrFrom4(b), 443))
+		plain := p.Check(netip.AddrPortFrom(netip.AddrFrom4(b), 443))
 		for _, spelling := range spellings(netip.AddrFrom4(b).String()) {
-			if got := p.Judge(on(spelling, 443)); (got == nil) != (plain == nil) {
+			if got := p.Check(on(spelling, 443)); (got == nil) != (plain == nil) {
 				t.Fatalf("%s: %v, but %v: %v", spelling, got, netip.AddrFrom4(b), plain)
 			}
 		}
@@ -277,7 +277,7 @@ func BenchmarkJudge(b *testing.B) {
 	target := on("2606:4700:4700::1111", 443)
 	b.ReportAllocs()
 	for b.Loop() {
-		if p.Judge(target) != nil {
+		if p.Check(target) != nil {
 			b.Fatal("refused")
 		}
 	}

@@ -25,7 +25,7 @@ var specialPurpose = prefixes(
 
 	"::/96",           // unspecified, loopback, IPv4-compatible
 	"::ffff:0:0:0/96", // IPv4-translated (RFC 2765)
-	"64:ff9b::/96",    // NAT64; judged by what it carries before this list
+	"64:ff9b::/96",    // NAT64; checked by what it carries before this list
 	"64:ff9b:1::/48",  // local NAT64
 	"100::/64",        // discard
 	"2001::/23",       // IETF protocols, Teredo and ORCHID among them
@@ -39,7 +39,7 @@ var specialPurpose = prefixes(
 	"ff00::/8",        // multicast
 )
 
-// tunnels carry an IPv4 address to somewhere we cannot judge, so no allowed
+// tunnels carry an IPv4 address to somewhere we cannot check, so no allowed
 // network opens them.
 var tunnels = prefixes(
 	"64:ff9b:1::/48", // local NAT64

@@ -26,7 +26,7 @@ func (s *State) UnmarshalBinary(data []byte) error {
 }
 
 func (s *State) read(r *reader) {
-	s.announced = s.Glance.read(r)
+	s.announced = s.Summary.read(r)
 	for i := range s.lastOf {
 		s.lastOf[i] = r.micros()
 	}

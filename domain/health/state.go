@@ -9,7 +9,7 @@ import (
 // State is the health of one session: constant in size, comparable with ==, and
 // a fresh session when zero. It is not safe for concurrent use.
 type State struct {
-	Glance                   // the weights as they stood when the last event was scored, and when that was
+	Summary                  // the weights as they stood when the last event was scored, and when that was
 	lastOf    [worked]micros // when evidence of each cause last came, scored or above the cap
 	unhelpful [unhelpfulMax]micros
 	announced uint8 // the level last announced, as an index of Risks

@@ -3,7 +3,7 @@
 // below it, a network, a port or a range of ports; a list denies what its rules match,
 // or allows nothing else.
 //
-// Rules are judged twice. Name is asked before a name is looked up, Address about every
+// Rules are checked twice. Name is asked before a name is looked up, Address about every
 // address that may be dialled then. Names are canonical: ASCII in lower case without the
 // final dot.
 package policy
@@ -13,7 +13,7 @@ import "net/netip"
 // Layer is whose rules refuse a target.
 type Layer string
 
-// The layers, in the order in which they are judged.
+// The layers, in the order in which they are checked.
 const (
 	Operator Layer = "operator"
 	Product  Layer = "product"
@@ -49,14 +49,14 @@ type Layers struct {
 	Reports                    bool // the session's rules report instead of refusing
 }
 
-// Name judges a port and a canonical name before it is looked up. The name is empty for a
+// Name checks a port and a canonical name before it is looked up. The name is empty for a
 // target that is an address.
 func (l Layers) Name(host string, port uint16) Denial {
 	return l.first(l.Operator.Name(host, port), l.Product.Name(host, port), l.Session.Name(host, port))
 }
 
-// Address judges an address of a target; host is its name, empty if the target is an address. What
-// Name refuses is not judged again.
+// Address checks an address of a target; host is its name, empty if the target is an address. What
+// Name refuses is not checked again.
 func (l Layers) Address(host string, addr netip.Addr) Denial {
 	return l.first(l.Operator.Address(host, addr), l.Product.Address(host, addr), l.Session.Address(host, addr))
 }

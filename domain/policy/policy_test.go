@@ -22,9 +22,9 @@ func rules(t testing.TB, allow, deny, ports string) *policy.Rules {
 	return o.Compile()
 }
 
-// judge returns the rule that refuses a target whose name resolves to addr; a target that
+// check returns the rule that refuses a target whose name resolves to addr; a target that
 // is an address has no name.
-func judge(r *policy.Rules, name, addr string, port uint16) string {
+func check(r *policy.Rules, name, addr string, port uint16) string {
 	if rule := r.Name(policy.Canonical(name), port); rule != "" {
 		return rule
 	}
@@ -79,7 +79,7 @@ func TestRules(t *testing.T) {
 		{allow: ".example.com", deny: "198.51.100.7", name: "example.com", addr: public, port: 80, rule: "198.51.100.7"},
 		{name: "example.com", addr: public, port: 443},
 	} {
-		if rule := judge(rules(t, tc.allow, tc.deny, tc.ports), tc.name, tc.addr, tc.port); rule != tc.rule {
+		if rule := check(rules(t, tc.allow, tc.deny, tc.ports), tc.name, tc.addr, tc.port); rule != tc.rule {
 			t.Errorf("%+v is refused by %q", tc, rule)
 		}
 	}
@@ -161,7 +161,7 @@ func TestModes(t *testing.T) {
 	for mode, inForce := range map[policy.Mode]bool{policy.Off: false, "": false, policy.Report: true, policy.Enforce: true} {
 		o := policy.Own{Mode: mode, Deny: []string{"example.com"}}
 		if got := o.Compile().Name("example.com", 80) != ""; got != inForce {
-			t.Errorf("mode %q: the rules are judged: %v", mode, got)
+			t.Errorf("mode %q: the rules are checked: %v", mode, got)
 		}
 	}
 	if (policy.Own{Mode: policy.Enforce}).Compile() != nil {

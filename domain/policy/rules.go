@@ -15,7 +15,7 @@ const (
 )
 
 // Rules are the compiled rules of one layer. They do not change after Builder.Rules, and
-// judging allocates nothing unless it refuses. Nil Rules refuse nothing.
+// checking allocates nothing unless it refuses. Nil Rules refuse nothing.
 type Rules struct {
 	allow, deny list
 	ports       ports // the only ones; empty: every port

@@ -27,7 +27,7 @@ func (o Own) WithMode() Own {
 	return o
 }
 
-// InForce reports whether the rules are judged.
+// InForce reports whether the rules are checked.
 func (o Own) InForce() bool { return o.Mode == Report || o.Mode == Enforce }
 
 // Check returns INVALID_REQUEST with every entry that is wrong; prefix precedes the names

@@ -1,4 +1,4 @@
 package procurement
 
 // Remembered returns of how many parties the turns are remembered.
-func (l *Line[T]) Remembered() int { return len(l.used) }
+func (l *FairQueue[T]) Remembered() int { return len(l.used) }

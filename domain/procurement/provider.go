@@ -180,7 +180,7 @@ type Endpoint struct {
 	// TLS: connections to the proxy are encrypted; its certificate must be valid for Host.
 	TLS bool
 	// Trusted: the operator named the host. One that a provider's answer named is
-	// judged like a target before it is dialled.
+	// checked like a target before it is dialled.
 	Trusted bool
 	// LostStatus is the HTTP status of CONNECT by which the proxy reports that the exit of a session
 	// is gone and is not replaced; 0 if it does not report it.

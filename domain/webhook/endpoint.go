@@ -72,8 +72,8 @@ func (e Endpoint) Ready() error {
 	return nil
 }
 
-// Proven reports whether the last attempt at the URL succeeded. Others are attempted one at a time.
-func (e Endpoint) Proven() bool { return e.Answered() && e.FailingSince.IsZero() }
+// Verified reports whether the last attempt at the URL succeeded. Others are attempted one at a time.
+func (e Endpoint) Verified() bool { return e.Answered() && e.FailingSince.IsZero() }
 
 // Answered reports whether an attempt at the URL ever succeeded.
 func (e Endpoint) Answered() bool { return !e.LastDeliveryAt.IsZero() }

@@ -11,9 +11,9 @@ const (
 	unaskedInterval = time.Hour / unaskedPerHour
 )
 
-// TakeUnasked counts one such request. used is what the last call returned, zero at first. It
+// TakeUnverified counts one such request. used is what the last call returned, zero at first. It
 // returns what is used then or, if too many were sent, how long to wait.
-func TakeUnasked(used, now time.Time) (after time.Time, wait time.Duration) {
+func TakeUnverified(used, now time.Time) (after time.Time, wait time.Duration) {
 	if used.Before(now) {
 		used = now
 	}

@@ -10,7 +10,7 @@ import (
 func TestTenTestsAnHour(t *testing.T) {
 	var used time.Time
 	take := func(at time.Duration) (wait time.Duration) {
-		used, wait = webhook.TakeUnasked(used, now.Add(at))
+		used, wait = webhook.TakeUnverified(used, now.Add(at))
 		return wait
 	}
 	for i := range 10 {
@@ -61,11 +61,11 @@ func TestAnEndpointIsProvenByItsLastAttempt(t *testing.T) {
 		code int
 		want bool
 	}{{0, false}, {204, true}, {200, true}, {500, false}, {0, false}, {204, true}} {
-		if e = try(e, c.code, now); e.Proven() != c.want {
+		if e = try(e, c.code, now); e.Verified() != c.want {
 			t.Errorf("after %d: %+v", c.code, e)
 		}
 	}
-	if e.SetURL("https://new.example").Proven() {
+	if e.SetURL("https://new.example").Verified() {
 		t.Error("another URL is proven")
 	}
 }

@@ -10,11 +10,11 @@ import (
 	"agentproxy/domain/session"
 )
 
-// Most is how many workers a session may have.
-const Most = 1000
+// MaxPerSession is how many workers a session may have.
+const MaxPerSession = 1000
 
-// Tunnels is how many connections of one worker a replica carries at once.
-const Tunnels = 64
+// MaxTunnels is how many connections of one worker a replica carries at once.
+const MaxTunnels = 64
 
 // Status is the state of a worker, in the words of the public API.
 type Status string

@@ -50,7 +50,7 @@ func begin(t *testing.T, hop procurement.Endpoint) *world {
 	// The rules of the proxies are about names.
 	cfg := gateway.Config{Addr: "127.0.0.1:0", Key: key, Resolve: map[string]dial.Resolution{"": dial.Name}}
 	cfg.Timing.IdleGive, cfg.Timing.Drain = 50*time.Millisecond, 50*time.Millisecond
-	w.g = gateway.New(cfg, gateway.Deps{Routes: w, Leases: w, Observer: w, Judge: egress.Policy{Loopback: true}, Resolver: names{}})
+	w.g = gateway.New(cfg, gateway.Deps{Routes: w, Leases: w, Observer: w, AddressPolicy: egress.Policy{Loopback: true}, Resolver: names{}})
 	if err := w.g.Start(t.Context()); err != nil {
 		t.Fatal(err)
 	}

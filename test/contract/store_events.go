@@ -135,22 +135,22 @@ func healthOfLive(t *testing.T, st ports.Store) {
 			tx.Traffic().PutUsage(ctx, "sess_1", traffic.Delta{Up: 1, At: storeNow}))
 	})
 	view(t, st, func(ctx context.Context, tx ports.Tx) error {
-		list, err := tx.Health().Glances(ctx, "agt_1", 0)
-		want := []ports.SessionGlance{
+		list, err := tx.Health().Summaries(ctx, "agt_1", 0)
+		want := []ports.SessionSummary{
 			{ID: "sess_2", Type: session.Static, Status: session.Creating},
-			{ID: "sess_1", Type: session.Dynamic, Status: session.Active, UsedAt: storeNow, Workers: true, Health: reportedState().Glance},
+			{ID: "sess_1", Type: session.Dynamic, Status: session.Active, UsedAt: storeNow, Workers: true, Health: reportedState().Summary},
 		}
 		if !slices.Equal(list, want) {
 			t.Errorf("live are %+v, want %+v", list, want)
 		}
-		all, allErr := tx.Health().Glances(ctx, "agt_1", 1)
-		ended := ports.SessionGlance{ID: "sess_3", Type: session.Dynamic, Status: session.Terminated}
-		if !slices.Equal(all, append([]ports.SessionGlance{ended}, want...)) {
+		all, allErr := tx.Health().Summaries(ctx, "agt_1", 1)
+		ended := ports.SessionSummary{ID: "sess_3", Type: session.Dynamic, Status: session.Terminated}
+		if !slices.Equal(all, append([]ports.SessionSummary{ended}, want...)) {
 			t.Errorf("live ones and the last one are %+v", all)
 		}
 		for _, c := range []struct {
 			filter ports.SessionFilter
-			want   []ports.SessionGlance
+			want   []ports.SessionSummary
 		}{
 			{ports.SessionFilter{}, want},
 			{ports.SessionFilter{LabelKey: "team", LabelValue: "prices"}, want[:1]},
@@ -158,7 +158,7 @@ func healthOfLive(t *testing.T, st ports.Store) {
 			{ports.SessionFilter{Type: session.Dynamic, LabelKey: "team", LabelValue: "prices"}, nil},
 			{ports.SessionFilter{Status: session.Terminated}, nil},
 		} {
-			live, liveErr := tx.Health().LiveGlances(ctx, "agt_1", c.filter)
+			live, liveErr := tx.Health().LiveSummaries(ctx, "agt_1", c.filter)
 			if liveErr != nil || !slices.Equal(live, c.want) {
 				t.Errorf("of %+v live are %+v, want %+v, %v", c.filter, live, c.want, liveErr)
 			}

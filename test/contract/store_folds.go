@@ -15,10 +15,10 @@ var foldClaims = []claim{
 	{"units that read a cursor come one after another", foldSerial},
 }
 
-// moveFold runs a unit that changes a cursor. Ahead is whether the store knows before what it reads.
+// moveFold runs a unit that changes a cursor. ReadSet is whether the store knows before what it reads.
 func moveFold(ctx context.Context, st ports.Store, queue string, ahead bool, move func(*ports.FoldCursor) error) error {
 	if ahead {
-		ctx = ports.ReadAhead(ctx, ports.Ahead{Agent: "agt_1", Fold: queue})
+		ctx = ports.WithReadSet(ctx, ports.ReadSet{Agent: "agt_1", Fold: queue})
 	}
 	return st.Update(ctx, func(ctx context.Context, tx ports.Tx) error {
 		c, err := tx.Folds().Cursor(ctx, queue)
@@ -73,7 +73,7 @@ func foldRollsBack(t *testing.T, st ports.Store) {
 	for _, ahead := range []bool{false, true} {
 		ctx := t.Context()
 		if ahead {
-			ctx = ports.ReadAhead(ctx, ports.Ahead{Agent: "agt_1", Fold: "7"})
+			ctx = ports.WithReadSet(ctx, ports.ReadSet{Agent: "agt_1", Fold: "7"})
 		}
 		err := st.Update(ctx, func(ctx context.Context, tx ports.Tx) error {
 			_, err := tx.Folds().Cursor(ctx, "7")

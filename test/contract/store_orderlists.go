@@ -166,7 +166,7 @@ func upstreamRivals(t *testing.T, st ports.Store) {
 	} {
 		for name, unit := range map[string]func(context.Context, unit) error{"view": st.View, "update": st.Update} {
 			err := unit(t.Context(), func(ctx context.Context, tx ports.Tx) error {
-				open, like, err := tx.Orders().Rivals(ctx, c.o)
+				open, like, err := tx.Orders().CountOpen(ctx, c.o)
 				if open != c.open || like != c.like {
 					t.Errorf("%s: %s of %s for %q in %q has %d rivals, %d like it; want %d, %d", name, c.o.ID, c.o.Provider,
 						c.o.Intent.SKU, c.o.Intent.Location.Country, open, like, c.open, c.like)

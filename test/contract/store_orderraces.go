@@ -222,7 +222,7 @@ func oneIsSent(t *testing.T, st ports.Store) {
 		if err != nil {
 			return err
 		}
-		open, _, err := tx.Orders().Rivals(ctx, o)
+		open, _, err := tx.Orders().CountOpen(ctx, o)
 		if err != nil {
 			return err
 		}

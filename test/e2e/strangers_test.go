@@ -63,7 +63,7 @@ func listens(t *testing.T) string {
 
 // 1,100 strangers that only wait, on either port, leave API and gateway answering a customer
 // who makes a new connection for each request. Where they take the descriptors no answer comes. The
-// time is shown and not judged, since other processes use this machine too.
+// time is shown and not checked, since other processes use this machine too.
 func TestIdleStrangersLeaveAPIAndGateway(t *testing.T) {
 	t.Parallel()
 	s := crowded(t)

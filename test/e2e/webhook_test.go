@@ -316,7 +316,7 @@ func TestReceiversAreJudged(t *testing.T) {
 	} {
 		s := serve(t, "AGENTPROXY_DEV=false", "AGENTPROXY_WEBHOOK_ALLOW_NETWORKS="+c.allow)
 		url := map[string]string{"hook": hook.URL, "api": "https://" + s.api, "gateway": "https://" + s.gateway}[c.at]
-		key, _ := s.listener("judged", url)
+		key, _ := s.listener("checked", url)
 		s.must(200, "POST", "/account/webhook/test", key, "")
 		if d := s.newest(key); !strings.Contains(d.LastError, c.want) || d.Status != "failed" {
 			t.Errorf("%+v: %+v", c, d)

@@ -239,8 +239,8 @@ func lookUp(ctx context.Context, c *Console, in input) (string, []section, error
 		Operator: in.By, Reason: in.Reason, Query: log.Query{Exit: addr,
 			Port: uint16(port),
 			At:   at.UTC(), Within: time.Duration(within) * time.Minute, Target: in.get("target")}})
-	if errors.Is(err, exitlog.ErrNobody) {
-		return "", []section{{Title: "It was nobody", Note: exitlog.ErrNobody.Message}}, nil
+	if errors.Is(err, exitlog.ErrNoneFound) {
+		return "", []section{{Title: "It was nobody", Note: exitlog.ErrNoneFound.Message}}, nil
 	}
 	return "", []section{{Title: "Who used it", ID: "found", Table: foundTable(found)}}, err
 }

@@ -1,5 +1,5 @@
 // Package console serves the operator's web console. Whoever reaches it is the operator: it belongs on
-// the admin listener, which judges the Host header.
+// the admin listener, which checks the Host header.
 package console
 
 import (
@@ -122,8 +122,8 @@ func New(d Deps) *Console {
 	return c
 }
 
-// slowTimeout is for pages and actions that wait for a seller, the chain or the whole ledger. The listener
-// allows half a minute.
+// slowTimeout is for pages and actions that wait for a seller, the chain or the whole ledger. The
+// listener allows half a minute.
 const slowTimeout = 10 * time.Minute
 
 // allowSlow lets an answer take longer than the listener allows.

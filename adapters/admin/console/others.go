@@ -107,7 +107,7 @@ func endpoint(a netip.AddrPort) cell {
 	return text(a.String())
 }
 
-// policy judges a target by the rules that hold now.
+// policy checks a target by the rules that hold now.
 func (c *Console) policy(r *http.Request) (page, error) {
 	p, q := page{Title: "Policy about targets"}, r.URL.Query()
 	rules := c.use.Policy.Now()
@@ -146,7 +146,7 @@ func (c *Console) policy(r *http.Request) (page, error) {
 	}
 	verdict := figure{Name: fmt.Sprintf("%s, port %d", host, port), ID: "verdict", Value: cell{Text: "not denied",
 		Tag: "good"},
-		Note: "A name is judged here; the addresses that it has are judged when it is reached."}
+		Note: "A name is checked here; the addresses that it has are checked when it is reached."}
 	if d.Refuses() {
 		verdict.Value, verdict.Note = cell{Text: "denied", Tag: "bad"}, fmt.Sprintf("by the %s's rule %s", d.Layer,
 			d.Rule)

@@ -127,7 +127,7 @@ func balanceOf(s sellerState) cell {
 }
 
 func stockOf(p ports.Provider) cell {
-	k, ok := p.(ports.Keeper)
+	k, ok := p.(ports.Maintainer)
 	if !ok {
 		return cell{Text: "–"}
 	}

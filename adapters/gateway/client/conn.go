@@ -54,8 +54,8 @@ type Conn struct {
 
 	PasswordNo int // of the password that the client gave. The goroutine that serves it uses it
 
-	// Judged is the target and what it was judged by; nil before a target is connected.
-	Judged atomic.Pointer[Judged]
+	// CheckedTarget is the target and what it was checked by; nil before a target is connected.
+	CheckedTarget atomic.Pointer[CheckedTarget]
 
 	entry  atomic.Pointer[route.Entry]
 	target atomic.Pointer[net.TCPConn]
@@ -66,13 +66,13 @@ type Conn struct {
 	idle   atomic.Bool  // before or between requests
 }
 
-// Judged is a target and the rules that let it pass.
-type Judged struct {
+// CheckedTarget is a target and the rules that let it pass.
+type CheckedTarget struct {
 	Host  string // canonical name; empty if the target is an address
 	Port  uint16
-	Addrs []netip.Addr // that it was judged by
-	// Shared, Own and Reports are what was judged. After the connection to the target they
-	// belong to the goroutine that judges open connections again.
+	Addrs []netip.Addr // that it was checked by
+	// Shared, Own and Reports are what was checked. After the connection to the target they
+	// belong to the goroutine that checks open connections again.
 	Shared  *policy.Shared
 	Own     *policy.Rules
 	Reports bool

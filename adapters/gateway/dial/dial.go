@@ -1,11 +1,11 @@
 // Package dial connects the gateway to targets, directly from an exit or through an
 // upstream proxy.
 //
-// A target is resolved first, every address of the answer is judged, and only a
-// judged address is dialled: a name cannot resolve to another address between the
+// A target is resolved first, every address of the answer is checked, and only a
+// checked address is dialled: a name cannot resolve to another address between the
 // two steps. One forbidden address forbids the target. The addresses of this
 // service itself are forbidden before any configured rule. Through an upstream
-// proxy the same judgement is made here, then the name or a judged address is sent on.
+// proxy the same judgement is made here, then the name or a checked address is sent on.
 //
 // No connection has keep-alive probes: a quiet tunnel is closed by its idle limit.
 package dial
@@ -22,15 +22,15 @@ import (
 	"agentproxy/adapters/gateway/refusal"
 )
 
-// Judge decides whether an address may be dialled; egress.Policy is the
+// AddressPolicy decides whether an address may be dialled; egress.Policy is the
 // implementation.
-type Judge interface {
-	// Judge returns a *domain.Error for an address that is forbidden. Its message
+type AddressPolicy interface {
+	// AddressPolicy returns a *domain.Error for an address that is forbidden. Its message
 	// is shown to clients.
-	Judge(netip.AddrPort) error
+	Check(netip.AddrPort) error
 }
 
-// Policy judges the addresses of one target by what was configured about targets.
+// Policy checks the addresses of one target by what was configured about targets.
 type Policy interface {
 	// Address returns the refusal of an address; nil if it may be dialled.
 	Address(netip.Addr) *refusal.Refusal
@@ -48,17 +48,17 @@ const receiveBuffer = 256 << 10
 
 // Dialer connects to targets. Its fields are set before its first use.
 type Dialer struct {
-	Judge    Judge // nil forbids every target
-	Resolver Resolver
-	Own      []netip.AddrPort // listeners of this service, never dialled
-	Public   *Public          // where clients reach the service, never dialled
-	Resolve  time.Duration    // timeout of one lookup
-	Connect  time.Duration    // timeout of connecting, handshake of an upstream proxy included
-	Now      func() time.Time // compared with dates in Retry-After
-	Roots    *x509.CertPool   // of the certificates of upstream proxies; nil: those of the system
+	AddressPolicy AddressPolicy // nil forbids every target
+	Resolver      Resolver
+	Own           []netip.AddrPort // listeners of this service, never dialled
+	Public        *Public          // where clients reach the service, never dialled
+	Resolve       time.Duration    // timeout of one lookup
+	Connect       time.Duration    // timeout of connecting, handshake of an upstream proxy included
+	Now           func() time.Time // compared with dates in Retry-After
+	Roots         *x509.CertPool   // of the certificates of upstream proxies; nil: those of the system
 }
 
-// Dial connects to a judged address from an exit, the zero Addr being the host's
+// Dial connects to a checked address from an exit, the zero Addr being the host's
 // default address.
 func (d *Dialer) Dial(ctx context.Context, target netip.AddrPort, exit netip.Addr) (*net.TCPConn, *refusal.Refusal) {
 	from, ok := bindTo(exit, target.Addr())

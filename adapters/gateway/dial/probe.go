@@ -29,7 +29,7 @@ type Result struct {
 const maxEcho = 64 << 10
 
 // Probe requests the caller's address from an echo, from an exit or through an
-// upstream proxy. It is not metered, and the echo is not judged because the operator
+// upstream proxy. It is not metered, and the echo is not checked because the operator
 // configures it.
 func (d *Dialer) Probe(ctx context.Context, echo string, exit netip.Addr, proxy *procurement.Endpoint) (Result, error) {
 	target, err := url.Parse(echo)

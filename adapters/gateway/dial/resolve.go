@@ -12,13 +12,13 @@ import (
 	"agentproxy/domain/egress"
 )
 
-// maxAddresses is how many addresses of a lookup are dialled; all are judged.
+// maxAddresses is how many addresses of a lookup are dialled; all are checked.
 const maxAddresses = 4
 
 // LookUp returns the addresses of a target that may be dialled, those of the exit's
 // family first. One forbidden address forbids the target, because a name that
 // resolves to an internal address once may do so again. A trusted target, one that
-// the operator configured, is not judged. policy is asked about every address that the
+// the operator configured, is not checked. policy is asked about every address that the
 // address rule lets pass; nil for none.
 func (d *Dialer) LookUp(ctx context.Context, t hostport.Target, exit netip.Addr, trusted bool, policy Policy) (
 	[]netip.AddrPort, *refusal.Refusal) {
@@ -31,7 +31,7 @@ func (d *Dialer) LookUp(ctx context.Context, t hostport.Target, exit netip.Addr,
 	}
 	if addr.IsValid() {
 		target := netip.AddrPortFrom(addr, t.Port)
-		if ref := d.judge(target, trusted, policy); ref != nil {
+		if ref := d.check(target, trusted, policy); ref != nil {
 			return nil, ref
 		}
 		return []netip.AddrPort{netip.AddrPortFrom(addr.Unmap(), t.Port)}, nil
@@ -48,7 +48,7 @@ func (d *Dialer) LookUp(ctx context.Context, t hostport.Target, exit netip.Addr,
 	var first, last []netip.AddrPort // of the exit's family, of the other
 	for _, a := range answers {
 		target := netip.AddrPortFrom(a, t.Port)
-		if ref := d.judge(target, trusted, policy); ref != nil {
+		if ref := d.check(target, trusted, policy); ref != nil {
 			return nil, ref
 		}
 		target = netip.AddrPortFrom(a.Unmap(), t.Port)
@@ -62,19 +62,19 @@ func (d *Dialer) LookUp(ctx context.Context, t hostport.Target, exit netip.Addr,
 	return first[:min(len(first), maxAddresses)], nil
 }
 
-// judge applies the address rule. The service's own listeners come before it, so
+// check applies the address rule. The service's own listeners come before it, so
 // that no configuration opens them.
-func (d *Dialer) judge(target netip.AddrPort, trusted bool, policy Policy) *refusal.Refusal {
+func (d *Dialer) check(target netip.AddrPort, trusted bool, policy Policy) *refusal.Refusal {
 	if trusted {
 		return nil
 	}
 	if d.isOwn(target) || d.Public.at(target) {
 		return itself
 	}
-	if d.Judge == nil {
+	if d.AddressPolicy == nil {
 		return refusal.TargetForbidden
 	}
-	if err := d.Judge.Judge(target); err != nil {
+	if err := d.AddressPolicy.Check(target); err != nil {
 		return forbidden(err)
 	}
 	if policy != nil {

@@ -49,16 +49,16 @@ const (
 	// Automatic is Here if the proxy has an address that is not public, else Name: the
 	// operator's own proxy reaches what the name means in the operator's network.
 	Automatic Resolution = iota
-	Here                 // a judged address
+	Here                 // a checked address
 	Name                 // the name
 )
 
-// Judged judges a target and connects to it through an upstream proxy, after all of its
-// addresses were judged. An address is sent in the form in which it was judged; how decides
+// ThroughChecked checks a target and connects to it through an upstream proxy, after all of its
+// addresses were checked. An address is sent in the form in which it was checked; how decides
 // whether a name or one of its addresses is sent on.
-func (d *Dialer) Judged(ctx context.Context, t hostport.Target, proxy *procurement.Endpoint, how Resolution,
+func (d *Dialer) ThroughChecked(ctx context.Context, t hostport.Target, proxy *procurement.Endpoint, how Resolution,
 	policy Policy, in *http1.Reader) (*net.TCPConn, time.Duration, *refusal.Refusal) {
-	judged, ref := d.LookUp(ctx, t, netip.Addr{}, false, policy)
+	checked, ref := d.LookUp(ctx, t, netip.Addr{}, false, policy)
 	if ref != nil {
 		return nil, 0, ref
 	}
@@ -68,26 +68,26 @@ func (d *Dialer) Judged(ctx context.Context, t hostport.Target, proxy *procureme
 	}
 	addr, _ := egress.ParseHost(t.Host)
 	if addr.IsValid() || how == Here || how == Automatic && !isPublic(addrs) {
-		t.Host = preferred(judged).String()
+		t.Host = preferred(checked).String()
 	}
 	return d.through(ctx, t, proxy, addrs, in)
 }
 
 // preferred returns the first IPv4 address, or the first address if there is none: a proxy
 // may lack IPv6.
-func preferred(judged []netip.AddrPort) netip.Addr {
-	for _, a := range judged {
+func preferred(checked []netip.AddrPort) netip.Addr {
+	for _, a := range checked {
 		if a.Addr().Is4() {
 			return a.Addr()
 		}
 	}
-	return judged[0].Addr()
+	return checked[0].Addr()
 }
 
 // isPublic reports whether all addresses are reachable from the internet.
 func isPublic(addrs []netip.AddrPort) bool {
 	for _, a := range addrs {
-		if (egress.Policy{}).Judge(netip.AddrPortFrom(a.Addr(), 443)) != nil {
+		if (egress.Policy{}).Check(netip.AddrPortFrom(a.Addr(), 443)) != nil {
 			return false
 		}
 	}

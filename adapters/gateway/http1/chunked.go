@@ -94,7 +94,7 @@ func (c *copier) data(p []byte, framed bool) error {
 }
 
 // trailers takes the trailer section and forgets it: a field that arrives after
-// its message was judged must not become part of it.
+// its message was checked must not become part of it.
 func (c *copier) trailers() error {
 	for left, fields := maxTrailers, 0; ; fields++ {
 		line, err := c.line(left, errTrailers)

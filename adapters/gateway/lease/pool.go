@@ -161,7 +161,7 @@ func (p *Pool) AwaitRenewal(epoch uint32, interrupted func() bool) Verdict {
 // is none by then, and Limited if most connections are open already. The
 // connection is a member only if the verdict is Granted. One that was parked has its
 // place already. It is counted for a worker, nil for the session itself.
-func (p *Pool) Admit(m *Member, s *Share, most Most, limit time.Duration) Verdict {
+func (p *Pool) Admit(m *Member, s *Share, most Limits, limit time.Duration) Verdict {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.remove(m)
@@ -256,15 +256,15 @@ func (p *Pool) remove(m *Member) {
 	}
 }
 
-// Most is how many connections may be open.
-type Most struct {
+// Limits is how many connections may be open.
+type Limits struct {
 	Session int // of a session whose workers are not in use
 	Worker  int // of each worker, whose places come on top where they are more than Session
 	Ceiling int // of a session, whatever is in use
 }
 
 // room reports whether another connection may be open. It is called under mu.
-func (p *Pool) room(s *Share, most Most) bool {
+func (p *Pool) room(s *Share, most Limits) bool {
 	workers := p.inUse
 	if s != nil {
 		if s.places >= most.Worker {

@@ -44,7 +44,7 @@ func TestASlowAnswerIsWaitedFor(t *testing.T) {
 			r.Init(&p, "s")
 			time.AfterFunc(limit+limit/2, func() { close(core.release) })
 			m := MemberOf(idleConn{})
-			if v := p.Admit(&m, nil, Most{Session: 1, Worker: 1, Ceiling: 1}, limit); v != c.want {
+			if v := p.Admit(&m, nil, Limits{Session: 1, Worker: 1, Ceiling: 1}, limit); v != c.want {
 				t.Errorf("the verdict is %v, want %v", v, c.want)
 			}
 		})

@@ -278,7 +278,7 @@ func (c *Cache) LostExit(ctx context.Context, w *Worker, had worker.Worker) erro
 // cutRemoved interrupts the connections of workers that were removed. It returns false if the core
 // did not answer.
 func (c *Cache) cutRemoved(ctx context.Context, e *Entry) bool {
-	ids := e.Pool.Counted(worker.Most)
+	ids := e.Pool.Counted(worker.MaxPerSession)
 	if len(ids) == 0 {
 		return true
 	}

@@ -116,7 +116,7 @@ func TestTheMemoryOfWorkers(t *testing.T) {
 	for i := range names {
 		names[i] = fmt.Sprintf("w%d", i)
 	}
-	entries := make([]*Entry, many/worker.Most)
+	entries := make([]*Entry, many/worker.MaxPerSession)
 	for i := range entries {
 		entries[i] = c.Add(sessionID(i), "p")
 	}

@@ -57,7 +57,7 @@ func New(cfg Config) (*Client, error) {
 	}}, nil
 }
 
-// May returns true: the service judges what the credential may do.
+// May returns true: the service checks what the credential may do.
 func (*Client) May(string) bool { return true }
 
 // Run runs an operation. Its error names no secret.

@@ -17,8 +17,8 @@ import (
 type Dynamic struct{ *seller }
 
 var (
-	_ ports.Dynamic = (*Dynamic)(nil)
-	_ ports.Keeper  = (*Dynamic)(nil)
+	_ ports.Dynamic    = (*Dynamic)(nil)
+	_ ports.Maintainer = (*Dynamic)(nil)
 )
 
 // Capabilities describes a provider that is reached through the proxies of its list.

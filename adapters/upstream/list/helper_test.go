@@ -133,9 +133,9 @@ func (w *world) static() *list.Static   { return open[*list.Static](w.t, w.confi
 func (w *world) dynamic() *list.Dynamic { return open[*list.Dynamic](w.t, w.config("dynamic")) }
 
 // keep runs the provider's own work.
-func (w *world) keep(p ports.Keeper) {
+func (w *world) keep(p ports.Maintainer) {
 	w.t.Helper()
-	if err := p.Keep(w.t.Context()); err != nil {
+	if err := p.Maintain(w.t.Context()); err != nil {
 		w.t.Fatal(err)
 	}
 }

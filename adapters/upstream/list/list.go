@@ -29,7 +29,7 @@ type Config struct {
 	Protocol  string // of lines without a scheme: http or socks5; empty: http
 	Country   string // of lines without one
 	Echo      string // URL that answers with the address it was called from
-	// Trusted is set if the operator named the hosts; those of a download are judged.
+	// Trusted is set if the operator named the hosts; those of a download are checked.
 	Trusted bool
 	Reload  time.Duration // of a URL; 0: 10 minutes
 	Recheck time.Duration // between probes of a line; 0: 10 minutes

@@ -82,7 +82,7 @@ func (p prober) checkAddress(_, address string, _ syscall.RawConn) error {
 	if err != nil {
 		return err
 	}
-	return egress.Policy{}.Judge(ap)
+	return egress.Policy{}.Check(ap)
 }
 
 // connect opens a tunnel by CONNECT.

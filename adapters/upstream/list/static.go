@@ -17,8 +17,8 @@ import (
 type Static struct{ *seller }
 
 var (
-	_ ports.Static = (*Static)(nil)
-	_ ports.Keeper = (*Static)(nil)
+	_ ports.Static     = (*Static)(nil)
+	_ ports.Maintainer = (*Static)(nil)
 )
 
 // Capabilities describes a provider that is reached through the proxies of its list.

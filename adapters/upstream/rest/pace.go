@@ -11,13 +11,13 @@ import (
 
 // Pace is a rate limit that keeps the starts of calls apart, and those of calls that
 // spend money further apart. Calls that wait start in turns by party (ports.WithParty and
-// procurement.Line), so that one with many of them delays another's by one call.
+// procurement.FairQueue), so that one with many of them delays another's by one call.
 type Pace struct {
 	every time.Duration // between starts; 0: no limit
 	money time.Duration // between starts of calls that spend money, if it is longer
 
 	mu        sync.Mutex
-	line      procurement.Line[*start]
+	line      procurement.FairQueue[*start]
 	serving   bool // serve runs
 	next      time.Time
 	nextMoney time.Time

@@ -90,9 +90,9 @@ func (w *world) open() *list.Static {
 	return p.(*list.Static)
 }
 
-func (w *world) keep(p ports.Keeper) {
+func (w *world) keep(p ports.Maintainer) {
 	w.t.Helper()
-	if err := p.Keep(w.t.Context()); err != nil {
+	if err := p.Maintain(w.t.Context()); err != nil {
 		w.t.Fatal(err)
 	}
 }

@@ -10,7 +10,7 @@ import (
 	"agentproxy/domain/procurement"
 )
 
-// accounts judges who may open an account, and what trial credit strangers can gather.
+// accounts checks who may open an account, and what trial credit strangers can gather.
 func (f *Findings) accounts(s configfile.Settings) {
 	f.ok("registration", "Registration is %s.", s.Registration)
 	if s.Registration == account.ClosedRegistration {
@@ -49,7 +49,7 @@ func (f *Findings) accounts(s configfile.Settings) {
 	}
 }
 
-// limits judges the limits of a single agent.
+// limits checks the limits of a single agent.
 func (f *Findings) limits(s configfile.Settings) {
 	before := len(*f)
 	for _, l := range []struct {
@@ -74,7 +74,7 @@ func (f *Findings) limits(s configfile.Settings) {
 	}
 }
 
-// payments judges whether agents can pay, and with real money.
+// payments checks whether agents can pay, and with real money.
 func (f *Findings) payments(s configfile.Settings) {
 	if s.Dev { // the development chain belongs to the mode, which is a finding of its own
 		return
@@ -93,7 +93,7 @@ func (f *Findings) payments(s configfile.Settings) {
 	}
 }
 
-// products judges what is sold at a loss, or for trial credit.
+// products checks what is sold at a loss, or for trial credit.
 func (f *Findings) products(s configfile.Settings) {
 	before := len(*f)
 	for _, p := range s.Catalog.Products {

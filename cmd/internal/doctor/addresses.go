@@ -9,7 +9,7 @@ import (
 	"agentproxy/adapters/configfile"
 )
 
-// addresses judges where agents reach the service, and whether others on the network can read what
+// addresses checks where agents reach the service, and whether others on the network can read what
 // they send.
 func (f *Findings) addresses(s configfile.Settings) {
 	u, err := url.Parse(s.PublicURL)
@@ -45,7 +45,7 @@ func (f *Findings) addresses(s configfile.Settings) {
 	}
 }
 
-// contact judges whether complaints arrive.
+// contact checks whether complaints arrive.
 func (f *Findings) contact(s configfile.Settings) {
 	if s.AbuseContact == "" {
 		f.add(Warning, "abuse_contact", "No contact for abuse and vulnerabilities is published.", "Whoever is harmed "+
@@ -56,7 +56,7 @@ func (f *Findings) contact(s configfile.Settings) {
 	f.ok("abuse_contact", "Complaints go to %s.", s.AbuseContact)
 }
 
-// admin judges who reaches the operator's listener, which asks for no credential.
+// admin checks who reaches the operator's listener, which asks for no credential.
 func (f *Findings) admin(s configfile.Settings) {
 	const why = "It asks for no credential."
 	switch at := listens(s.AdminAddr); {
@@ -100,7 +100,7 @@ func (f *Findings) proxies(s configfile.Settings) {
 var metadata = []netip.Addr{netip.MustParseAddr("169.254.169.254"), netip.MustParseAddr("fd00:ec2::254"),
 	netip.MustParseAddr("100.100.100.200")}
 
-// networks judges which networks agents reach besides public addresses.
+// networks checks which networks agents reach besides public addresses.
 func (f *Findings) networks(s configfile.Settings) {
 	before := len(*f)
 	for _, list := range []struct {

@@ -1,4 +1,4 @@
-// Package doctor judges an installation before it is opened to strangers: it turns settings, files and
+// Package doctor checks an installation before it is opened to strangers: it turns settings, files and
 // what was measured into findings for the operator. It neither changes anything nor repeats a secret.
 package doctor
 
@@ -58,7 +58,7 @@ func (f Findings) Sorted() Findings {
 	return list
 }
 
-// Configuration judges what keeps the configuration from being loaded, and what it warns of.
+// Configuration checks what keeps the configuration from being loaded, and what it warns of.
 func Configuration(faults, warnings []configfile.Fault) (f Findings) {
 	for _, x := range faults {
 		f.add(Error, "configuration", x.Error(), "The service does not start with it.", "Correct it; agentproxy config "+
@@ -74,7 +74,7 @@ func Configuration(faults, warnings []configfile.Fault) (f Findings) {
 	return f
 }
 
-// Settings judges the settings alone.
+// Settings checks the settings alone.
 func Settings(s configfile.Settings) (f Findings) {
 	f.mode(s)
 	f.addresses(s)

@@ -16,7 +16,7 @@ type File struct {
 	Secret bool // readable by its owner alone; else writable by its owner alone
 }
 
-// Files judges the modes of files. One that does not exist is left out.
+// Files checks the modes of files. One that does not exist is left out.
 func Files(files []File) (f Findings) {
 	for _, x := range files {
 		info, err := os.Stat(x.Path)
@@ -47,7 +47,7 @@ type Host struct {
 // good is the number of descriptors that docs/operating.md recommends.
 const good = 65_536
 
-// Process judges what the host lets the service do, as far as a command of the same user shows it.
+// Process checks what the host lets the service do, as far as a command of the same user shows it.
 func Process(h Host, s configfile.Settings) (f Findings) {
 	const do = "Raise nofile to 65,536 where the service is started: LimitNOFILE of systemd, ulimits of a container."
 	budget := conns.Divide(h.Descriptors)

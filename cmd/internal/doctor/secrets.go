@@ -8,7 +8,7 @@ import (
 	"agentproxy/adapters/configfile"
 )
 
-// secrets judges the secrets of the settings. No finding repeats a part of one.
+// secrets checks the secrets of the settings. No finding repeats a part of one.
 func (f *Findings) secrets(s configfile.Settings) {
 	const do = "Make one with: openssl rand -base64 32. docs/operating.md says how to replace it."
 	if s.RootSecret != "" {
@@ -26,7 +26,7 @@ func (f *Findings) secrets(s configfile.Settings) {
 	}
 }
 
-// Root judges a root secret by its text.
+// Root checks a root secret by its text.
 func (f *Findings) Root(where, text string) {
 	if guessable(text) {
 		f.add(Error, "root_secret", "The root secret of "+where+" is not random.", "Who guesses it forges every credential "+
@@ -41,8 +41,9 @@ func (f *Findings) Root(where, text string) {
 var placeholders = []string{"agentproxy", "changeme", "change-me", "change_me", "default", "example", "insecure",
 	"password", "placeholder", "replace", "secret", "qwerty", "12345678", "abcdefgh"}
 
-// guessable reports whether a text is no random one of its length: it holds a word of an example, repeats
-// itself, counts, or is made of words. Of 44 random base64 characters fewer than 1 in a million are.
+// guessable reports whether a text is no random one of its length: it holds a word of an example,
+// repeats itself, counts, or is made of words. Of 44 random base64 characters fewer than 1 in a
+// million are.
 func guessable(text string) bool {
 	text = strings.TrimSpace(text)
 	lower := strings.ToLower(text)
@@ -63,7 +64,7 @@ func guessable(text string) bool {
 	return steps > len(text)/2 || !strings.ContainsAny(text, "0123456789") && lower == text
 }
 
-// database judges the password and the transport of a PostgreSQL URL.
+// database checks the password and the transport of a PostgreSQL URL.
 func (f *Findings) database(text string) {
 	u, err := url.Parse(text)
 	if err != nil {

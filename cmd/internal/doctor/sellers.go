@@ -17,7 +17,8 @@ type Seller struct {
 	Err     error
 }
 
-// Sellers judges the providers by their answers, and the prices of products by what they cost there now.
+// Sellers checks the providers by their answers, and the prices of products by what they cost there
+// now.
 func Sellers(sellers []Seller, products []catalog.Product) (f Findings) {
 	for _, s := range sellers {
 		switch {

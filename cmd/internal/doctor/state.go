@@ -21,7 +21,7 @@ const (
 	backupAge = 7 * 24 * time.Hour
 )
 
-// Stored judges what was read of the database.
+// Stored checks what was read of the database.
 func Stored(d Database) (f Findings) {
 	const keep = " Keep AGENTPROXY_SECRET or the .secret file apart from it."
 	switch {
@@ -71,7 +71,7 @@ func NoDatabase(err error) (f Findings) {
 
 // NewDatabase returns the finding of a database that does not exist yet.
 func NewDatabase(path string) (f Findings) {
-	f.add(Warning, "database", "There is no database at "+path+".", "What is stored could not be judged.",
+	f.add(Warning, "database", "There is no database at "+path+".", "What is stored could not be checked.",
 		"Run this command where the service runs, once it has been started.")
 	return f
 }

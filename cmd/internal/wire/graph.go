@@ -173,9 +173,10 @@ func embeddedConfig(s configfile.Settings) embedded.Config {
 func newQueue(st *storage.Store, driver *procurement.Driver, passes *maintenance.Tasks, payments *payments.Watcher,
 	webhooks *webhooks.Service, accounts *accounts.Service, reconcile *reconcile.Service, observe queue.Observer,
 	t tracerIn, log *slog.Logger) (*queue.Queue, error) {
-	handlers := queue.Handlers{DriveOrders: driver.DriveSession, Deliver: webhooks.Deliver, GiveUp: driver.GiveUp,
-		Observe: observe,
-		Tasks:   jobTasks(passes, driver, payments, webhooks, accounts, reconcile)}
+	handlers := queue.Handlers{DriveOrders: driver.DriveSession, Deliver: webhooks.Deliver,
+		AbandonCreation: driver.AbandonCreation,
+		Observe:         observe,
+		Tasks:           jobTasks(passes, driver, payments, webhooks, accounts, reconcile)}
 	if t.Tracer != nil {
 		handlers.Trace = t.Tracer.Job
 	}
@@ -236,7 +237,8 @@ func gatewayDeps(s configfile.Settings, published *policyapp.Published, exits *e
 	if !s.Dev { // in development mode agents try their proxies with the API's own echo
 		policy.Refuse = append(policy.Refuse, ownListeners(s.HTTPAddr)...)
 	}
-	return gateway.Deps{Routes: t, Workers: w, Leases: t, Observer: o, Judge: policy, Policy: published.Now, Exits: exits,
+	return gateway.Deps{Routes: t, Workers: w, Leases: t, Observer: o, AddressPolicy: policy,
+		Policy: published.Now, Exits: exits,
 		Now: clock.Now, Metrics: registry, Log: log}
 }
 

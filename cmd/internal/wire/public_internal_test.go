@@ -42,9 +42,9 @@ func TestTheListenersAreNoTargets(t *testing.T) {
 	for _, dev := range []bool{false, true} {
 		s := configfile.Settings{HTTPAddr: "127.0.0.1:8080", GatewayAddr: "127.0.0.1:8081", AdminAddr: "127.0.0.1:8082", Dev: dev,
 			AllowNetworks: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}}
-		judge := gatewayDeps(s, nil, nil, nil, nil, nil, system.Clock{}, nil, nil).Judge
+		check := gatewayDeps(s, nil, nil, nil, nil, nil, system.Clock{}, nil, nil).AddressPolicy
 		for port, allowed := range map[uint16]bool{8080: dev, 8081: false, 8082: false, 8083: true} {
-			err := judge.Judge(netip.AddrPortFrom(netip.MustParseAddr("127.0.0.1"), port))
+			err := check.Check(netip.AddrPortFrom(netip.MustParseAddr("127.0.0.1"), port))
 			if (err == nil) != allowed {
 				t.Errorf("development %v, port %d: %v", dev, port, err)
 			}
@@ -70,7 +70,8 @@ func TestTheGatewayKnowsWhereItIsReached(t *testing.T) {
 	}
 }
 
-// What limits strangers and accounts reaches both listeners. In development mode guesses are not limited.
+// What limits strangers and accounts reaches both listeners. In development mode guesses are not
+// limited.
 func TestLimitsReachTheListeners(t *testing.T) {
 	s := configfile.Settings{AdminAddr: "127.0.0.1:8082", AgentConnections: 1000, TrialConnections: 100, TargetRate: 600, TrialTargetRate: 60}
 	s.Catalog.Providers = []configfile.Provider{{Name: "own", Resolve: "here"}, {Name: "seller", Resolve: "upstream"}, {Name: "other"}}

@@ -15,7 +15,7 @@ func TestTheBeginningOfAStateTellsItsRisk(t *testing.T) {
 		s := anyHistory(t)
 		s.state.Announce(s.now)
 		b := encode(t, &s.state)
-		g, err := health.ReadGlance(b[:min(len(b), health.GlanceSize)])
+		g, err := health.DecodeSummary(b[:min(len(b), health.SummarySize)])
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -26,8 +26,8 @@ func TestTheBeginningOfAStateTellsItsRisk(t *testing.T) {
 			}
 		}
 	})
-	for _, b := range [][]byte{nil, {1}, {2, 0, 0}, make([]byte, health.GlanceSize)} {
-		if g, err := health.ReadGlance(b); err == nil {
+	for _, b := range [][]byte{nil, {1}, {2, 0, 0}, make([]byte, health.SummarySize)} {
+		if g, err := health.DecodeSummary(b); err == nil {
 			t.Errorf("%x is read as %+v", b, g)
 		}
 	}
@@ -36,8 +36,8 @@ func TestTheBeginningOfAStateTellsItsRisk(t *testing.T) {
 	if full.LastAt().IsZero() {
 		t.Error("no event was scored")
 	}
-	for cut := range health.GlanceSize {
-		if g, err := health.ReadGlance(b[:cut]); err == nil && g != full.Glance {
+	for cut := range health.SummarySize {
+		if g, err := health.DecodeSummary(b[:cut]); err == nil && g != full.Summary {
 			t.Errorf("%d bytes are read as %+v", cut, g)
 		}
 	}

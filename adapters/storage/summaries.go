@@ -13,42 +13,42 @@ import (
 	"agentproxy/ports"
 )
 
-// glances reads the first bytes of the states, in which the risk is. Its two parts use an index of live
-// sessions, and the numbers of the last ones.
-func (s *Store) glances() string {
-	return s.glancesOf("s.agent_id = ?1") + `
-	UNION ALL ` + glanceFrom + "(SELECT * FROM sessions WHERE agent_id = ?1 ORDER BY ord DESC LIMIT ?2) s" +
-		glanceWith + `
+// summaries reads the first bytes of the states, in which the risk is. Its two parts use an index
+// of live sessions, and the numbers of the last ones.
+func (s *Store) summaries() string {
+	return s.summariesOf("s.agent_id = ?1") + `
+	UNION ALL ` + summaryFrom + "(SELECT * FROM sessions WHERE agent_id = ?1 ORDER BY ord DESC LIMIT ?2) s" +
+		summaryWith + `
 	WHERE s.status NOT IN ('creating', 'active') ORDER BY 1 DESC`
 }
 
-// glancesOf reads those of live sessions.
-func (s *Store) glancesOf(where string) string {
-	return glanceFrom + "sessions s" + s.by("sessions_open") + glanceWith + " WHERE " + where + " AND " + live
+// summariesOf reads those of live sessions.
+func (s *Store) summariesOf(where string) string {
+	return summaryFrom + "sessions s" + s.by("sessions_open") + summaryWith + " WHERE " + where + " AND " + live
 }
 
 var (
-	glanceFrom = "SELECT s.ord, s.id, s.type, s.status, s.usage_at, substr(h.state, 1, " +
-		strconv.Itoa(health.GlanceSize) + `),
+	summaryFrom = "SELECT s.ord, s.id, s.type, s.status, s.usage_at, substr(h.state, 1, " +
+		strconv.Itoa(health.SummarySize) + `),
 		CASE WHEN EXISTS (SELECT 1 FROM workers w WHERE w.session = s.seq) THEN 1 ELSE 0 END FROM `
-	glanceWith = " LEFT JOIN session_health h ON h.session = s.seq"
+	summaryWith = " LEFT JOIN session_health h ON h.session = s.seq"
 )
 
-func (r healths) Glances(ctx context.Context, agentID string, last int) ([]ports.SessionGlance, error) {
-	return r.glances(ctx, r.store.glances(), agentID, last)
+func (r healths) Summaries(ctx context.Context, agentID string, last int) ([]ports.SessionSummary, error) {
+	return r.summaries(ctx, r.store.summaries(), agentID, last)
 }
 
-func (r healths) LiveGlances(
+func (r healths) LiveSummaries(
 	ctx context.Context, agentID string, f ports.SessionFilter,
-) ([]ports.SessionGlance, error) {
+) ([]ports.SessionSummary, error) {
 	where, args := sessionWhere(agentID, f)
-	return r.glances(ctx, r.store.glancesOf(where)+" ORDER BY 1 DESC", args...)
+	return r.summaries(ctx, r.store.summariesOf(where)+" ORDER BY 1 DESC", args...)
 }
 
-// glances reads what a query finds. The first argument is the agent.
-func (r healths) glances(ctx context.Context, query string, args ...any) (list []ports.SessionGlance, err error) {
+// summaries reads what a query finds. The first argument is the agent.
+func (r healths) summaries(ctx context.Context, query string, args ...any) (list []ports.SessionSummary, err error) {
 	err = r.rows(ctx, query, args, func(rows engine.Row) error {
-		var g ports.SessionGlance
+		var g ports.SessionSummary
 		var ord, usedAt int64
 		var state sql.RawBytes
 		if err := rows.Scan(&ord, &g.ID, &g.Type, &g.Status, &usedAt, &state, &g.Workers); err != nil {
@@ -57,7 +57,7 @@ func (r healths) glances(ctx context.Context, query string, args ...any) (list [
 		g.UsedAt = fromMicros(usedAt)
 		var err error
 		if len(state) > 0 {
-			g.Health, err = health.ReadGlance(state)
+			g.Health, err = health.DecodeSummary(state)
 		}
 		list = append(list, g)
 		return wrap("health of "+g.ID, err)

@@ -1,6 +1,6 @@
-// Package turns decides when an order is sent that a provider's list could not
-// distinguish from others like it: one after the other, in turns by party.
-package turns
+// Package fairqueue decides when an order is sent that a provider's list could not
+// distinguish from others like it: one at a time, round-robin over the parties that wait.
+package fairqueue
 
 import (
 	"context"
@@ -11,7 +11,7 @@ import (
 	"agentproxy/ports"
 )
 
-// Repos is the repositories that a turn depends on.
+// Repos is the repositories that a Rule reads.
 type Repos interface {
 	Orders() ports.Orders
 }
@@ -33,13 +33,13 @@ const (
 	agentsAtMost = 512
 )
 
-// ErrWaitedTooLong refuses an order whose turn has not come.
+// ErrWaitedTooLong refuses an order that was not sent within waitLimit.
 var ErrWaitedTooLong = procurement.Refuse(procurement.RateLimited, "an order like it is undecided at the provider")
 
-// Take returns the Rule of an order that has asked for nothing yet. Others are locked out until
-// the unit ends.
-func Take(ctx context.Context, tx Repos, o procurement.Order, now time.Time) (wait time.Duration, err error) {
-	if wait, err = Free(ctx, tx, o, now); err != nil {
+// Queued is the Rule of an order for which nothing was requested yet: it waits until it is the first of
+// the queue. It locks the provider until the unit ends.
+func Queued(ctx context.Context, tx Repos, o procurement.Order, now time.Time) (wait time.Duration, err error) {
+	if wait, err = Exclusive(ctx, tx, o, now); err != nil {
 		return 0, err
 	}
 	line, err := tx.Orders().Waiting(ctx, alike(o), agentsAtMost)
@@ -56,9 +56,9 @@ func Take(ctx context.Context, tx Repos, o procurement.Order, now time.Time) (wa
 	return min(Retry+time.Duration(place)*perOrder, mostRetry), nil
 }
 
-// Free returns the Rule of an order whose turn has come: no order like it must be on its way.
-func Free(ctx context.Context, tx Repos, o procurement.Order, now time.Time) (wait time.Duration, err error) {
-	like, err := Rivals(ctx, tx, o)
+// Exclusive is the Rule of the first order of the queue: it waits until no order like it is open.
+func Exclusive(ctx context.Context, tx Repos, o procurement.Order, now time.Time) (wait time.Duration, err error) {
+	like, err := CountAlike(ctx, tx, o)
 	switch {
 	case err != nil || like == 0:
 		return 0, err
@@ -68,13 +68,13 @@ func Free(ctx context.Context, tx Repos, o procurement.Order, now time.Time) (wa
 	return Retry, nil
 }
 
-// None returns the Rule at a provider that keeps order keys.
+// None is the Rule at a provider that keeps order keys: nothing waits.
 func None(context.Context, Repos, procurement.Order, time.Time) (time.Duration, error) { return 0, nil }
 
-// Rivals counts the other orders whose outcome is open and that a provider's list could not
+// CountAlike counts the other orders whose outcome is open and that a provider's list could not
 // distinguish from this one.
-func Rivals(ctx context.Context, tx Repos, o procurement.Order) (int, error) {
-	_, like, err := tx.Orders().Rivals(ctx, alike(o))
+func CountAlike(ctx context.Context, tx Repos, o procurement.Order) (int, error) {
+	_, like, err := tx.Orders().CountOpen(ctx, alike(o))
 	return like, err
 }
 
@@ -86,14 +86,14 @@ func alike(o procurement.Order) procurement.Order {
 	return o
 }
 
-// Mistakable counts the other orders whose outcome is open and that a listed one
+// CountMistakable counts the other orders whose outcome is open and that a listed one
 // may be as well, by what the list has of it.
-func Mistakable(ctx context.Context, tx Repos, o procurement.Order, listed procurement.Delivery) (int, error) {
+func CountMistakable(ctx context.Context, tx Repos, o procurement.Order, listed procurement.Delivery) (int, error) {
 	if listed.SKU == "" {
 		o.Intent.SKU = ""
 	}
 	if listed.Location.Country == "" {
 		o.Intent.Location = session.Location{}
 	}
-	return Rivals(ctx, tx, o)
+	return CountAlike(ctx, tx, o)
 }

@@ -1,6 +1,6 @@
-// Package closing ends the orders of sessions that end, and settles what an ended
-// session still holds once the outcome of its order is known.
-package closing
+// Package settlement ends the orders of sessions that end, and settles the money that an
+// ended session still holds once the outcome of its order is known.
+package settlement
 
 import (
 	"context"
@@ -23,12 +23,12 @@ type Repos interface {
 	Events() ports.Events
 }
 
-// Orders ends the orders of a session that ends, in its transaction: planned ones
+// EndOrders ends the orders of a session that ends, in its transaction: planned ones
 // are refused, money that is held for a renewal which was not sent is given back,
 // and a job closes what is live. It reports whether the session keeps what it
 // holds: an order of it was sent, and the provider takes nothing back. The caller
 // stores the session afterwards.
-func Orders(
+func EndOrders(
 	ctx context.Context, tx Repos, ids ports.IDs, c *catalog.Catalog, s *session.Session, now time.Time,
 ) (keeps bool, err error) {
 	if _, local := c.InProcess(s.Provider); local {
@@ -70,7 +70,7 @@ type end struct {
 func (e end) order(ctx context.Context, o procurement.Order) (keeps bool, err error) {
 	renewing := o.Renewing()
 	if renewing {
-		// A repeated call is then judged by the session as it is now: it has ended.
+		// A repeated call is then checked by the session as it is now: it has ended.
 		resource := idempotency.RenewalResource(o.SessionID, o.ID)
 		if err := e.tx.Idempotency().DropFor(ctx, e.session.AgentID, resource); err != nil {
 			return false, err

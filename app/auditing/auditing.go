@@ -1,6 +1,6 @@
-// Package acting carries what the operator does from the way in to the unit of work that changes
+// Package auditing carries what the operator does from the way in to the unit of work that changes
 // something, which keeps it.
-package acting
+package auditing
 
 import (
 	"context"

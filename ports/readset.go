@@ -6,10 +6,10 @@ import (
 	"agentproxy/domain"
 )
 
-// Ahead names what a unit or a view is going to read, as far as that is known before it runs. A store
+// ReadSet names what a unit or a view is going to read, as far as that is known before it runs. A store
 // may read, and lock for a unit, the rows of several together. One that reads other rows than it
 // named is as correct, and slower.
-type Ahead struct {
+type ReadSet struct {
 	// Agent is whose unit it is.
 	Agent string
 	// Money is whether it reads the agent and its wallet, Holding the sessions that hold money.
@@ -19,10 +19,11 @@ type Ahead struct {
 	Health, Sessions []string
 	// Fold is the queue of telemetry whose cursor it reads, empty for none.
 	Fold string
-	// Owners is whether a unit reads the agents of Sessions too and their wallets, which need not be named.
+	// Owners is whether a unit reads the agents of Sessions too and their wallets, which need not
+	// be named.
 	Owners bool
-	// Recent is whether a view takes a session as it was within the last second, with everything that units
-	// of this process have changed since.
+	// Recent is whether a view takes a session as it was within the last second, with everything
+	// that units of this process have changed since.
 	Recent bool
 	// List is the page of its sessions that a view reads, nil for none.
 	List *SessionPage
@@ -38,13 +39,13 @@ type SessionPage struct {
 
 type aheadKey struct{}
 
-// ReadAhead returns a context for Update or View of a unit that reads what a names.
-func ReadAhead(ctx context.Context, a Ahead) context.Context {
+// WithReadSet returns a context for Update or View of a unit that reads what a names.
+func WithReadSet(ctx context.Context, a ReadSet) context.Context {
 	return context.WithValue(ctx, aheadKey{}, &a)
 }
 
-// AheadOf returns what ReadAhead named, nil if nothing.
-func AheadOf(ctx context.Context) *Ahead {
-	a, _ := ctx.Value(aheadKey{}).(*Ahead)
+// ReadSetOf returns what WithReadSet named, nil if nothing.
+func ReadSetOf(ctx context.Context) *ReadSet {
+	a, _ := ctx.Value(aheadKey{}).(*ReadSet)
 	return a
 }

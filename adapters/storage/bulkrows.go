@@ -8,18 +8,18 @@ import (
 	"agentproxy/adapters/storage/engine"
 )
 
-// manyRows writes rows of a struct by one statement of PostgreSQL: each column is an array, and unnest
+// bulkRows writes rows of a struct by one statement of PostgreSQL: each column is an array, and unnest
 // makes rows of them. The statement is the same for any number of rows, so it stays prepared.
-type manyRows struct {
+type bulkRows struct {
 	columns []string
 	arrays  string // "?1::text[], ?2::bigint[], ..."
 	types   []reflect.Type
 }
 
-// newManyRows returns the columns of row, and of more numbers behind them.
-func newManyRows(row any, more ...string) manyRows {
+// newBulkRows returns the columns of row, and of more numbers behind them.
+func newBulkRows(row any, more ...string) bulkRows {
 	t := reflect.TypeOf(row).Elem()
-	m := manyRows{columns: append(columnNames(row), more...)}
+	m := bulkRows{columns: append(columnNames(row), more...)}
 	for _, path := range columnPaths(t) {
 		m.types = append(m.types, arrayOf(t.FieldByIndex(path).Type))
 	}
@@ -55,27 +55,27 @@ func arrayOf(t reflect.Type) reflect.Type {
 }
 
 // list returns the columns, each behind a prefix.
-func (m manyRows) list(prefix string) string { return prefix + strings.Join(m.columns, ", "+prefix) }
+func (m bulkRows) list(prefix string) string { return prefix + strings.Join(m.columns, ", "+prefix) }
 
 // from returns the rows as a table u.
-func (m manyRows) from() string {
+func (m bulkRows) from() string {
 	return "unnest(" + m.arrays + ") AS u(" + strings.Join(m.columns, ", ") + ")"
 }
 
-// alone returns a row as a table u, whose parameters are its columns: unnest makes a table of each column
-// first, which costs more than the row itself does.
-func (m manyRows) alone() string {
+// alone returns a row as a table u, whose parameters are its columns: unnest makes a table of each
+// column first, which costs more than the row itself does.
+func (m bulkRows) alone() string {
 	return "(SELECT " + strings.ReplaceAll(m.arrays, "[]", "") + ") AS u(" + strings.Join(m.columns, ", ") + ")"
 }
 
 // manyStatement writes rows by a statement, and one row by another.
 type manyStatement struct {
-	manyRows
+	bulkRows
 	many, one string
 }
 
 // statement returns a statement that reads its rows from m.from.
-func (m manyRows) statement(s string) manyStatement {
+func (m bulkRows) statement(s string) manyStatement {
 	return manyStatement{m, s, strings.Replace(s, m.from(), m.alone(), 1)}
 }
 
@@ -91,12 +91,12 @@ func (s manyStatement) ask(pipe engine.Pipeline, what string, n int, values func
 }
 
 // insert returns a statement that inserts the rows into a table.
-func (m manyRows) insert(table string) string {
+func (m bulkRows) insert(table string) string {
 	return "INSERT INTO " + table + " (" + m.list("") + ") SELECT " + m.list("u.") + " FROM " + m.from()
 }
 
 // arguments returns the arrays of n rows, of which values returns one.
-func (m manyRows) arguments(n int, values func(i int) []any) []any {
+func (m bulkRows) arguments(n int, values func(i int) []any) []any {
 	arrays := make([]reflect.Value, len(m.types))
 	for c, t := range m.types {
 		arrays[c] = reflect.MakeSlice(t, n, n)

@@ -15,12 +15,12 @@ type Party struct {
 // first reports whether a party comes before those on trial. Trial accounts cost nothing.
 func (p Party) first() bool { return p.Funded || p.Key == "" }
 
-// Line is a queue that serves parties in turns by how many they had: start-time fair queueing
+// FairQueue is a queue that serves parties in turns by how many they had: start-time fair queueing
 // with a credit for those with little recent use. The work of one delays another's, which
 // comes now and then, by the entry that is served at the moment, and not by its number. In the
 // long run each has as many turns. While funded parties wait, those on trial have one turn of
-// nine. The zero value is an empty line.
-type Line[T any] struct {
+// nine. The zero value is an empty queue.
+type FairQueue[T any] struct {
 	waiting []waiter      // who has entries, by arrival
 	entries map[Party][]T // by who waits
 	// used is the turns of who waits, or was served lately, on the clock that virtual is of.
@@ -52,10 +52,10 @@ const (
 )
 
 // Len returns the number of entries.
-func (l *Line[T]) Len() int { return l.length }
+func (l *FairQueue[T]) Len() int { return l.length }
 
 // Push adds an entry.
-func (l *Line[T]) Push(who Party, entry T) {
+func (l *FairQueue[T]) Push(who Party, entry T) {
 	if l.entries == nil {
 		l.entries, l.used = map[Party][]T{}, map[Party]int64{}
 	}
@@ -70,7 +70,7 @@ func (l *Line[T]) Push(who Party, entry T) {
 }
 
 // next returns the index of who is next.
-func (l *Line[T]) next() int {
+func (l *FairQueue[T]) next() int {
 	first := l.inRow < fundedInRow
 	if !l.waits(first) {
 		first = !first
@@ -89,13 +89,13 @@ func (l *Line[T]) next() int {
 }
 
 // waits reports whether a party waits that comes first, or one that does not.
-func (l *Line[T]) waits(first bool) bool {
+func (l *FairQueue[T]) waits(first bool) bool {
 	return slices.ContainsFunc(l.waiting, func(w waiter) bool { return w.first() == first })
 }
 
 // Peek returns the next entry, unless another comes that is served before it. It returns
 // false if there is none.
-func (l *Line[T]) Peek() (entry T, ok bool) {
+func (l *FairQueue[T]) Peek() (entry T, ok bool) {
 	if l.length == 0 {
 		return entry, false
 	}
@@ -103,7 +103,7 @@ func (l *Line[T]) Peek() (entry T, ok bool) {
 }
 
 // Next removes the next entry. It returns false if there is none.
-func (l *Line[T]) Next() (entry T, ok bool) {
+func (l *FairQueue[T]) Next() (entry T, ok bool) {
 	if l.length == 0 {
 		return entry, false
 	}
@@ -130,7 +130,7 @@ func (l *Line[T]) Next() (entry T, ok bool) {
 
 // forget drops the turns of those who do not wait and would begin with their credit again.
 // Are they too many, the clock goes on.
-func (l *Line[T]) forget() {
+func (l *FairQueue[T]) forget() {
 	for ; len(l.used) > len(l.waiting)+rememberedAtMost; l.virtual++ {
 		for who, used := range l.used {
 			if len(l.entries[who]) == 0 && used <= l.virtual-credit {
@@ -142,7 +142,7 @@ func (l *Line[T]) forget() {
 
 // Before returns the entries that are served before one that who adds now, in their
 // order, if no other is added.
-func (l *Line[T]) Before(who Party) (list []T) {
+func (l *FairQueue[T]) Before(who Party) (list []T) {
 	then := *l
 	then.waiting, then.entries, then.used = slices.Clone(l.waiting), maps.Clone(l.entries), maps.Clone(l.used)
 	own := len(l.entries[who])

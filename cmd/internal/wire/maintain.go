@@ -23,7 +23,7 @@ func keepProviders(lc fx.Lifecycle, providers Providers, registry *prometheus.Re
 		Help: "Proxies of lists by provider and state, as this replica sees them."}, []string{"provider", "state"})
 	var tasks []task
 	for _, p := range providers {
-		k, ok := p.(ports.Keeper)
+		k, ok := p.(ports.Maintainer)
 		if !ok {
 			continue
 		}
@@ -31,7 +31,7 @@ func keepProviders(lc fx.Lifecycle, providers Providers, registry *prometheus.Re
 		wake <- struct{}{} // at once
 		tasks = append(tasks, task{name: "keep " + p.Name(), every: keepEvery, trigger: wake,
 			run: func(ctx context.Context) error {
-				err := k.Keep(ctx)
+				err := k.Maintain(ctx)
 				for state, n := range k.Stock() {
 					stock.WithLabelValues(p.Name(), state).Set(float64(n))
 				}

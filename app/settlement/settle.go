@@ -1,4 +1,4 @@
-package closing
+package settlement
 
 import (
 	"context"
@@ -28,10 +28,10 @@ func Charge(
 	return settled(ctx, tx, ids, s, o, eventlog.Charged, now)
 }
 
-// GiveBack releases what an ended session holds for an order that was refused, or
+// ReleaseHeld releases what an ended session holds for an order that was refused, or
 // that the provider took back, and stores it. It changes nothing if the session
 // holds nothing for an order.
-func GiveBack(
+func ReleaseHeld(
 	ctx context.Context, tx Repos, ids ports.IDs, s session.Session, o procurement.Order, now time.Time,
 ) error {
 	if !s.AwaitsOutcome() {

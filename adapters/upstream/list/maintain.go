@@ -30,9 +30,9 @@ type Replacer interface {
 // keepFor bounds one run of Keep.
 const keepFor = 2 * time.Minute
 
-// Keep loads the list if it is due, probes the lines whose probe is due, and looks which
+// Maintain loads the list if it is due, probes the lines whose probe is due, and looks which
 // lines that are sold are lost. Each replica has the list and its probes for itself.
-func (s *seller) Keep(ctx context.Context) error {
+func (s *seller) Maintain(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, keepFor)
 	defer cancel()
 	s.logFault(s.load(ctx))
