@@ -34,7 +34,7 @@ func ParseMoney(s string) (Money, error) {
 	return Money(n), nil
 }
 
-// MustMoney is ParseMoney for constants. It panics on an error.
+// MustMoney is like ParseMoney for constants. It panics on an error.
 func MustMoney(s string) Money {
 	m, err := ParseMoney(s)
 	if err != nil {

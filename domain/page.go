@@ -57,8 +57,8 @@ func Paged[T any](all []T, page Page) List[T] {
 	return list
 }
 
-// PagedAfter is Paged for a list whose items have places of their own, so that a page goes on after an
-// item wherever that is now. It returns INVALID_REQUEST if the item is gone.
+// PagedAfter is like Paged for a list whose items have places of their own, so that a page goes
+// on after an item wherever that is now. It returns INVALID_REQUEST if the item is gone.
 func PagedAfter[T any](all []T, page Page, place func(T) int64) (List[T], error) {
 	from := min(page.Offset(), len(all))
 	if page.After > 0 {

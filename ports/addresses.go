@@ -6,7 +6,7 @@ import "context"
 type Addresses interface {
 	// Taken lists the addresses of a provider that are taken.
 	Taken(ctx context.Context, provider string) (map[string]bool, error)
-	// Take is ErrDuplicate when one of them is taken.
+	// Take takes addresses for a session. It returns ErrDuplicate if one of them is taken.
 	Take(ctx context.Context, provider, sessionID string, ips []string) error
 	// Sold reports whether an address of any provider is taken.
 	Sold(ctx context.Context, ip string) (bool, error)

@@ -12,7 +12,7 @@ import (
 // Agents keeps accounts.
 type Agents interface {
 	Insert(ctx context.Context, a account.Agent) error
-	// Get is account.ErrNotFound for an unknown id. The referrer is filled in.
+	// Get returns an agent with its referrer, or account.ErrNotFound.
 	Get(ctx context.Context, id string) (account.Agent, error)
 	// Put writes everything but the id, the referrer, the origin and the creation,
 	// and notes a change of the agent.

@@ -15,9 +15,9 @@ import (
 // before that, and recharge.Ignored, with a Note, when its amount is none that
 // USDT can have.
 type Chain interface {
-	// Network names the chain for ever, such as "tron-mainnet".
+	// Network returns the constant name of the chain, such as "tron-mainnet".
 	Network() string
-	// Required is how many blocks on top make a transfer final, about.
+	// Required returns about how many confirmations make a transfer final.
 	Required() int
 	// Heads reads both ends of the chain. What is read after it, is complete up
 	// to the final one.
@@ -27,20 +27,20 @@ type Chain interface {
 	// Since returns the number of a block that is not later than a time, by the
 	// final head that was read last; 0 if there may be none.
 	Since(ctx context.Context, at time.Time) (int64, error)
-	// Incoming is every transfer to one of the addresses in blocks first to last, in
+	// Incoming returns every transfer to one of the addresses in blocks first to last, in
 	// chain order. Of blocks up to the final head that was read last it is complete
 	// or an error; above it transfers are only Seen, and some may be missing.
 	Incoming(ctx context.Context, to []string, first, last int64) ([]recharge.Transfer, error)
-	// History is every transfer to or from an address in blocks from since on.
+	// History returns every transfer to or from an address in blocks from since on.
 	// It is complete or an error. Where the source has an index, that is read: a
 	// second witness beside Incoming.
 	History(ctx context.Context, address string, since time.Time) ([]recharge.Transfer, error)
 	// Transaction returns every transfer of a transaction; none when the chain does
 	// not have it, or no longer.
 	Transaction(ctx context.Context, txID string) ([]recharge.Transfer, error)
-	// Balance is what an address holds at the final head.
+	// Balance returns what an address holds at the final head.
 	Balance(ctx context.Context, address string) (domain.Money, error)
-	// Balances is what addresses hold at the latest block, for much less.
+	// Balances returns what addresses hold at the latest block, for much less.
 	Balances(ctx context.Context, addresses []string) ([]domain.Money, error)
 	// Valid reports whether a text is an address of the chain, byte by byte.
 	Valid(address string) bool

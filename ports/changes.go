@@ -23,13 +23,13 @@ var ErrMissed = errors.New("changes were missed")
 // Agents, Sessions and Orders note changes by themselves. A reader gets each
 // one that is committed, in whatever order units that run at once commit.
 type Changes interface {
-	// Last is the place behind everything that is committed.
+	// Last returns the cursor after every committed change.
 	Last(ctx context.Context) (Cursor, error)
 	// Since lists what was committed after a place, and returns the place behind
 	// it. It is ErrMissed, with that place, when there is more than limit of it or
 	// some of it may have been purged.
 	Since(ctx context.Context, after Cursor, limit int) ([]Change, Cursor, error)
-	// Purge removes changes older than the time, about limit of them, and returns how many. There may be more
-	// of them if it is limit or more.
+	// Purge removes changes older than the time, about limit of them, and returns how many. There
+	// may be more of them if it is limit or more.
 	Purge(ctx context.Context, before time.Time, limit int) (int, error)
 }

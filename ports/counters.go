@@ -17,9 +17,9 @@ func (t Tally) Plus(o Tally) Tally {
 		Rotations: t.Rotations + o.Rotations, Bytes: t.Bytes + o.Bytes}
 }
 
-// Counters keeps one tally an agent, so that an overview reads no history.
+// Counters stores one tally for each agent, so that an overview reads no history.
 type Counters interface {
 	Add(ctx context.Context, agentID string, t Tally) error
-	// Get is the zero tally for an agent that did nothing yet.
+	// Get returns the tally of an agent, zero if it did nothing yet.
 	Get(ctx context.Context, agentID string) (Tally, error)
 }

@@ -15,14 +15,14 @@ type Dynamic interface {
 	// Repeating it changes nothing. It fails with Unsupported where the access has no
 	// credential of its own.
 	Disable(ctx context.Context, ref string) error
-	// Usage is what passed through an access since it was created. What passed up to
+	// Usage returns what passed through an access since it was created. What passed up to
 	// Capabilities.CounterLag before AsOf may be missing.
 	Usage(ctx context.Context, ref string) (procurement.Usage, error)
-	// Endpoint is the proxy of an exit. It does no IO: the same arguments give the
+	// Endpoint returns the proxy of an exit. It does no IO: the same arguments give the
 	// same endpoint, another Token and Turn another one. Invalid when the place or the time
 	// cannot be asked for.
 	Endpoint(a procurement.Access, t procurement.Target) (procurement.Endpoint, error)
-	// NewExit is the exit after the current one, else OutOfStock. It does no IO.
+	// NewExit returns the exit after the current one, else OutOfStock. It does no IO.
 	// The zero Exit means that the next Token is the next exit.
 	NewExit(in procurement.Intent, current session.Exit) (session.Exit, error)
 }

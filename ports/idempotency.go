@@ -30,7 +30,7 @@ type Call struct {
 
 // Idempotency keeps the keys of calls that took effect.
 type Idempotency interface {
-	// Find is false when the key was not used since.
+	// Find returns the call of a key, or false if the key was not used since a time.
 	Find(ctx context.Context, agentID, path, key string, since time.Time) (Call, bool, error)
 	// Put stores a call, in place of one that is older than since.
 	Put(ctx context.Context, c Call) error

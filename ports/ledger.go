@@ -26,7 +26,7 @@ type Ledger interface {
 	// Lock locks wallets in the order of their agents until the end of the unit, as Wallet
 	// locks one. A unit that moves several locks them before it posts the first entry.
 	Lock(ctx context.Context, agentIDs []string) error
-	// Wallet is account.ErrNotFound for an unknown agent.
+	// Wallet returns the wallet of an agent, or account.ErrNotFound.
 	Wallet(ctx context.Context, agentID string) (billing.Wallet, error)
 	// Post books an entry and moves the wallet by it, in one conditional update
 	// with the affected rows checked: no part of the wallet goes below zero,
@@ -51,12 +51,13 @@ type Ledger interface {
 	// Hours sums money and traffic by hour, for the hours that have any, oldest
 	// first. From is inclusive, to is exclusive; both are full hours.
 	Hours(ctx context.Context, agentID string, from, to time.Time) ([]Hour, error)
-	// SessionHours is Hours of one session of the agent, for at most some hundred hours.
+	// SessionHours is like Hours of one session of the agent, for at most some hundred hours.
 	SessionHours(ctx context.Context, agentID, sessionID string, from, to time.Time) ([]Hour, error)
 	// SessionTotals sums the same by session, for those that have any, the most recently created first.
 	// What a session used up since its last charge counts as charged, if its last use was in the time.
 	SessionTotals(ctx context.Context, agentID string, from, to time.Time) ([]SessionTotal, error)
-	// SessionTotalsPage returns a page of that, and the totals of all pages without what is not charged yet.
+	// SessionTotalsPage returns a page of that, and the totals of all pages without what is not
+	// charged yet.
 	SessionTotalsPage(ctx context.Context, agentID string, from, to time.Time, page domain.Page) (
 		domain.List[SessionTotal], Totals, error)
 	// Statement returns the balance before a time, and what changed it from then until before
@@ -99,7 +100,7 @@ type Hour struct {
 	Totals
 }
 
-// SessionTotal is the totals of one session.
+// SessionTotal holds the totals of one session.
 type SessionTotal struct {
 	SessionID string
 	Place     int64 // in the list of the agent's sessions, for domain.Page.After

@@ -32,12 +32,12 @@ type SealedDelivery struct {
 	Sealed   []byte
 }
 
-// Orders keeps what was bought of providers, or may have been.
+// Orders stores the orders at providers, also those whose outcome is unknown.
 type Orders interface {
 	// Insert stores a planned order. It refuses one whose intent has another key or
 	// another session.
 	Insert(ctx context.Context, o procurement.Order) error
-	// Get is procurement.ErrOrderNotFound for an unknown id.
+	// Get returns an order, or procurement.ErrOrderNotFound.
 	Get(ctx context.Context, id string) (procurement.Order, error)
 	// Put writes everything but id, kind, session, provider, intent and PlannedAt,
 	// and notes a change of the session. A purchase that is confirmed with the ref
@@ -47,7 +47,7 @@ type Orders interface {
 	// Of lists the orders of a session, the newest first: of purchases and of
 	// renewals the last 100 each.
 	Of(ctx context.Context, sessionID string) ([]procurement.Order, error)
-	// ByRef is the confirmed order that a provider knows by a ref, the purchase
+	// ByRef returns the confirmed order that has a ref at a provider, the purchase
 	// before renewals of it, else procurement.ErrOrderNotFound.
 	ByRef(ctx context.Context, provider, ref string) (procurement.Order, error)
 	// List lists orders, the newest first.
@@ -67,7 +67,7 @@ type Orders interface {
 	Rivals(ctx context.Context, o procurement.Order) (open, like int, err error)
 	// Known returns which of a provider's refs belong to an order.
 	Known(ctx context.Context, provider string, refs []string) (map[string]bool, error)
-	// Spent is what confirmed orders of a provider that were sent at or after a time
+	// Spent returns what confirmed orders of a provider that were sent at or after a time
 	// cost in all. What was sent before may be in that time's balance already.
 	Spent(ctx context.Context, provider string, since time.Time) (domain.Money, error)
 	// Sealed lists sealed deliveries after a position, in the order in which the

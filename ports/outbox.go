@@ -10,7 +10,7 @@ import (
 // Outbox keeps the events for webhooks, in the unit of work of the change.
 type Outbox interface {
 	Append(ctx context.Context, e webhook.Event) error
-	// Event is webhook.ErrNotFound for an unknown id.
+	// Event returns an event, or webhook.ErrNotFound.
 	Event(ctx context.Context, id string) (webhook.Event, error)
 	// Purge removes events from before the time, and their deliveries.
 	Purge(ctx context.Context, before time.Time, limit int) (int, error)

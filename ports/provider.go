@@ -10,18 +10,17 @@ import (
 // errors are *procurement.Error; any other is Ambiguous. It holds no state that an
 // order depends on, so any replica may go on with what another began.
 type Provider interface {
-	// Name is how products, orders and sessions refer to it.
+	// Name returns the name by which products, orders and sessions refer to the provider.
 	Name() string
 	Capabilities() procurement.Capabilities
-	// Ready is false while the provider is left alone, because it failed again
-	// and again.
+	// Ready returns false while calls are withheld, because they failed repeatedly.
 	Ready() bool
 	// Offers lists what it sells and has at the moment. A provider without such a
 	// list returns none.
 	Offers(ctx context.Context) ([]procurement.Offer, error)
-	// Balance is what the service has there.
+	// Balance returns the operator's balance at the provider.
 	Balance(ctx context.Context) (procurement.ProviderBalance, error)
-	// Quote is what an order would cost, and whether it can be delivered. It buys
+	// Quote returns what an order would cost, and whether it can be delivered. It buys
 	// nothing. One that cannot determine it returns a zero cost and procurement.StockUnknown.
 	Quote(ctx context.Context, in procurement.Intent) (procurement.Quote, error)
 	// Order buys, by one request that is sent once. Automatic renewal is off. It

@@ -14,11 +14,10 @@ type Recharges interface {
 	// NextIndex takes the next index of an account key, each index once for
 	// ever, from 0.
 	NextIndex(ctx context.Context, network, fingerprint string) (uint32, error)
-	// InsertAddress is ErrDuplicate for an address, or an index of a key, that
-	// exists, and for a second one of an agent under one key.
+	// InsertAddress stores an address. It returns ErrDuplicate for an address, or an index of a
+	// key, that exists, and for a second one of an agent under one key.
 	InsertAddress(ctx context.Context, a recharge.Address) error
-	// AddressOf is the agent's address under an account key; false when it has
-	// none yet.
+	// AddressOf returns the agent's address under an account key, or false if it has none yet.
 	AddressOf(ctx context.Context, network, fingerprint, agentID string) (recharge.Address, bool, error)
 	// Owned returns those of the addresses that are ours.
 	Owned(ctx context.Context, network string, addresses []string) (map[string]recharge.Address, error)
@@ -33,9 +32,9 @@ type Recharges interface {
 	PutAddress(ctx context.Context, a recharge.Address) error
 
 	InsertOrder(ctx context.Context, o recharge.Order) error
-	// Order is recharge.ErrNotFound for an unknown id and for another agent's.
+	// Order returns an order of the agent, or recharge.ErrNotFound.
 	Order(ctx context.Context, agentID, id string) (recharge.Order, error)
-	// LoadOrder is Order for the operator, for an order of any agent.
+	// LoadOrder is like Order for the operator, for an order of any agent.
 	LoadOrder(ctx context.Context, id string) (recharge.Order, error)
 	// PutOrder writes status, what was received and when it was paid.
 	PutOrder(ctx context.Context, o recharge.Order) error
@@ -50,25 +49,25 @@ type Recharges interface {
 	// time.
 	Overdue(ctx context.Context, network string, before time.Time, limit int) ([]string, error)
 
-	// Transfer is false when it is not known.
+	// Transfer returns a transfer that was recorded, or false.
 	Transfer(ctx context.Context, k recharge.Key) (recharge.Transfer, bool, error)
 	// PutTransfer stores a transfer or what changed of it; FirstSeen never does.
 	// One that is final is not changed any more: false.
 	PutTransfer(ctx context.Context, t recharge.Transfer) (bool, error)
-	// SeenOf lists the agent's transfers that are only seen.
+	// SeenOf lists the agent's transfers that are seen and not final.
 	SeenOf(ctx context.Context, network, agentID string) ([]recharge.Transfer, error)
-	// SeenUpTo lists transfers that are only seen, of blocks up to a number.
+	// SeenUpTo lists transfers that are seen and not final, of blocks up to a number.
 	SeenUpTo(ctx context.Context, network string, block int64, limit int) ([]recharge.Transfer, error)
 	// OfOrder lists transfers that are matched to an order and seen or final, in
 	// chain order.
 	OfOrder(ctx context.Context, orderID string) ([]recharge.Transfer, error)
-	// Known is the sum of the final transfers to an address less those from it.
+	// Known returns the sum of the final transfers to an address less those from it.
 	Known(ctx context.Context, network, address string) (domain.Money, error)
 	// FinalOf lists the final transfers to or from an address in blocks from
 	// since on, in chain order.
 	FinalOf(ctx context.Context, network, address string, since time.Time) ([]recharge.Transfer, error)
 
-	// ScanCursor is how far the blocks of a network were read completely; false before
+	// ScanCursor returns how far the blocks of a network were read completely; false before
 	// the first.
 	ScanCursor(ctx context.Context, network string) (recharge.ScanCursor, bool, error)
 	// PutScanCursor stores a cursor. Final never goes back unless rescan is set.

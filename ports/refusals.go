@@ -17,7 +17,7 @@ var (
 )
 
 // Refusal returns the error that an agent gets for a provider's refusal. Which provider it was,
-// and in what words, is the operator's to know.
+// and in what words, is for the operator only.
 func Refusal(c procurement.Class) *domain.Error {
 	switch c {
 	case procurement.OutOfStock:

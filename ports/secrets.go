@@ -6,9 +6,9 @@ type Secrets interface {
 	// NewKey and NewSecret make an API key (ak_) and an API secret (sk_).
 	NewKey() string
 	NewSecret() string
-	// Hash is the keyed hash of an API key or secret that is stored instead.
+	// Hash returns the keyed hash of an API key or secret that is stored instead.
 	Hash(secret string) []byte
-	// Hashes is Hash under every root secret, the current one first: one of them
+	// Hashes is like Hash under every root secret, the current one first: one of them
 	// is stored of a key that was issued before the root was replaced.
 	Hashes(secret string) [][]byte
 	// Same compares a secret with a hash of any root in constant time.
@@ -17,7 +17,7 @@ type Secrets interface {
 	ProxyPassword(sessionID string, number int) string
 	// WebhookSecret derives the whsec_ secret of an agent's webhook.
 	WebhookSecret(agentID string, version int64) string
-	// WebhookSecrets is WebhookSecret under every root secret, the current one
+	// WebhookSecrets is like WebhookSecret under every root secret, the current one
 	// first.
 	WebhookSecrets(agentID string, version int64) []string
 	// Seal encrypts what is kept in the database. What it is for is part of the

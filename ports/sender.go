@@ -12,7 +12,7 @@ import (
 // id when logged.
 type Message struct {
 	URL     string
-	ID      string    // the event's, the same at every attempt: receivers know repetitions by it
+	ID      string    // the event's, the same at every attempt: receivers recognize repetitions by it
 	At      time.Time // of this attempt
 	Body    []byte    // from Sender.Body
 	Secrets []string  // whsec_…, each signs
@@ -23,7 +23,7 @@ func (m Message) LogValue() slog.Value { return slog.GroupValue(slog.String("id"
 
 // Sender sends webhooks.
 type Sender interface {
-	// Body is what is sent of an event: the same bytes whenever it is asked.
+	// Body returns the body of an event's request, the same bytes for each call.
 	Body(e webhook.Event) []byte
 	// Send signs a message and posts it once. It reaches only addresses that the
 	// operator lets agents reach, judged when it connects, follows no redirect,

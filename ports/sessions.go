@@ -31,9 +31,9 @@ type SessionCount struct {
 // Sessions keeps sessions. Every query carries the owner.
 type Sessions interface {
 	Insert(ctx context.Context, s session.Session) error
-	// Get is session.ErrNotFound for an unknown id and for another agent's.
+	// Get returns a session of the agent, or session.ErrNotFound.
 	Get(ctx context.Context, agentID, id string) (session.Session, error)
-	// Load is Get for the service itself, for a session of any agent.
+	// Load is like Get for the service itself, for a session of any agent.
 	Load(ctx context.Context, id string) (session.Session, error)
 	// Lock locks sessions in the order of their ids until the end of the unit. A unit that
 	// changes several locks all of them first, and their agent before them and its wallet
@@ -42,12 +42,12 @@ type Sessions interface {
 	// Put writes everything but id, owner, product and creation, and notes a
 	// change of the session. Usage is written by Traffic alone.
 	Put(ctx context.Context, s session.Session) error
-	// Read is Get with the usage and the health state: everything
+	// Read is like Get with the usage and the health state: everything
 	// that a session shows, in one query.
 	Read(ctx context.Context, agentID, id string) (SessionRead, error)
 	// List returns sessions, newest first.
 	List(ctx context.Context, agentID string, f SessionFilter, page domain.Page) (domain.List[SessionRead], error)
-	// Newest is the agent's newest creating or active session of a product,
+	// Newest returns the agent's newest creating or active session of a product,
 	// else session.ErrNotFound.
 	Newest(ctx context.Context, agentID, productNo string) (session.Session, error)
 	// Live lists the ids of the agent's creating and active sessions.

@@ -19,7 +19,7 @@ type Token struct {
 type Tokens interface {
 	// Sign returns the signed text.
 	Sign(t Token, now time.Time) (string, error)
-	// Read is account.ErrExpiredToken for a text that is malformed, forged or
+	// Read verifies a token. It returns account.ErrExpiredToken for a text that is malformed, forged or
 	// expired at now.
 	Read(text string, now time.Time) (Token, error)
 }

@@ -33,9 +33,9 @@ type Traffic interface {
 	// Metered reads sessions of any agent, by id, and locks them as Sessions.Lock does.
 	// Unknown ones are left out.
 	Metered(ctx context.Context, sessionIDs []string) (map[string]*Metered, error)
-	// Usage is session.ErrNotFound for an unknown session.
+	// Usage returns the usage of a session, or session.ErrNotFound.
 	Usage(ctx context.Context, sessionID string) (traffic.Usage, error)
-	// Lease is false when there is no such lease.
+	// Lease returns a lease, or false if there is none.
 	Lease(ctx context.Context, sessionID, lease string) (traffic.Lease, bool, error)
 	// PutUsage moves the usage of a session by a delta. It refuses with
 	// ErrOverspent, whatever was read before, when used and leased together

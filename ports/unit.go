@@ -13,17 +13,17 @@ type Unit[Q any] struct {
 // checks that Tx has every repository of Q.
 func Narrow[Q any](store Store, as func(tx Tx) Q) Unit[Q] { return Unit[Q]{store: store, as: as} }
 
-// View is Store.View.
+// View calls Store.View with the repositories of Q.
 func (u Unit[Q]) View(ctx context.Context, fn func(ctx context.Context, q Q) error) error {
 	return u.store.View(ctx, u.narrow(fn))
 }
 
-// Read is Store.Read.
+// Read calls Store.Read with the repositories of Q.
 func (u Unit[Q]) Read(ctx context.Context, fn func(ctx context.Context, q Q) error) error {
 	return u.store.Read(ctx, u.narrow(fn))
 }
 
-// Update is Store.Update.
+// Update calls Store.Update with the repositories of Q.
 func (u Unit[Q]) Update(ctx context.Context, fn func(ctx context.Context, q Q) error) error {
 	return u.store.Update(ctx, u.narrow(fn))
 }

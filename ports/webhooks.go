@@ -11,20 +11,20 @@ import (
 // Webhooks keeps what came of sending to agents: the state of their endpoints,
 // the deliveries, and marks of what was notified once.
 type Webhooks interface {
-	// Endpoint is account.ErrNotFound for an unknown agent. The URL and the
+	// Endpoint returns the endpoint of an agent, or account.ErrNotFound. The URL and the
 	// version of the secret are the account's.
 	Endpoint(ctx context.Context, agentID string) (webhook.Endpoint, error)
-	// PeekEndpoint is Endpoint without a lock, for units that only append an
+	// PeekEndpoint is like Endpoint without a lock, for units that only append an
 	// event: they hold other rows already, in any order.
 	PeekEndpoint(ctx context.Context, agentID string) (webhook.Endpoint, error)
 	// PutEndpoint writes all but the URL and the version of the secret.
 	PutEndpoint(ctx context.Context, e webhook.Endpoint) error
 
-	// InsertDelivery is ErrDuplicate for a second delivery of an event.
+	// InsertDelivery stores a delivery. It returns ErrDuplicate for a second one of an event.
 	InsertDelivery(ctx context.Context, d webhook.Delivery) error
-	// Delivery is webhook.ErrNotFound for an unknown id and for another agent's.
+	// Delivery returns a delivery of the agent, or webhook.ErrNotFound.
 	Delivery(ctx context.Context, agentID, id string) (webhook.Delivery, error)
-	// LoadDelivery is Delivery for the service itself, for a delivery of any agent.
+	// LoadDelivery is like Delivery for the service itself, for a delivery of any agent.
 	LoadDelivery(ctx context.Context, id string) (webhook.Delivery, error)
 	// PutDelivery writes status, attempts and what came of the last one.
 	PutDelivery(ctx context.Context, d webhook.Delivery) error

@@ -13,14 +13,14 @@ import (
 type Workers interface {
 	// Of lists the workers of a session by name, byte by byte.
 	Of(ctx context.Context, sessionID string) ([]worker.Worker, error)
-	// Get is worker.ErrNotFound for an unknown name.
+	// Get returns a worker of a session, or worker.ErrNotFound.
 	Get(ctx context.Context, sessionID, name string) (worker.Worker, error)
 	// Insert stores a worker and returns its ID, which no other worker had before. It is
 	// session.ErrNotFound for an unknown session.
 	Insert(ctx context.Context, w worker.Worker) (int64, error)
 	// Put writes everything but ID, session, name, creation, usage and failure.
 	Put(ctx context.Context, w worker.Worker) error
-	// Changed notes a change of a session, so that every replica reads its workers again.
+	// Changed records a change of a session, so that every replica reads its workers again.
 	Changed(ctx context.Context, sessionID string) error
 	// Rotated counts a rotation of a worker by call; the count outlasts the worker.
 	Rotated(ctx context.Context, sessionID string) error
@@ -31,7 +31,7 @@ type Workers interface {
 	// Bytes returns what passed through workers; removed ones are left out.
 	Bytes(ctx context.Context, ids []int64) (map[int64]int64, error)
 	// Health reads the states of workers of a session by name, all of them if no name is
-	// given; the zero state where nothing was seen yet.
+	// given; the zero state where nothing was observed yet.
 	Health(ctx context.Context, sessionID string, names ...string) ([]WorkerHealth, error)
 	// HealthOf reads the states of all workers of sessions.
 	HealthOf(ctx context.Context, sessionIDs []string) (map[string][]WorkerHealth, error)

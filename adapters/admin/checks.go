@@ -55,8 +55,8 @@ func (s *Server) Hold() { s.phase.Store(starting) }
 // still served, so that the stop can be watched.
 func (s *Server) Retire() { s.phase.Store(stopping) }
 
-// Drain is Retire, and returns after Config.DrainDelay, or when the context ends: until load
-// balancers have seen that the service is not ready they send it requests, which it serves.
+// Drain is like Retire, and returns after Config.DrainDelay, or when the context ends: until load
+// balancers have noticed that the service is not ready they send it requests, which it serves.
 func (s *Server) Drain(ctx context.Context) error {
 	s.Retire()
 	if s.cfg.DrainDelay > 0 {

@@ -180,7 +180,7 @@ func (t restNode) head(ctx context.Context, path string) (recharge.Head, error) 
 
 // History reads from the index or the logs which transactions touch the address,
 // and their receipts. Final are those that are solidified and not above the final head
-// that Heads last returned, so that one scan sees one end of the chain.
+// that Heads last returned, so that all reads of a scan use the same head.
 func (t *Tron) History(ctx context.Context, address string, since time.Time) ([]recharge.Transfer, error) {
 	if !t.Valid(address) {
 		return nil, fmt.Errorf("%s: history of %q: %w", t.network, address, errAddress)

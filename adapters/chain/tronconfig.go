@@ -142,7 +142,7 @@ func loopback(host string) bool {
 	return host == "localhost" || err == nil && ip.IsLoopback()
 }
 
-// newTronClient is for calls to one host, few at a time.
+// newTronClient returns a client for calls to one host, few at a time.
 func newTronClient() *http.Client {
 	return &http.Client{Transport: &http.Transport{
 		Proxy:                 http.ProxyFromEnvironment,

@@ -24,36 +24,40 @@ type Config struct {
 	HTTPAddr string `yaml:"http_addr" env:"AGENTPROXY_HTTP_ADDR"`
 	// Address of the proxy port.
 	GatewayAddr string `yaml:"gateway_addr" env:"AGENTPROXY_GATEWAY_ADDR"`
-	// Address of the admin pages, for the operator alone: `/healthz`, `/readyz`, Prometheus' `/metrics`, and
-	// `/debug/pprof/` in development mode.
+	// Address of the admin pages, for the operator alone: `/healthz`, `/readyz`, Prometheus'
+	// `/metrics`, and `/debug/pprof/` in development mode.
 	AdminAddr string `yaml:"admin_addr" env:"AGENTPROXY_ADMIN_ADDR"`
-	// Further names that the Host header of the admin pages may have, such as `agentproxy-1`; with a port if the
-	// pages are published on another one. The listener's own addresses, and `localhost` on loopback, always may.
+	// Further names that the Host header of the admin pages may have, such as `agentproxy-1`; with
+	// a port if the pages are published on another one. The listener's own addresses, and
+	// `localhost` on loopback, always may.
 	AdminHosts []string `yaml:"admin_hosts" env:"AGENTPROXY_ADMIN_HOSTS"`
-	// `host:port` of the gateway as agents reach it, written into `full_url`. Required if the gateway listens on
-	// all addresses.
+	// `host:port` of the gateway as agents reach it, written into `full_url`. Required if the
+	// gateway listens on all addresses.
 	PublicGateway string `yaml:"public_gateway" env:"AGENTPROXY_PUBLIC_GATEWAY" default:"the gateway's address"`
 	// Base URL of the API as agents reach it, without `/v1`.
 	PublicURL string `yaml:"public_url" env:"AGENTPROXY_PUBLIC_URL" default:"http:// and the API's address"`
-	// Who handles abuse and vulnerabilities, published at `/.well-known/security.txt`: an https or mailto URI, or an
-	// e-mail address.
+	// Who handles abuse and vulnerabilities, published at `/.well-known/security.txt`: an https or
+	// mailto URI, or an e-mail address.
 	AbuseContact string `yaml:"abuse_contact" env:"AGENTPROXY_ABUSE_CONTACT"`
 	// `sqlite://` and a file, or `postgres://user:password@host/database` for PostgreSQL 13 or newer.
 	DatabaseURL string `yaml:"database_url" env:"AGENTPROXY_DATABASE_URL"`
 	// Connections of a replica to PostgreSQL, at least 4. Two more listen for notifications.
 	DatabaseConns int `yaml:"database_max_conns" env:"AGENTPROXY_DATABASE_MAX_CONNS"`
-	// Server of Redis or Valkey on which replicas share their rate limits: `redis://:password@host:6379/0`,
-	// `rediss://` with TLS or `unix:///path`. While it is away each replica limits alone.
+	// Server of Redis or Valkey on which replicas share their rate limits:
+	// `redis://:password@host:6379/0`, `rediss://` with TLS or `unix:///path`. While it is away
+	// each replica limits alone.
 	RateLimitURL string `yaml:"-" env:"AGENTPROXY_RATELIMIT_URL" default:"PostgreSQL; with SQLite each process limits alone"`
-	// Servers of NATS with JetStream that keep reported telemetry until it is folded into the database:
-	// `nats://user:password@host:4222`, `tls://` for TLS, more of a cluster after commas (from three on each message
-	// has three copies). While they are away reports are answered 503. See docs/scaling.md.
+	// Servers of NATS with JetStream that keep reported telemetry until it is folded into the
+	// database: `nats://user:password@host:4222`, `tls://` for TLS, more of a cluster after commas
+	// (from three on each message has three copies). While they are away reports are answered 503.
+	// See docs/scaling.md.
 	TelemetryURL string `yaml:"-" env:"AGENTPROXY_TELEMETRY_URL" default:"none: reports are stored in the database at once"`
-	// Root secret that every other secret is derived from: at least 32 random characters, such as the output of
-	// `openssl rand -base64 32`. Required with PostgreSQL, and the same for every replica.
+	// Root secret that every other secret is derived from: at least 32 random characters, such as
+	// the output of `openssl rand -base64 32`. Required with PostgreSQL, and the same for every
+	// replica.
 	Secret string `yaml:"-" env:"AGENTPROXY_SECRET" default:"created and kept beside the SQLite file"`
-	// Root secrets that `AGENTPROXY_SECRET` replaced, at most 8: what they made still works. Beside a SQLite file
-	// they may also be in `agentproxy.db.secret.previous`, one in a line.
+	// Root secrets that `AGENTPROXY_SECRET` replaced, at most 8: what they made still works. Beside
+	// a SQLite file they may also be in `agentproxy.db.secret.previous`, one in a line.
 	PreviousSecrets []string `yaml:"-" env:"AGENTPROXY_SECRET_PREVIOUS"`
 	// Requests per minute and agent; 0 is unlimited.
 	RateLimit int `yaml:"rate_limit_per_minute" env:"AGENTPROXY_RATE_LIMIT_PER_MINUTE"`
@@ -63,25 +67,26 @@ type Config struct {
 	AgentConnections *int `yaml:"agent_connections" env:"AGENTPROXY_AGENT_CONNECTIONS" default:"1000; 0 in development mode"`
 	// The same for an agent whose account is a trial.
 	TrialConnections *int `yaml:"agent_connections_trial" env:"AGENTPROXY_AGENT_CONNECTIONS_TRIAL" default:"100; 0 in development mode"`
-	// Connections that one session may have to the gateway of a replica, 1 or more: 256, and 64 for each worker
-	// in use where that is more, but never more than this.
+	// Connections that one session may have to the gateway of a replica, 1 or more: 256, and 64 for
+	// each worker in use where that is more, but never more than this.
 	SessionTunnels int `yaml:"session_tunnels" env:"AGENTPROXY_SESSION_TUNNELS"`
-	// New connections per minute of one agent to one registrable domain, such as example.com with everything below
-	// it, per replica; 0 is unlimited.
+	// New connections per minute of one agent to one registrable domain, such as example.com with
+	// everything below it, per replica; 0 is unlimited.
 	TargetRate *int `yaml:"target_rate_per_minute" env:"AGENTPROXY_TARGET_RATE_PER_MINUTE" default:"600; 0 in development mode"`
 	// The same for an agent whose account is a trial.
 	TrialTargetRate *int `yaml:"target_rate_per_minute_trial" env:"AGENTPROXY_TARGET_RATE_PER_MINUTE_TRIAL" default:"60; 0 in development mode"`
-	// Development mode: the gateway and webhooks may reach loopback addresses, and registration is unlimited.
+	// Development mode: the gateway and webhooks may reach loopback addresses, and registration is
+	// unlimited.
 	Dev *bool `yaml:"dev" env:"AGENTPROXY_DEV" default:"true if API and gateway listen on loopback and no public address, trusted proxy, PostgreSQL, account key or provider is set"`
-	// Networks of reverse proxies whose `X-Forwarded-For` header is believed.
+	// Networks of reverse proxies whose `X-Forwarded-For` header is trusted.
 	TrustedProxies []string `yaml:"trusted_proxies" env:"AGENTPROXY_TRUSTED_PROXIES"`
 	// Networks that the gateway may reach besides public addresses.
 	AllowNetworks []string `yaml:"allow_networks" env:"AGENTPROXY_ALLOW_NETWORKS"`
 	// Networks that webhooks may reach besides public addresses.
 	WebhookAllow []string `yaml:"webhook_allow_networks" env:"AGENTPROXY_WEBHOOK_ALLOW_NETWORKS"`
 	// Addresses of this host that the embedded provider sells, each with the place it is sold as
-	// (203.0.113.7@DE/berlin). Half of them serve dynamic sessions, half static ones. Development mode sells every
-	// country, other modes the declared places alone.
+	// (203.0.113.7@DE/berlin). Half of them serve dynamic sessions, half static ones. Development
+	// mode sells every country, other modes the declared places alone.
 	Exits []string `yaml:"exits" env:"AGENTPROXY_EXITS" default:"127.0.0.2 to 127.0.3.254"`
 	// Live sessions per agent; 0 is unlimited.
 	SessionLimit int `yaml:"session_limit" env:"AGENTPROXY_SESSION_LIMIT"`
@@ -89,25 +94,27 @@ type Config struct {
 	TrialBalance string `yaml:"trial_balance" env:"AGENTPROXY_TRIAL_BALANCE"`
 	// Days after which what is left of a trial balance expires, at least 1.
 	TrialDays int `yaml:"trial_days" env:"AGENTPROXY_TRIAL_DAYS"`
-	// Most trial credit that is granted to all accounts together on a UTC day, in US dollars; 0 is unlimited. Beyond
-	// it accounts start with a balance of 0.
+	// Most trial credit that is granted to all accounts together on a UTC day, in US dollars; 0 is
+	// unlimited. Beyond it accounts start with a balance of 0.
 	TrialDailyTotal string `yaml:"trial_daily_total" env:"AGENTPROXY_TRIAL_DAILY_TOTAL" default:"1000.00; 100 trial balances if one is above that"`
-	// Accounts a UTC day with trial credit from one network: an IPv4 /24 or an IPv6 /48, and all exits of this service
-	// together; 0 is unlimited. Beyond it accounts start with a balance of 0.
+	// Accounts a UTC day with trial credit from one network: an IPv4 /24 or an IPv6 /48, and all
+	// exits of this service together; 0 is unlimited. Beyond it accounts start with a balance of 0.
 	TrialPerNetwork *int `yaml:"trial_per_network" env:"AGENTPROXY_TRIAL_PER_NETWORK" default:"5; 0 in development mode"`
-	// Who may open an account: `open` is anybody, `referral` who has a valid code, `closed` the operator with
-	// `agentproxy agent add` alone.
+	// Who may open an account: `open` is any agent, `referral` one with a valid code, `closed` the
+	// operator with `agentproxy agent add` alone.
 	Registration string `yaml:"registration" env:"AGENTPROXY_REGISTRATION"`
-	// Days for which the client address and the User-Agent header of a registration are kept with the account, and the
-	// addresses from which a session was used; 0 keeps those of registrations not at all, and others for minutes.
+	// Days for which the client address and the User-Agent header of a registration are kept with
+	// the account, and the addresses from which a session was used; 0 keeps those of registrations
+	// not at all, and others for minutes.
 	ClientAddressDays int `yaml:"client_address_days" env:"AGENTPROXY_CLIENT_ADDRESS_DAYS"`
-	// Whether the tool `connect` of `POST /mcp` may put proxy passwords into its answer when it is asked to: the model
-	// and its provider see them then. Otherwise it gives a link that a program fetches once.
+	// Whether the tool `connect` of `POST /mcp` may put proxy passwords into its answer when it is
+	// asked to: the model and its provider see them then. Otherwise it gives a link that a program
+	// fetches once.
 	MCPReveal bool `yaml:"mcp_reveal" env:"AGENTPROXY_MCP_REVEAL"`
 	// Days for which it is kept who used which exit, a record of each connection; 0: none is made.
 	ExitLogDays int `yaml:"exit_log_days" env:"AGENTPROXY_EXIT_LOG_DAYS"`
-	// Seconds between SIGTERM, when `/readyz` turns to 503, and the close of the listeners, so that load balancers stop
-	// sending first; at most 300.
+	// Seconds between SIGTERM, when `/readyz` turns to 503, and the close of the listeners, so that
+	// load balancers stop sending first; at most 300.
 	DrainDelay *int `yaml:"drain_delay_seconds" env:"AGENTPROXY_DRAIN_DELAY_SECONDS" default:"5; 0 in development mode"`
 	// `debug`, `info`, `warn` or `error`.
 	LogLevel string `yaml:"log_level" env:"AGENTPROXY_LOG_LEVEL"`
@@ -136,8 +143,8 @@ const (
 	drainDelay       = 5 // seconds
 )
 
-// trialTotal is the default of TrialDailyTotal, unless one trial balance is above it: then it is trialsTotal
-// trial balances.
+// trialTotal is the default of TrialDailyTotal, unless one trial balance is above it: then it is
+// trialsTotal trial balances.
 const (
 	trialTotal  = 1000 * domain.Dollar
 	trialsTotal = 100

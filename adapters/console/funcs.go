@@ -31,7 +31,7 @@ var reasons = map[session.Reason]string{
 	session.ProviderLost: "the provider lost it", session.AccountDisabled: "the account was disabled",
 }
 
-// advised are the recommendations in words.
+// advised holds the texts of the recommendations.
 var advised = map[health.Recommendation]string{
 	health.OK: "use it as it is", health.ConsiderRotate: "consider rotating it", health.RotateNow: "rotate it now",
 	health.Pause: "pause it",

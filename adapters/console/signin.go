@@ -12,8 +12,8 @@ import (
 	"agentproxy/domain/account"
 )
 
-// cookieName is the name of the cookie. Browsers take one that begins with __Host- by TLS and for this
-// host alone, so that no other name of the domain can set it.
+// cookieName returns the name of the cookie. Browsers take one that begins with __Host- by TLS
+// and for this host alone, so that no other name of the domain can set it.
 func (c *Console) cookieName() string {
 	if c.cfg.Dev {
 		return "console"
@@ -35,7 +35,7 @@ func (c *Console) setCookie(w http.ResponseWriter, token string, seconds int) {
 		Secure: !c.cfg.Dev, SameSite: http.SameSiteStrictMode})
 }
 
-// askToSignIn leads to the sign-in, and from there back to what was asked for.
+// askToSignIn redirects to the sign-in page, which redirects back to the requested page.
 func (c *Console) askToSignIn(w http.ResponseWriter, r *http.Request) {
 	if c.token(r) != "" {
 		c.setCookie(w, "", -1)

@@ -15,7 +15,7 @@ const (
 	deniedFor = 10 * time.Minute
 	// lookAgain is how long a denied name that was looked up is not looked up again.
 	lookAgain = time.Minute
-	// maxDenied bounds the addresses, and the names, that are remembered.
+	// maxDenied bounds the addresses, and the names, that are stored.
 	maxDenied = 1 << 16
 	// maxLookups bounds the denied names that are looked up at once. Beyond it a name is
 	// refused without.
@@ -29,7 +29,7 @@ type scope struct {
 	id    string // of the product or the session
 }
 
-// deniedNames remembers what denied names resolved to, so that a client cannot connect to
+// deniedNames caches the addresses of denied names, so that a client cannot connect to
 // their addresses instead. An address counts as long as its name is denied.
 type deniedNames struct {
 	mu     sync.Mutex
@@ -78,7 +78,7 @@ func (d *deniedNames) end() {
 	d.mu.Unlock()
 }
 
-// add remembers an address of a denied name.
+// add stores an address of a denied name.
 func (d *deniedNames) add(in scope, name string, addr netip.Addr) {
 	d.mu.Lock()
 	defer d.mu.Unlock()

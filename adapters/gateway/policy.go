@@ -101,7 +101,7 @@ func (v *targetCheck) scope(l policy.Layer) scope {
 	return scope{l, v.c.Entry().ID}
 }
 
-// remember looks a denied name up, so that its addresses are denied too.
+// remember resolves a denied name, so that its addresses are denied too.
 func (g *Gateway) remember(v *targetCheck, layer policy.Layer) {
 	if v.layers.Of(layer).DeniedBy(v.Host) == "" {
 		return

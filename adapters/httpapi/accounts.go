@@ -50,20 +50,20 @@ type referralReply struct {
 }
 
 type accountReply struct {
-	AgentID       string         `json:"agent_id"`
-	Name          string         `json:"name"`
-	ContactEmail  maybeText      `json:"contact_email"`
-	WebhookURL    maybeText      `json:"webhook_url"`
-	Description   maybeText      `json:"description"`
-	Status        string         `json:"status" enum:"active,disabled"`
-	AuthMode      string         `json:"auth_mode" enum:"api_key,token" doc:"How this very request was authenticated."`
-	RateLimit     rateLimitReply `json:"rate_limit"`
-	Tier          string         `json:"tier" enum:"trial,funded,verified" doc:"funded: own money was credited; verified: by the operator. Products may ask for a tier."`
-	Trial         trialReply     `json:"trial"`
-	Referral      referralReply  `json:"referral"`
-	BillingUserID string         `json:"billing_user_id" doc:"The backend user that the account maps to."`
-	CreatedAt     stamp          `json:"created_at"`
-	UpdatedAt     stamp          `json:"updated_at"`
+	AgentID       string            `json:"agent_id"`
+	Name          string            `json:"name"`
+	ContactEmail  maybeText         `json:"contact_email"`
+	WebhookURL    maybeText         `json:"webhook_url"`
+	Description   maybeText         `json:"description"`
+	Status        account.Status    `json:"status"`
+	AuthMode      accounts.AuthMode `json:"auth_mode" doc:"How this very request was authenticated."`
+	RateLimit     rateLimitReply    `json:"rate_limit"`
+	Tier          account.Tier      `json:"tier" doc:"funded: own money was credited; verified: by the operator. Products may ask for a tier."`
+	Trial         trialReply        `json:"trial"`
+	Referral      referralReply     `json:"referral"`
+	BillingUserID string            `json:"billing_user_id" doc:"The backend user that the account maps to."`
+	CreatedAt     stamp             `json:"created_at"`
+	UpdatedAt     stamp             `json:"updated_at"`
 }
 
 type updatedReply struct {
@@ -247,8 +247,8 @@ func toReferral(r account.Referrer) referralReply {
 func toAccount(ctx context.Context, i accounts.Info) accountReply {
 	a := i.Agent
 	return accountReply{AgentID: a.ID, Name: a.Name, ContactEmail: maybeText(a.ContactEmail),
-		WebhookURL: maybeText(a.WebhookURL), Description: maybeText(a.Description), Status: string(a.Status),
-		AuthMode: string(callIn(ctx).caller.Mode), RateLimit: rateLimitReply{i.PerMinute, i.PerMinute},
-		Tier: string(i.Tier), Trial: toTrial(i), Referral: toReferral(a.Referrer), BillingUserID: a.BillingUserID,
+		WebhookURL: maybeText(a.WebhookURL), Description: maybeText(a.Description), Status: a.Status,
+		AuthMode: callIn(ctx).caller.Mode, RateLimit: rateLimitReply{i.PerMinute, i.PerMinute},
+		Tier: i.Tier, Trial: toTrial(i), Referral: toReferral(a.Referrer), BillingUserID: a.BillingUserID,
 		CreatedAt: stamp(a.CreatedAt), UpdatedAt: stamp(a.UpdatedAt)}
 }

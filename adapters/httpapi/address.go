@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// clientAddr is who a request comes from: the socket's address or, behind
+// clientAddr returns the address of the client: the socket's or, behind
 // proxies that the operator trusts, the nearest address in X-Forwarded-For that
 // is none of theirs. Whatever else a client writes into that header counts for
 // nothing.
@@ -29,7 +29,7 @@ func (s *Server) clientAddr(r *http.Request) netip.Addr {
 	return addr
 }
 
-// peerAddr is the address at the other end of the socket; invalid if it is not known.
+// peerAddr returns the address at the other end of the socket; invalid if it is not known.
 func peerAddr(r *http.Request) netip.Addr {
 	peer, err := netip.ParseAddrPort(r.RemoteAddr)
 	if err != nil {

@@ -43,7 +43,7 @@ func (s *Server) authenticateKey(ctx context.Context, c *call, key string) (err 
 	return g.ended(err)
 }
 
-// first is the first value of a header in canonical form.
+// first returns the first value of a header in canonical form.
 func first(h http.Header, name string) string {
 	if values := h[name]; len(values) > 0 {
 		return values[0]

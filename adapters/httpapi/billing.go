@@ -9,6 +9,7 @@ import (
 	"agentproxy/domain"
 	"agentproxy/domain/account"
 	"agentproxy/domain/billing"
+	"agentproxy/domain/session"
 	"agentproxy/ports"
 )
 
@@ -21,22 +22,22 @@ type balanceReply struct {
 
 type transactionsInput struct {
 	Paging
-	Type string `query:"type" enum:"trial_grant,recharge,hold,charge,release,refund,trial_expiry,adjustment"`
-	From string `query:"from" maxLength:"40" doc:"YYYY-MM-DD or RFC 3339, inclusive."`
-	To   string `query:"to" maxLength:"40" doc:"YYYY-MM-DD or RFC 3339, exclusive."`
+	Type billing.Type `query:"type"`
+	From string       `query:"from" maxLength:"40" doc:"YYYY-MM-DD or RFC 3339, inclusive."`
+	To   string       `query:"to" maxLength:"40" doc:"YYYY-MM-DD or RFC 3339, exclusive."`
 }
 
 type transactionReply struct {
-	TransactionID string    `json:"transaction_id"`
-	Type          string    `json:"type" enum:"trial_grant,recharge,hold,charge,release,refund,trial_expiry,adjustment"`
-	Amount        money     `json:"amount" doc:"The signed change of the spendable balance."`
-	BalanceAfter  money     `json:"balance_after"`
-	ChargedAmount money     `json:"charged_amount" doc:"Of a charge: what it took of the held money."`
-	Currency      string    `json:"currency" enum:"USD"`
-	Description   string    `json:"description"`
-	SessionID     maybeText `json:"session_id"`
-	OrderID       maybeText `json:"order_id"`
-	CreatedAt     stamp     `json:"created_at"`
+	TransactionID string       `json:"transaction_id"`
+	Type          billing.Type `json:"type"`
+	Amount        money        `json:"amount" doc:"The signed change of the spendable balance."`
+	BalanceAfter  money        `json:"balance_after"`
+	ChargedAmount money        `json:"charged_amount" doc:"Of a charge: what it took of the held money."`
+	Currency      string       `json:"currency" enum:"USD"`
+	Description   string       `json:"description"`
+	SessionID     maybeText    `json:"session_id"`
+	OrderID       maybeText    `json:"order_id"`
+	CreatedAt     stamp        `json:"created_at"`
 }
 
 type transactionsReply struct {
@@ -67,14 +68,14 @@ type reportTotalsReply struct {
 }
 
 type reportItemReply struct {
-	SessionID   string    `json:"session_id"`
-	Type        string    `json:"type" enum:"dynamic,static"`
-	ProductNo   string    `json:"product_no"`
-	Charged     money     `json:"charged"`
-	Refunded    money     `json:"refunded"`
-	UsedGB      gigabytes `json:"used_gb"`
-	UsedBytes   int64     `json:"used_bytes"`
-	Connections int64     `json:"connections"`
+	SessionID   string       `json:"session_id"`
+	Type        session.Type `json:"type"`
+	ProductNo   string       `json:"product_no"`
+	Charged     money        `json:"charged"`
+	Refunded    money        `json:"refunded"`
+	UsedGB      gigabytes    `json:"used_gb"`
+	UsedBytes   int64        `json:"used_bytes"`
+	Connections int64        `json:"connections"`
 }
 
 const csvDoc = "With Accept: text/csv the items are a table; Link has the address of those that follow."
@@ -112,7 +113,7 @@ func (s *Server) declareBilling() {
 		if err != nil {
 			return 0, transactionsReply{}, err
 		}
-		filter := ports.LedgerFilter{Type: billing.Type(in.Type)}
+		filter := ports.LedgerFilter{Type: in.Type}
 		if filter.From, filter.To, err = between(ctx, "from", "to"); err != nil {
 			return 0, transactionsReply{}, err
 		}
@@ -153,7 +154,7 @@ func (s *Server) declareBilling() {
 func toTransaction(e billing.Entry) transactionReply {
 	return transactionReply{
 		TransactionID: e.ID,
-		Type:          string(e.Type),
+		Type:          e.Type,
 		Amount:        money(e.Amount()),
 		BalanceAfter:  money(e.BalanceAfter),
 		ChargedAmount: money(e.Charged()),
@@ -167,7 +168,7 @@ func toTransaction(e billing.Entry) transactionReply {
 
 func toReport(r ledger.UsageReport, paged bool) reportReply {
 	items, pagination := toItems(r.Sessions, func(t ports.SessionTotal) reportItemReply {
-		return reportItemReply{t.SessionID, string(t.Type), t.ProductNo, money(t.Charged), money(t.Refunded),
+		return reportItemReply{t.SessionID, t.Type, t.ProductNo, money(t.Charged), money(t.Refunded),
 			gigabytes(t.Up + t.Down), t.Up + t.Down, t.Connections}
 	})
 	report := reportReply{Period: r.Period, From: stamp(r.From), To: stamp(r.To), Currency: domain.Currency,

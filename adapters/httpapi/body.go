@@ -47,7 +47,8 @@ func (s *Server) readBody(c *call) error {
 	}
 	body, err := readAll(r.Body, int(max(r.ContentLength, 0)), limit)
 	if err != nil {
-		// Before a connection is used again net/http waits for the rest of the body, and answers after that.
+		// Before a connection is used again net/http waits for the rest of the body, and answers
+		// after that.
 		c.gin.Header("Connection", "close")
 		return err
 	}
@@ -124,7 +125,7 @@ func readAll(r io.Reader, size, limit int) ([]byte, error) {
 	}
 }
 
-// brokenBody is the refusal of a body that could not be read: the client's
+// brokenBody returns the refusal of a body that could not be read: the client's
 // connection failed it.
 func brokenBody(err error) error {
 	var timeout net.Error

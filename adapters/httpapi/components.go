@@ -15,9 +15,9 @@ import (
 // object is an object of the document.
 type object = map[string]any
 
-// compact writes the document for readers and generators of clients: what it has more than once becomes a
-// component, enumerations have names, every field has a description, and each form of a create call a
-// schema of its own. The operations keep the schemas that they validate with.
+// compact writes the document for readers and generators of clients: what it has more than once
+// becomes a component, enumerations have names, every field has a description, and each form of a
+// create call a schema of its own. The operations keep the schemas that they validate with.
 func compact(text []byte) ([]byte, error) {
 	var doc object
 	if err := json.Unmarshal(text, &doc); err != nil {
@@ -126,8 +126,8 @@ func sameReplies(shown object) []site {
 	return sites
 }
 
-// share replaces what occurs more than once by references to components. Different values of one name are
-// numbered, the most frequent first.
+// share replaces what occurs more than once by references to components. Different values of one
+// name are numbered, the most frequent first.
 func share(components object, kind string, sites []site) {
 	counts := map[string]map[string]int{} // by name and value
 	texts := make([]string, len(sites))
@@ -162,8 +162,8 @@ func share(components object, kind string, sites []site) {
 	components[kind] = shared
 }
 
-// nameEnums replaces the enumerations below a node by references to schemas of their own. A nullable one
-// becomes a choice, because null is none of its values.
+// nameEnums replaces the enumerations below a node by references to schemas of their own. A
+// nullable one becomes a choice, because null is none of its values.
 func nameEnums(schemas object, node any) {
 	switch node := node.(type) {
 	case []any:
@@ -192,23 +192,12 @@ func nameEnums(schemas object, node any) {
 	}
 }
 
+// joined returns the texts among values with spaces between them.
 func joined(values []any) string {
-	texts := make([]string, len(values))
-	for i, v := range values {
-		texts[i], _ = v.(string)
-	}
-	return joinedTexts(texts)
-}
-
-func joinedTexts[T ~string](values []T) string {
-	var b strings.Builder
-	for i, v := range values {
-		if i > 0 {
-			b.WriteByte(' ')
-		}
-		b.WriteString(string(v))
-	}
-	return b.String()
+	return strings.Join(each(values, func(v any) string {
+		text, _ := v.(string)
+		return text
+	}), " ")
 }
 
 // describe adds the descriptions of fieldDocs.

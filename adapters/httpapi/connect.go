@@ -15,9 +15,9 @@ import (
 
 type connectInput struct {
 	OneSession
-	Client  string `query:"client" enum:"curl,requests,httpx,aiohttp,undici,fetch,axios,playwright,puppeteer,selenium,go,env" doc:"curl is the default."`
-	Workers string `query:"workers" maxLength:"33000" doc:"How many, named w1 and so on, or names separated by commas."`
-	Country string `query:"country" pattern:"^[A-Za-z]{2}$" doc:"Of the exits; ISO 3166-1 alpha-2."`
+	Client  clientName `query:"client" doc:"curl is the default."`
+	Workers string     `query:"workers" maxLength:"33000" doc:"How many, named w1 and so on, or names separated by commas."`
+	Country string     `query:"country" pattern:"^[A-Za-z]{2}$" doc:"Of the exits; ISO 3166-1 alpha-2."`
 }
 
 type connectReply struct {
@@ -71,7 +71,7 @@ func (s *Server) connect(ctx context.Context, in *connectInput) (int, connectRep
 	case in.Country != "" && !steered(v):
 		return 0, connectReply{}, errNotSteered("country")
 	}
-	client, _ := connect.Find(cmp.Or(in.Client, "curl")) // the enum has the same names
+	client, _ := connect.Find(string(cmp.Or(in.Client, "curl"))) // the enum has the same names
 	data, err := s.toConnected(v, client, connect.Use{Session: id, Country: in.Country, Workers: workers})
 	return ok, data, err
 }

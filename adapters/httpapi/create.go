@@ -69,7 +69,7 @@ type createRotation struct {
 // The bounds of the fields, by the names that the domain gives them. Both forms
 // and the renewal share them.
 var createBounds = map[string]huma.Schema{
-	"type":       {Enum: oneOf(session.Dynamic, session.Static)},
+	"type":       {Enum: oneOf(session.Types...)},
 	"product_no": {MaxLength: new(session.MaxLabel)},
 	// An integer of a static session, a number of GB in the flat form.
 	"quantity":      {ExclusiveMinimum: new(0.0), Maximum: new(float64(session.MaxGB))},
@@ -78,14 +78,14 @@ var createBounds = map[string]huma.Schema{
 	"country":       {Pattern: "^([A-Za-z]{2})?$", PatternDescription: "an ISO 3166-1 alpha-2 code"},
 	"city": {Pattern: fmt.Sprintf("^%s{0,%d}$", session.LabelClass, session.MaxLabel),
 		PatternDescription: fmt.Sprintf("at most %d of A-Z, a-z, 0-9, _ and -", session.MaxLabel)},
-	"protocol":      {Enum: oneOf(session.HTTP, session.SOCKS5)},
-	"rotation.mode": {Enum: oneOf(session.OnDemand, session.Timed, session.Fixed)},
+	"protocol":      {Enum: oneOf(session.Protocols...)},
+	"rotation.mode": {Enum: oneOf(session.RotationModes...)},
 	"rotation.interval_seconds": {
 		Minimum:    new(session.MinInterval.Seconds()),
 		Maximum:    new(session.MaxInterval.Seconds()),
 		MultipleOf: new(1.0),
 	},
-	"provisioning_mode": {Enum: oneOf(session.Purchase, session.Existing)},
+	"provisioning_mode": {Enum: oneOf(session.ProvisioningModes...)},
 	"max_cost":          {ExclusiveMinimum: new(0.0)},
 }
 

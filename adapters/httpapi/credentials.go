@@ -10,10 +10,10 @@ import (
 )
 
 type tokenBody struct {
-	_           struct{} `json:"-" additionalProperties:"true"`
-	APIKey      string   `json:"api_key"`
-	APISecret   string   `json:"api_secret"`
-	Permissions []string `json:"permissions,omitempty" nullable:"true" enum:"account:read,account:write,products:read,sessions:read,sessions:write,telemetry:write,billing:read,billing:write,stats:read" maxItems:"50" doc:"Fewer permissions than those of the key; empty: those of the key."`
+	_           struct{}        `json:"-" additionalProperties:"true"`
+	APIKey      string          `json:"api_key"`
+	APISecret   string          `json:"api_secret"`
+	Permissions []account.Scope `json:"permissions,omitempty" nullable:"true" maxItems:"50" doc:"Fewer permissions than those of the key; empty: those of the key."`
 }
 
 type tokenReply struct {
@@ -51,7 +51,7 @@ func (s *Server) declareCredentials() {
 	}, func(ctx context.Context, in *struct{ Body tokenBody }) (int, tokenReply, error) {
 		g := guess{s: s, c: callIn(ctx)}
 		t, err := s.Accounts.IssueToken(ctx, accounts.IssueToken{APIKey: in.Body.APIKey, APISecret: in.Body.APISecret,
-			Scopes: each(in.Body.Permissions, func(p string) account.Scope { return account.Scope(p) }), MayLook: g.mayLook})
+			Scopes: in.Body.Permissions, MayLook: g.mayLook})
 		return ok, toToken(t), g.ended(err)
 	})
 	op(s, operation{

@@ -56,7 +56,11 @@ func (s *Server) newAPI() {
 		},
 		DefaultFormat: jsonType,
 	}, adapter{s, group})
-	schemas := s.api.OpenAPI().Components.Schemas.Map()
+	registry := s.api.OpenAPI().Components.Schemas
+	for _, e := range enumerations {
+		registry.RegisterTypeAlias(e.of, e.schema)
+	}
+	schemas := registry.Map()
 	null, meta := &huma.Schema{Type: "null"}, s.schemaOf(metaReply{})
 	schemas["Error"] = errorSchema()
 	schemas["ErrorEnvelope"] = envelopeSchema(false, null, &huma.Schema{Ref: "#/components/schemas/Error"}, meta)
@@ -199,7 +203,7 @@ func (s *Server) namesOf(schema *huma.Schema) (names strictjson.Names) {
 	return names
 }
 
-// schemaOf is the schema of an example's type.
+// schemaOf returns the schema of an example's type.
 func (s *Server) schemaOf(v any) *huma.Schema {
 	t := reflect.TypeOf(v)
 	return s.api.OpenAPI().Components.Schemas.Schema(t, true, t.Name())
@@ -273,7 +277,7 @@ func envelopeSchema(success bool, data, err, meta *huma.Schema) *huma.Schema {
 	}
 }
 
-// envelopeOf is the schema of a success. The operations share all of it but the data.
+// envelopeOf returns the schema of a success. The operations share all of it but the data.
 func envelopeOf(data *huma.Schema) *huma.Schema {
 	return &huma.Schema{AllOf: []*huma.Schema{
 		{Ref: "#/components/schemas/Envelope"},
@@ -281,7 +285,7 @@ func envelopeOf(data *huma.Schema) *huma.Schema {
 	}}
 }
 
-// errorSchema is the schema of every error. Which codes an operation answers with a status are
+// errorSchema returns the schema of every error. Which codes an operation answers with a status are
 // the names of the response's examples.
 func errorSchema() *huma.Schema {
 	return &huma.Schema{
@@ -315,13 +319,4 @@ func amend(s *huma.Schema, name string, bounds huma.Schema, doc string) {
 	if bounds.Enum != nil {
 		p.Enum = bounds.Enum
 	}
-}
-
-// oneOf returns the values of an enumeration of the domain for the document.
-func oneOf[T ~string](values ...T) []any {
-	enum := make([]any, len(values))
-	for i, v := range values {
-		enum[i] = string(v)
-	}
-	return enum
 }

@@ -48,7 +48,7 @@ var exampleTime = time.Date(2026, 5, 15, 12, 0, 0, 0, time.UTC)
 
 const exampleID = "aaaabbbbccccddddeeee"
 
-// exampleEnvelope is an answer as an example shows it.
+// exampleEnvelope returns an answer as an example shows it.
 func (s *Server) exampleEnvelope(success bool, data any, e *domain.Error) any {
 	errText := []byte("null")
 	if e != nil {

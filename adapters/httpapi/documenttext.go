@@ -1,7 +1,5 @@
 package httpapi
 
-import "agentproxy/domain/webhook"
-
 // fieldDocs describe the fields whose declaration does not, by name. A name with its schema
 // before it, as in Event.type, takes precedence.
 var fieldDocs = map[string]string{
@@ -176,45 +174,4 @@ var fieldDocs = map[string]string{
 var responseNames = map[string]string{
 	"AuthExpiredTokenOrAuthInvalidKey":            "Unauthorized",
 	"AccountDisabledOrAuthInsufficientPermission": "Forbidden",
-}
-
-// enumNames name the enumerations of the document, by their values.
-var enumNames = map[string]string{
-	"api_key token":                             "AuthMode",
-	"active disabled":                           "AccountState",
-	"trial funded verified":                     "Tier",
-	"http socks5":                               "Protocol",
-	"off report enforce":                        "PolicyMode",
-	"hour day":                                  "Granularity",
-	"purchase existing":                         "ProvisioningMode",
-	"on_demand timed fixed":                     "RotationMode",
-	"dynamic static":                            "SessionType",
-	"dynamic static all":                        "SessionTypeFilter",
-	"pending delivered failed":                  "DeliveryState",
-	"gateway agent service":                     "EventSource",
-	"gateway direct":                            "DeliveryMode",
-	"sync async":                                "Provisioning",
-	"active exit_lost exhausted":                "WorkerState",
-	"GB IP":                                     "Unit",
-	"day week month":                            "Period",
-	"accepted rejected":                         "EventOutcome",
-	"enabled disabled none":                     "WebhookState",
-	"low medium high critical":                  "RiskLevel",
-	"ok consider_rotate rotate_now pause":       "HealthAdvice",
-	"pending confirming paid expired failed":    "RechargeState",
-	"creating active terminated expired failed": "SessionState",
-	"SESSION_NOT_FOUND SESSION_EXPIRED":         "EventRefusal",
-	"success http_error captcha timeout block rate_limit " +
-		"custom": "EventType",
-	"http_403 http_429 captcha timeout block scheduled " +
-		"manual": "RotateReason",
-	"block_rate rate_limited network_errors target_errors fresh_exit rotation_not_helping " +
-		"healthy": "HealthReason",
-	"trial_grant recharge hold charge release refund trial_expiry " +
-		"adjustment": "TransactionType",
-	"web_scraping data_collection account_management ad_verification seo_monitoring market_research " +
-		"general": "UseCase",
-	"account:read account:write products:read sessions:read sessions:write telemetry:write billing:read " +
-		"billing:write stats:read": "Permission",
-	joinedTexts(webhook.Types): "WebhookType",
 }

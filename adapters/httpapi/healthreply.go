@@ -12,7 +12,7 @@ import (
 // sessionHealthReply is the health of a session.
 type sessionHealthReply struct {
 	HealthFields
-	Reason            string           `json:"reason" enum:"block_rate,rate_limited,network_errors,target_errors,fresh_exit,rotation_not_helping,healthy"`
+	Reason            health.Reason    `json:"reason"`
 	Confidence        ratio            `json:"confidence" doc:"How much evidence the score rests on."`
 	RetryAfterSeconds maybeInt         `json:"retry_after_seconds" doc:"With the recommendation pause: how long. null otherwise."`
 	WorstHosts        []worstHostReply `json:"worst_hosts" doc:"At most five target hosts, the worst first."`
@@ -41,7 +41,7 @@ type figuresReply struct {
 	LastEventAt  maybeStamp       `json:"last_event_at"`
 }
 
-// observedReply are the counters of what the gateway saw.
+// observedReply holds the counters of what the gateway observed.
 type observedReply struct {
 	TotalEvents int64            `json:"total_events"`
 	ByType      byTypeReply      `json:"by_type"`
@@ -74,7 +74,7 @@ type exitReply struct {
 func toHealth(v telemetry.HealthView) sessionHealthReply {
 	stats := v.State.Stats()
 	r := sessionHealthReply{HealthFields: toHealthBrief(v.Verdict), Workers: toCrew(v.Workers),
-		Reason:     string(v.Verdict.Reason),
+		Reason:     v.Verdict.Reason,
 		Confidence: ratio(v.Verdict.Confidence), RetryAfterSeconds: -1,
 		WorstHosts: each(v.State.WorstHosts(v.At), func(h health.HostWeight) worstHostReply {
 			return worstHostReply{h.Host, h.Events, hundreds(h.BadWeight)}

@@ -13,10 +13,10 @@ import (
 )
 
 type newKeyBody struct {
-	_           struct{} `json:"-" additionalProperties:"true"`
-	Name        string   `json:"name" minLength:"2" doc:"2 to 100 characters after trimming, no control characters." example:"CI"`
-	Permissions []string `json:"permissions,omitempty" nullable:"true" enum:"account:read,account:write,products:read,sessions:read,sessions:write,telemetry:write,billing:read,billing:write,stats:read" maxItems:"50" doc:"None that the caller lacks; empty: all of the caller's."`
-	ExpiresAt   string   `json:"expires_at,omitempty" nullable:"true" format:"date-time" doc:"When the key ends, in the future. Left out: never."`
+	_           struct{}        `json:"-" additionalProperties:"true"`
+	Name        string          `json:"name" minLength:"2" doc:"2 to 100 characters after trimming, no control characters." example:"CI"`
+	Permissions []account.Scope `json:"permissions,omitempty" nullable:"true" maxItems:"50" doc:"None that the caller lacks; empty: all of the caller's."`
+	ExpiresAt   string          `json:"expires_at,omitempty" nullable:"true" format:"date-time" doc:"When the key ends, in the future. Left out: never."`
 }
 
 type rotateKeyBody struct {
@@ -124,7 +124,7 @@ func (s *Server) declareKeys() {
 
 func (s *Server) createKey(ctx context.Context, in *struct{ Body newKeyBody }) (int, issuedKeyReply, error) {
 	ask := accounts.NewKey{Name: in.Body.Name,
-		Scopes: each(in.Body.Permissions, func(p string) account.Scope { return account.Scope(p) })}
+		Scopes: in.Body.Permissions}
 	if in.Body.ExpiresAt != "" {
 		var issue string
 		if ask.Expires, issue = occurredAt(in.Body.ExpiresAt); issue != "" {
@@ -161,8 +161,8 @@ type guess struct {
 	looked bool
 }
 
-// mayLook refuses a look-up in the database after too many wrong keys of the client. A key that is in memory
-// needs none.
+// mayLook refuses a look-up in the database after too many wrong keys of the client. A key that is
+// in memory needs none.
 func (g *guess) mayLook() error {
 	if d := g.s.Limits.WrongKeys().Left(g.s.clientAddr(g.c.gin.Request)); !d.Allowed {
 		return account.ErrRateLimited.Msgf(

@@ -80,7 +80,7 @@ func op[I, O any](s *Server, o operation, handle func(context.Context, *I) (int,
 	})
 }
 
-// opResult is op for a handler that decides about headers too.
+// opResult is like op for a handler that decides about headers too.
 func opResult[I, O any](s *Server, o operation, handle func(context.Context, *I) (result[O], error)) {
 	h := s.declare(&o)
 	h.RequestBody = &huma.RequestBody{}
@@ -213,7 +213,7 @@ type humaContext struct {
 	body bodyReader
 }
 
-// Context is the call, where handlers find the caller.
+// Context returns a context with the call, from which handlers read the caller.
 func (h *humaContext) Context() context.Context { return h.call }
 
 // Unwrap gives huma's helpers the context below.

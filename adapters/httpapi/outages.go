@@ -51,7 +51,7 @@ func (o *outages) note(c *call, e *domain.Error, err error) {
 		slog.Any("err", err))
 }
 
-// causeOf names why a call is answered 503: by the error that knows its cause, or by the code of the
+// causeOf names why a call is answered 503: by the error that has a cause, or by the code of the
 // refusal. Both are words of the program, so they are few.
 func causeOf(e *domain.Error, err error) string {
 	var known interface {

@@ -17,7 +17,7 @@ type paging struct {
 	Cursor   string `query:"cursor" maxLength:"32" doc:"next_cursor of a page, instead of page: what follows it, none skipped or repeated whatever was added."`
 }
 
-// page is what was asked for. A parameter that is there but empty is no number.
+// page returns the requested page. It refuses an empty parameter, which is no number.
 func (p paging) page(ctx context.Context) (domain.Page, error) {
 	query := callIn(ctx).gin
 	for _, name := range []string{"page", "page_size"} {

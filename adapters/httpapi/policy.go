@@ -26,18 +26,18 @@ a port (22) or a range (6660-6669).`
 
 // policyBody is the rules of a session, as they are sent and answered.
 type policyBody struct {
-	_     struct{} `json:"-" additionalProperties:"true"`
-	Mode  string   `json:"mode,omitempty" enum:"off,report,enforce" doc:"enforce is the default."`
-	Allow []rule   `json:"allow,omitempty" nullable:"true" maxItems:"1000" doc:"Nothing else may be reached. With deny at most 1000 rules."`
-	Deny  []rule   `json:"deny,omitempty" nullable:"true" maxItems:"1000" doc:"May not be reached; it wins over allow."`
-	Ports []port   `json:"ports,omitempty" nullable:"true" maxItems:"1000" doc:"The only ports that may be reached; empty is every port."`
+	_     struct{}    `json:"-" additionalProperties:"true"`
+	Mode  policy.Mode `json:"mode,omitempty" doc:"enforce is the default."`
+	Allow []rule      `json:"allow,omitempty" nullable:"true" maxItems:"1000" doc:"Nothing else may be reached. With deny at most 1000 rules."`
+	Deny  []rule      `json:"deny,omitempty" nullable:"true" maxItems:"1000" doc:"May not be reached; it wins over allow."`
+	Ports []port      `json:"ports,omitempty" nullable:"true" maxItems:"1000" doc:"The only ports that may be reached; empty is every port."`
 }
 
 type policyReply struct {
-	Mode  string `json:"mode" enum:"off,report,enforce"`
-	Allow []rule `json:"allow"`
-	Deny  []rule `json:"deny"`
-	Ports []port `json:"ports"`
+	Mode  policy.Mode `json:"mode"`
+	Allow []rule      `json:"allow"`
+	Deny  []rule      `json:"deny"`
+	Ports []port      `json:"ports"`
 }
 
 // rule is a rule of a policy: a text, or a port that is sent as a number.
@@ -90,7 +90,7 @@ func unmarshalRule(to *string, b []byte) error {
 // own returns the policy as the domain checks it. Trimmed and with international names in
 // ASCII; a name that is none stays as it is, and is refused.
 func (b policyBody) own() policy.Own {
-	o := policy.Own{Mode: policy.Mode(b.Mode)}
+	o := policy.Own{Mode: b.Mode}
 	for _, r := range b.Allow {
 		o.Allow = append(o.Allow, asciiRule(string(r)))
 	}
@@ -121,7 +121,7 @@ func asciiRule(text string) string {
 }
 
 func toPolicy(o policy.Own) policyReply {
-	r := policyReply{Mode: string(o.Mode), Allow: []rule{}, Deny: []rule{}, Ports: []port{}}
+	r := policyReply{Mode: o.Mode, Allow: []rule{}, Deny: []rule{}, Ports: []port{}}
 	for _, text := range o.Allow {
 		r.Allow = append(r.Allow, rule(text))
 	}

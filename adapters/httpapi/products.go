@@ -14,7 +14,7 @@ import (
 type productReply struct {
 	ProductNo    string          `json:"product_no" doc:"Used in the body of POST /sessions."`
 	Name         string          `json:"name"`
-	Type         string          `json:"type" enum:"dynamic,static"`
+	Type         session.Type    `json:"type"`
 	Price        money           `json:"price" doc:"Of one unit; static: for the shortest duration."`
 	Unit         string          `json:"unit" enum:"GB,IP"`
 	Currency     string          `json:"currency" enum:"USD"`
@@ -30,7 +30,7 @@ type productReply struct {
 	TrafficStep  maybeGB         `json:"traffic_step_gb" doc:"traffic_gb is a multiple of it. null for a static product."`
 	Provisioning string          `json:"provisioning" enum:"sync,async" doc:"sync: POST /sessions answers 201 active; async: 202 creating."`
 	Delivery     string          `json:"delivery" enum:"gateway,direct" doc:"gateway: proxy.full_url is the service's own gateway. direct: it is the upstream's proxy itself; usage is what the upstream counts, up to a minute late, and what is left is given back once it has counted the end."`
-	MinTier      string          `json:"min_tier" enum:"trial,funded,verified" doc:"The least tier of an account that may buy it; a lower one is refused with TIER_REQUIRED."`
+	MinTier      account.Tier    `json:"min_tier" doc:"The least tier of an account that may buy it; a lower one is refused with TIER_REQUIRED."`
 	TrialCredit  bool            `json:"trial_credit" doc:"Whether trial credit pays for it. false: only your own money does, whatever the balance."`
 	FairUseGB    maybeGB         `json:"fair_use_gb" doc:"Static: GB that an IP may carry for each 30 days bought; null: no limit."`
 	Workers      bool            `json:"workers" doc:"Whether its sessions carry workers, see make-workers."`
@@ -50,9 +50,9 @@ type productsReply struct {
 
 type productsInput struct {
 	Paging
-	Type          string `query:"type" enum:"dynamic,static,all" doc:"all is the default."`
-	CountryCode   string `query:"country_code" pattern:"^[A-Za-z]{2}$" patternDescription:"an ISO 3166-1 alpha-2 code" doc:"Only what is sold in this country."`
-	AvailableOnly string `query:"available_only" enum:"true,false" doc:"Leave out what is not available."`
+	Type          typeFilter `query:"type" doc:"all is the default."`
+	CountryCode   string     `query:"country_code" pattern:"^[A-Za-z]{2}$" patternDescription:"an ISO 3166-1 alpha-2 code" doc:"Only what is sold in this country."`
+	AvailableOnly string     `query:"available_only" enum:"true,false" doc:"Leave out what is not available."`
 }
 
 type regionReply struct {
@@ -118,7 +118,7 @@ func (s *Server) listProducts(ctx context.Context, in *productsInput) (int, prod
 	if err != nil {
 		return 0, productsReply{}, err
 	}
-	f, err := catalog.NewFilter(in.Type, in.CountryCode, in.AvailableOnly == "true")
+	f, err := catalog.NewFilter(string(in.Type), in.CountryCode, in.AvailableOnly == "true")
 	if err != nil {
 		return 0, productsReply{}, err
 	}
@@ -127,7 +127,7 @@ func (s *Server) listProducts(ctx context.Context, in *productsInput) (int, prod
 	return ok, productsReply{items, pagination}, err
 }
 
-// toProduct is a product with what its sessions can do.
+// toProduct returns a product with what its sessions can do.
 func (s *Server) toProduct(p catalog.Product) productReply {
 	r := toProduct(p)
 	carries, unique := s.Catalog.Workers(p)
@@ -136,12 +136,12 @@ func (s *Server) toProduct(p catalog.Product) productReply {
 }
 
 func toProduct(p catalog.Product) productReply {
-	r := productReply{ProductNo: p.No, Name: p.Name, Type: string(p.Type), Price: money(p.ListPrice()), Unit: "GB",
+	r := productReply{ProductNo: p.No, Name: p.Name, Type: p.Type, Price: money(p.ListPrice()), Unit: "GB",
 		Currency: domain.Currency, Description: p.Description, Countries: listOf(p.Countries), Cities: listOf(p.Cities),
 		Durations: []durationReply{}, Protocols: []string{string(session.HTTP), string(session.SOCKS5)},
 		MinQuantity: max(p.MinQuantity, 1), MaxQuantity: max(p.MaxQuantity, 1), MinTrafficGB: maybeGB(p.MinBytes),
 		MaxTrafficGB: maybeGB(p.MaxBytes), TrafficStep: maybeGB(p.Step()), Provisioning: "sync", Delivery: "gateway",
-		Available: p.Available, MinTier: cmp.Or(string(p.MinTier), string(account.TrialTier)),
+		Available: p.Available, MinTier: cmp.Or(p.MinTier, account.TrialTier),
 		TrialCredit: !p.OwnMoneyOnly, FairUseGB: -1}
 	if p.FairUse > 0 {
 		r.FairUseGB = maybeGB(p.FairUse)
@@ -162,7 +162,7 @@ func toProduct(p catalog.Product) productReply {
 	return r
 }
 
-// listOf is a list that is never null.
+// listOf returns a list that is never null.
 func listOf(list []string) []string {
 	if list == nil {
 		return []string{}

@@ -15,7 +15,7 @@ type orderPath struct {
 	OrderID string `path:"order_id" doc:"The order, prefix PAY."`
 }
 
-// id is the order's id. What cannot be one is not looked for.
+// id returns the order's id, or an error if the text cannot be one.
 func (p orderPath) id() (string, error) {
 	if len(p.OrderID) > 64 {
 		return "", recharge.ErrNotFound
@@ -42,21 +42,21 @@ type rechargeBody struct {
 
 type rechargesInput struct {
 	Paging
-	Status string `query:"status" enum:"pending,confirming,paid,expired,failed"`
+	Status recharge.Status `query:"status"`
 }
 
 type rechargeReply struct {
-	OrderID      string `json:"order_id" pattern:"^PAY[0-9A-Za-z]+$"`
-	Status       string `json:"status" enum:"pending,confirming,paid,expired,failed"`
-	Amount       money  `json:"amount" doc:"US dollars, as ordered."`
-	AmountUSDT   money  `json:"amount_usdt" doc:"USDT to send."`
-	ReceivedUSDT money  `json:"received_usdt" doc:"USDT of final transfers that count for this order; all of it is credited, also what is paid over."`
-	Currency     string `json:"currency" enum:"USD"`
-	Network      string `json:"network" enum:"TRC20"`
-	Test         bool   `json:"test" doc:"Whether the money is not real: true on the development chain and on test networks."`
-	Wallet       string `json:"wallet_address" maxLength:"34" doc:"The agent's own address on TRON, 34 characters. Send USDT (TRC20) only. Empty while the service takes no payments."`
-	ExpireTime   stamp  `json:"expire_time" doc:"Send before this."`
-	CreatedAt    stamp  `json:"created_at"`
+	OrderID      string          `json:"order_id" pattern:"^PAY[0-9A-Za-z]+$"`
+	Status       recharge.Status `json:"status"`
+	Amount       money           `json:"amount" doc:"US dollars, as ordered."`
+	AmountUSDT   money           `json:"amount_usdt" doc:"USDT to send."`
+	ReceivedUSDT money           `json:"received_usdt" doc:"USDT of final transfers that count for this order; all of it is credited, also what is paid over."`
+	Currency     string          `json:"currency" enum:"USD"`
+	Network      string          `json:"network" enum:"TRC20"`
+	Test         bool            `json:"test" doc:"Whether the money is not real: true on the development chain and on test networks."`
+	Wallet       string          `json:"wallet_address" maxLength:"34" doc:"The agent's own address on TRON, 34 characters. Send USDT (TRC20) only. Empty while the service takes no payments."`
+	ExpireTime   stamp           `json:"expire_time" doc:"Send before this."`
+	CreatedAt    stamp           `json:"created_at"`
 }
 
 type rechargeStatusReply struct {
@@ -72,7 +72,7 @@ type rechargesReply struct {
 	Pagination paginationReply `json:"pagination"`
 }
 
-// network is the name under which wallets know USDT on TRON.
+// network is the name of USDT on TRON in wallets.
 const network = "TRC20"
 
 const rechargeDoc = `Answers where to send amount_usdt in USDT (TRC20) before expire_time; then poll the status until it
@@ -145,7 +145,7 @@ func (s *Server) listRecharges(ctx context.Context, in *rechargesInput) (int, re
 	if err != nil {
 		return 0, rechargesReply{}, err
 	}
-	list, err := s.Recharges.List(ctx, caller(ctx), recharge.Status(in.Status), page)
+	list, err := s.Recharges.List(ctx, caller(ctx), in.Status, page)
 	if err != nil {
 		return 0, rechargesReply{}, err
 	}
@@ -176,8 +176,8 @@ func (s *Server) rechargeCode(ctx context.Context, in *orderPath) (int, qrCode, 
 	return ok, p, err
 }
 
-// createRecharge is refused for an amount by the text that was sent, so that no
-// digit is lost on the way.
+// createRecharge makes an order. It judges the amount by the text that was sent, so that no digit
+// is lost.
 func (s *Server) createRecharge(ctx context.Context, in *rechargeInput) (result[any], error) {
 	key, err := in.call(ctx)
 	if err != nil {
@@ -214,7 +214,7 @@ func (s *Server) readOrder(ctx context.Context, in *orderPath) (payments.OrderVi
 }
 
 func toRecharge(o recharge.Order) rechargeReply {
-	return rechargeReply{OrderID: o.ID, Status: string(o.Status), Amount: money(o.Amount), AmountUSDT: money(o.Amount),
+	return rechargeReply{OrderID: o.ID, Status: o.Status, Amount: money(o.Amount), AmountUSDT: money(o.Amount),
 		ReceivedUSDT: money(o.Received), Currency: domain.Currency, Network: network, Test: o.Test(), Wallet: o.Address,
 		ExpireTime: stamp(o.ExpiresAt), CreatedAt: stamp(o.CreatedAt)}
 }

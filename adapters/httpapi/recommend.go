@@ -10,18 +10,18 @@ import (
 )
 
 type recommendBody struct {
-	_               struct{} `json:"-" additionalProperties:"true"`
-	UseCase         string   `json:"use_case,omitempty" nullable:"true" enum:"web_scraping,data_collection,account_management,ad_verification,seo_monitoring,market_research,general" doc:"general is the default."`
-	TargetRegion    string   `json:"target_region,omitempty" nullable:"true" maxLength:"64" doc:"A code of GET /products/regions, in any case."`
-	Budget          decimal  `json:"budget,omitempty" nullable:"true" exclusiveMinimum:"0" doc:"US dollars for all of it, at most 6 decimals."`
-	SessionCount    decimal  `json:"session_count,omitempty" nullable:"true" minimum:"1" maximum:"100" multipleOf:"1" doc:"IPs, or dynamic sessions. 1 is the default."`
-	RequireStickyIP bool     `json:"require_sticky_ip,omitempty" nullable:"true" doc:"Leave out what rotates by itself."`
+	_               struct{}        `json:"-" additionalProperties:"true"`
+	UseCase         catalog.UseCase `json:"use_case,omitempty" nullable:"true" doc:"general is the default."`
+	TargetRegion    string          `json:"target_region,omitempty" nullable:"true" maxLength:"64" doc:"A code of GET /products/regions, in any case."`
+	Budget          decimal         `json:"budget,omitempty" nullable:"true" exclusiveMinimum:"0" doc:"US dollars for all of it, at most 6 decimals."`
+	SessionCount    decimal         `json:"session_count,omitempty" nullable:"true" minimum:"1" maximum:"100" multipleOf:"1" doc:"IPs, or dynamic sessions. 1 is the default."`
+	RequireStickyIP bool            `json:"require_sticky_ip,omitempty" nullable:"true" doc:"Leave out what rotates by itself."`
 }
 
 type recommendationReply struct {
 	ProductNo     string          `json:"product_no"`
 	Name          string          `json:"name"`
-	Type          string          `json:"type" enum:"dynamic,static"`
+	Type          session.Type    `json:"type"`
 	Price         money           `json:"price"`
 	Unit          string          `json:"unit" enum:"GB,IP"`
 	Score         ratio           `json:"score"`
@@ -32,7 +32,7 @@ type recommendationReply struct {
 }
 
 type suggestionReply struct {
-	Type   string               `json:"type" enum:"dynamic,static"`
+	Type   session.Type         `json:"type"`
 	Config suggestedConfigReply `json:"config"`
 }
 
@@ -51,7 +51,7 @@ type recommendationsReply struct {
 func (s *Server) recommend(_ context.Context, in *struct{ Body recommendBody }) (int, recommendationsReply, error) {
 	b := in.Body
 	w := catalog.Criteria{
-		UseCase:         catalog.UseCase(b.UseCase),
+		UseCase:         b.UseCase,
 		TargetRegion:    strings.TrimSpace(b.TargetRegion),
 		RequireStickyIP: b.RequireStickyIP,
 	}
@@ -88,5 +88,5 @@ func toRecommendation(r catalog.Recommendation) recommendationReply {
 	}
 	return recommendationReply{ProductNo: p.ProductNo, Name: p.Name, Type: p.Type, Price: p.Price, Unit: p.Unit,
 		Score: ratio(r.Score), Reasons: listOf(r.Reasons), EstimatedCost: money(r.EstimatedCost),
-		WithinBudget: r.WithinBudget, Create: suggestionReply{string(r.Create.Type), c}}
+		WithinBudget: r.WithinBudget, Create: suggestionReply{r.Create.Type, c}}
 }

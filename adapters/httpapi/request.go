@@ -43,22 +43,22 @@ func (c *call) Value(key any) any {
 	return c.Context.Value(key)
 }
 
-// callIn is the call that a handler runs in.
+// callIn returns the call that a handler runs in.
 func callIn(ctx context.Context) *call {
 	c, _ := ctx.Value(callKey{}).(*call)
 	return c
 }
 
-// caller is the id of the agent that makes the request.
+// caller returns the id of the agent that makes the request.
 func caller(ctx context.Context) string { return callIn(ctx).caller.AgentID }
 
-// Trace begins to trace a request to a route, by its template. It returns the context of what the request
-// does, and what ends it with the status of the answer.
+// Trace begins to trace a request to a route, by its template. It returns the context of what the
+// request does, and what ends it with the status of the answer.
 type Trace func(r *http.Request, method, route, id string) (context.Context, func(status int))
 
 const ginCallKey = "call"
 
-// callOf is the call of a gin request; observe has set it.
+// callOf returns the call of a gin request; observe has set it.
 func callOf(c *gin.Context) *call {
 	v, _ := c.Get(ginCallKey)
 	got, _ := v.(*call)
@@ -109,7 +109,7 @@ func (s *Server) panicked(c *call, fault any) {
 	s.refuse(c, errInternal)
 }
 
-// route is the template of the path, which holds nothing of the caller's.
+// route returns the template of the path, which holds nothing of the caller's.
 func (c *call) route() string {
 	if path := c.gin.FullPath(); path != "" {
 		return path
@@ -134,7 +134,7 @@ func (s *Server) logRequest(c *call, start time.Time) {
 		slog.Int("bytes", max(c.gin.Writer.Size(), 0)))
 }
 
-// method is a method as the log may show it: any token is valid HTTP.
+// method returns a method as the log may show it: any token is valid HTTP.
 func method(m string) string {
 	switch m {
 	case http.MethodGet, http.MethodPost, http.MethodPut, http.MethodDelete, http.MethodHead,

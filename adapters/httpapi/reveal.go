@@ -92,7 +92,8 @@ func (s *Server) proxies(v sessions.View) []connect.Proxy {
 }
 
 func toConnect(p proxyReply) connect.Proxy {
-	return connect.Proxy{Protocol: p.Protocol, Host: p.Host, Port: p.Port, Username: p.Username, Password: p.Password}
+	return connect.Proxy{Protocol: string(p.Protocol), Host: p.Host, Port: p.Port,
+		Username: p.Username, Password: p.Password}
 }
 
 // showText answers plain text.

@@ -208,7 +208,7 @@ func (d *decimal) UnmarshalJSON(b []byte) error {
 	return nil
 }
 
-// orNone is the text, with null as absent: of fields that buy nothing.
+// orNone returns the text, empty for null: of fields that buy nothing.
 func (d decimal) orNone() string {
 	if d == "null" {
 		return ""

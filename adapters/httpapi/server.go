@@ -181,7 +181,7 @@ func (s *Server) newEngine() {
 	s.engine = e
 }
 
-// Handler is the whole API, for tests and for other listeners.
+// Handler returns the handler of the API, for tests and other listeners.
 func (s *Server) Handler() http.Handler { return s.http.Handler }
 
 // Start binds the address before it returns, so that a taken port fails the
@@ -205,7 +205,7 @@ func (s *Server) Start(ctx context.Context) error {
 	return nil
 }
 
-// Addr is where the API listens, after Start.
+// Addr returns the address of the listener, after Start.
 func (s *Server) Addr() net.Addr { return s.listener.Addr() }
 
 // Stop accepts nothing more and waits for the requests under way; when the

@@ -21,8 +21,8 @@ type rotateInput struct {
 }
 
 type rotateBody struct {
-	_      struct{} `json:"-" additionalProperties:"true"`
-	Reason string   `json:"reason,omitempty" nullable:"true" enum:"http_403,http_429,captcha,timeout,block,scheduled,manual" doc:"Counts as evidence about the exit that is left. manual is the default."`
+	_      struct{}              `json:"-" additionalProperties:"true"`
+	Reason health.RotationReason `json:"reason,omitempty" nullable:"true" doc:"Counts as evidence about the exit that is left. manual is the default."`
 
 	CloseConnections bool `json:"close_connections,omitempty" doc:"Closes what is open on the old exit."`
 }
@@ -142,7 +142,7 @@ func (s *Server) rotateSession(ctx context.Context, in *rotateInput) (result[rot
 	}
 	done, err := s.Sessions.Rotate(
 		ctx,
-		sessions.Rotate{AgentID: caller(ctx), SessionID: id, Reason: health.RotationReason(in.Body.Reason), Call: key,
+		sessions.Rotate{AgentID: caller(ctx), SessionID: id, Reason: in.Body.Reason, Call: key,
 			CloseConnections: in.Body.CloseConnections},
 	)
 	if err != nil {

@@ -6,6 +6,7 @@ import (
 
 	"agentproxy/domain/account"
 	"agentproxy/domain/eventlog"
+	"agentproxy/domain/session"
 	"agentproxy/domain/worker"
 	"agentproxy/ports"
 )
@@ -40,11 +41,11 @@ type eventsReply struct {
 }
 
 type checkReply struct {
-	OK        bool      `json:"ok"`
-	ExitIP    string    `json:"exit_ip"`
-	Country   maybeText `json:"country" doc:"null when the session has none."`
-	LatencyMS int64     `json:"latency_ms"`
-	Protocol  string    `json:"protocol" enum:"http,socks5"`
+	OK        bool             `json:"ok"`
+	ExitIP    string           `json:"exit_ip"`
+	Country   maybeText        `json:"country" doc:"null when the session has none."`
+	LatencyMS int64            `json:"latency_ms"`
+	Protocol  session.Protocol `json:"protocol"`
 }
 
 // declareSessionViews declares what shows how a session fares.
@@ -132,7 +133,7 @@ func (s *Server) checkSession(ctx context.Context, in *checkInput) (int, checkRe
 	if err != nil {
 		return 0, checkReply{}, err
 	}
-	return ok, checkReply{true, v.ExitIP, maybeText(v.Country), v.Latency.Milliseconds(), string(v.Protocol)}, nil
+	return ok, checkReply{true, v.ExitIP, maybeText(v.Country), v.Latency.Milliseconds(), v.Protocol}, nil
 }
 
 func toEvent(e eventlog.Event) eventReply {

@@ -21,8 +21,8 @@ import (
 // sessionReply is the record of a session.
 type sessionReply struct {
 	SessionID    string          `json:"session_id" doc:"Never changes, whatever is rotated."`
-	Type         string          `json:"type" enum:"dynamic,static"`
-	Status       string          `json:"status" enum:"creating,active,terminated,expired,failed"`
+	Type         session.Type    `json:"type"`
+	Status       session.Status  `json:"status"`
 	StatusReason maybeText       `json:"status_reason" doc:"Why it ended: agent_request, traffic_exhausted, time_expired, provider_failed, provider_lost, account_disabled or operator_request. null while it lives."`
 	ProductNo    string          `json:"product_no"`
 	Quantity     int             `json:"quantity" doc:"IPs; 1 for a dynamic session."`
@@ -61,14 +61,14 @@ func nullable(s *huma.Schema, names ...string) *huma.Schema {
 }
 
 type proxyReply struct {
-	Protocol  string `json:"protocol" enum:"http,socks5" doc:"What full_url begins with. Both work on the same port."`
-	Host      string `json:"host"`
-	Port      int    `json:"port" minimum:"1" maximum:"65535"`
-	Username  string `json:"username" doc:"Letters and digits only at the gateway."`
-	Password  string `json:"password" doc:"At the gateway letters and digits only, and the same for the session's whole life."`
-	FullURL   string `json:"full_url" doc:"The address to route traffic through."`
-	HTTPURL   string `json:"http_url"`
-	SOCKS5URL string `json:"socks5_url"`
+	Protocol  session.Protocol `json:"protocol" doc:"What full_url begins with. Both work on the same port."`
+	Host      string           `json:"host"`
+	Port      int              `json:"port" minimum:"1" maximum:"65535"`
+	Username  string           `json:"username" doc:"Letters and digits only at the gateway."`
+	Password  string           `json:"password" doc:"At the gateway letters and digits only, and the same for the session's whole life."`
+	FullURL   string           `json:"full_url" doc:"The address to route traffic through."`
+	HTTPURL   string           `json:"http_url"`
+	SOCKS5URL string           `json:"socks5_url"`
 }
 
 type ipListReply struct {
@@ -84,18 +84,18 @@ type locationReply struct {
 }
 
 type rotationReply struct {
-	Mode            string     `json:"mode" enum:"on_demand,timed,fixed"`
-	IntervalSeconds maybeInt   `json:"interval_seconds" doc:"null unless the mode is timed."`
-	NextRotationAt  maybeStamp `json:"next_rotation_at" doc:"null unless the mode is timed."`
-	LastRotatedAt   maybeStamp `json:"last_rotated_at"`
-	Count           int        `json:"count" minimum:"0"`
+	Mode            session.RotationMode `json:"mode"`
+	IntervalSeconds maybeInt             `json:"interval_seconds" doc:"null unless the mode is timed."`
+	NextRotationAt  maybeStamp           `json:"next_rotation_at" doc:"null unless the mode is timed."`
+	LastRotatedAt   maybeStamp           `json:"last_rotated_at"`
+	Count           int                  `json:"count" minimum:"0"`
 }
 
 type sessionHealthBrief struct {
-	HealthScore    int    `json:"health_score" minimum:"0" maximum:"100"`
-	SuccessRate    ratio  `json:"success_rate"`
-	RiskLevel      string `json:"risk_level" enum:"low,medium,high,critical"`
-	Recommendation string `json:"recommendation" enum:"ok,consider_rotate,rotate_now,pause"`
+	HealthScore    int                   `json:"health_score" minimum:"0" maximum:"100"`
+	SuccessRate    ratio                 `json:"success_rate"`
+	RiskLevel      health.Risk           `json:"risk_level"`
+	Recommendation health.Recommendation `json:"recommendation"`
 }
 
 // crewHealthReply is the health of a session that may have workers.
@@ -162,13 +162,13 @@ type failureReply struct {
 	Message string `json:"message"`
 }
 
-// toSession writes a session as its owner sees it.
+// toSession returns the reply that shows a session to its agent.
 func (s *Server) toSession(v sessions.View) sessionReply {
 	r := sessionReply{
-		SessionID: v.ID, Type: string(v.Type), Status: string(v.Status), StatusReason: maybeText(v.Reason),
+		SessionID: v.ID, Type: v.Type, Status: v.Status, StatusReason: maybeText(v.Reason),
 		ProductNo: v.ProductNo, Quantity: v.Quantity, DurationDays: -1, TrafficGB: -1,
 		Location: locationReply{maybeText(v.Location.Country), maybeText(v.Location.City)},
-		Rotation: rotationReply{Mode: string(v.Rotation.Mode), IntervalSeconds: -1,
+		Rotation: rotationReply{Mode: v.Rotation.Mode, IntervalSeconds: -1,
 			NextRotationAt: maybeStamp(
 				v.Rotation.NextAt,
 			), LastRotatedAt: maybeStamp(v.Rotation.LastAt), Count: v.Rotation.Count},
@@ -223,7 +223,7 @@ func (s *Server) showProxy(r *sessionReply, v sessions.View) {
 	}
 }
 
-// toProxy is the proxy of the i-th exit: the gateway, or an upstream itself.
+// toProxy returns the proxy of the i-th exit: the gateway, or an upstream itself.
 func (s *Server) toProxy(v sessions.View, i int, user traffic.User) proxyReply {
 	if i < len(v.Direct) {
 		return toDirect(v.Direct[i], v.Protocol)
@@ -231,10 +231,10 @@ func (s *Server) toProxy(v sessions.View, i int, user traffic.User) proxyReply {
 	return s.toGateway(v, user.String())
 }
 
-// toGateway is the gateway as a proxy under a user name.
+// toGateway returns the gateway as a proxy under a user name.
 func (s *Server) toGateway(v sessions.View, name string) proxyReply {
 	at := "://" + name + ":" + v.Password + "@" + net.JoinHostPort(s.cfg.GatewayHost, strconv.Itoa(s.cfg.GatewayPort))
-	p := proxyReply{Protocol: string(v.Protocol), Host: s.cfg.GatewayHost, Port: s.cfg.GatewayPort,
+	p := proxyReply{Protocol: v.Protocol, Host: s.cfg.GatewayHost, Port: s.cfg.GatewayPort,
 		Username: name, Password: v.Password, HTTPURL: "http" + at, SOCKS5URL: "socks5" + at}
 	p.FullURL = p.HTTPURL
 	if v.Protocol == session.SOCKS5 {
@@ -259,16 +259,16 @@ func toDirect(d fulfilment.DirectProxy, wanted session.Protocol) proxyReply {
 	}
 	p := proxyReply{HTTPURL: urlOf("http", d.HTTP), SOCKS5URL: urlOf("socks5", d.SOCKS5)}
 	e := d.HTTP
-	p.Protocol, p.FullURL = string(session.HTTP), p.HTTPURL
+	p.Protocol, p.FullURL = session.HTTP, p.HTTPURL
 	if wanted == session.SOCKS5 && d.SOCKS5.Host != "" || d.HTTP.Host == "" {
-		e, p.Protocol, p.FullURL = d.SOCKS5, string(session.SOCKS5), p.SOCKS5URL
+		e, p.Protocol, p.FullURL = d.SOCKS5, session.SOCKS5, p.SOCKS5URL
 	}
 	p.Host, p.Port, p.Username, p.Password = e.Host, int(e.Port), e.User, e.Password
 	return p
 }
 
 func toHealthBrief(v health.Verdict) sessionHealthBrief {
-	return sessionHealthBrief{v.HealthScore, ratio(v.SuccessRate), string(v.RiskLevel), string(v.Recommendation)}
+	return sessionHealthBrief{v.HealthScore, ratio(v.SuccessRate), v.RiskLevel, v.Recommendation}
 }
 
 func toCost(c sessions.Cost) costReply {

@@ -22,7 +22,7 @@ type sessionPath struct {
 	SessionID string `path:"session_id" doc:"The session, prefix sess_."`
 }
 
-// id is the session's id. What cannot be one is not looked for.
+// id returns the session's id, or an error if the text cannot be one.
 func (p sessionPath) id() (string, error) {
 	if len(p.SessionID) > 64 || !strictjson.IsName(p.SessionID) {
 		return "", session.ErrNotFound
@@ -38,18 +38,18 @@ type createInput struct {
 
 type sessionsInput struct {
 	Paging
-	Status    string `query:"status" enum:"creating,active,terminated,expired,failed"`
-	Type      string `query:"type" enum:"dynamic,static"`
-	ProductNo string `query:"product_no" maxLength:"64"`
-	Country   string `query:"country" pattern:"^[A-Za-z]{2}$" patternDescription:"an ISO 3166-1 alpha-2 code"`
-	Label     string `query:"label" maxLength:"97" doc:"key:value, a label that the session has."`
-	From      string `query:"created_from" maxLength:"40" doc:"YYYY-MM-DD or RFC 3339, inclusive."`
-	To        string `query:"created_to" maxLength:"40" doc:"YYYY-MM-DD or RFC 3339, exclusive."`
+	Status    session.Status `query:"status"`
+	Type      session.Type   `query:"type"`
+	ProductNo string         `query:"product_no" maxLength:"64"`
+	Country   string         `query:"country" pattern:"^[A-Za-z]{2}$" patternDescription:"an ISO 3166-1 alpha-2 code"`
+	Label     string         `query:"label" maxLength:"97" doc:"key:value, a label that the session has."`
+	From      string         `query:"created_from" maxLength:"40" doc:"YYYY-MM-DD or RFC 3339, inclusive."`
+	To        string         `query:"created_to" maxLength:"40" doc:"YYYY-MM-DD or RFC 3339, exclusive."`
 }
 
 // filter returns what a list of sessions is narrowed to.
 func (in *sessionsInput) filter(ctx context.Context) (f ports.SessionFilter, err error) {
-	f = ports.SessionFilter{Status: session.Status(in.Status), Type: session.Type(in.Type), ProductNo: in.ProductNo,
+	f = ports.SessionFilter{Status: in.Status, Type: in.Type, ProductNo: in.ProductNo,
 		Country: strings.ToUpper(in.Country)}
 	if _, given := callIn(ctx).gin.GetQuery("label"); given {
 		if f.LabelKey, f.LabelValue, err = session.ParseLabel(in.Label); err != nil {

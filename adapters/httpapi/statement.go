@@ -13,6 +13,7 @@ import (
 	"agentproxy/domain"
 	"agentproxy/domain/account"
 	"agentproxy/domain/billing"
+	"agentproxy/domain/session"
 	"agentproxy/ports"
 )
 
@@ -58,14 +59,14 @@ func (amounts) Schema(huma.Registry) *huma.Schema {
 }
 
 type statementItemReply struct {
-	SessionID string `json:"session_id"`
-	Type      string `json:"type" enum:"dynamic,static"`
-	ProductNo string `json:"product_no"`
-	Held      money  `json:"held" doc:"Of this month, as the rest."`
-	Charged   money  `json:"charged"`
-	Released  money  `json:"released" doc:"Held and not used."`
-	Refunded  money  `json:"refunded"`
-	Amount    money  `json:"amount" doc:"The signed change of the balance."`
+	SessionID string       `json:"session_id"`
+	Type      session.Type `json:"type"`
+	ProductNo string       `json:"product_no"`
+	Held      money        `json:"held" doc:"Of this month, as the rest."`
+	Charged   money        `json:"charged"`
+	Released  money        `json:"released" doc:"Held and not used."`
+	Refunded  money        `json:"refunded"`
+	Amount    money        `json:"amount" doc:"The signed change of the balance."`
 }
 
 func (s *Server) declareStatements() {
@@ -94,7 +95,7 @@ func (s *Server) declareStatements() {
 
 func toStatement(s ledger.Statement) statementReply {
 	items, pagination := toItems(s.Items, func(i ports.StatementItem) statementItemReply {
-		return statementItemReply{i.SessionID, string(i.Type), i.ProductNo, money(i.Held), money(i.Charged),
+		return statementItemReply{i.SessionID, i.Type, i.ProductNo, money(i.Held), money(i.Charged),
 			money(i.Released), money(i.Refunded), money(i.Amount)}
 	})
 	return statementReply{Month: s.From.Format("2006-01"), From: stamp(s.From), To: stamp(s.To), Currency: domain.Currency,

@@ -74,7 +74,7 @@ type reportedReply struct {
 
 type sessionHealthShort struct {
 	HealthFields
-	Reason string `json:"reason" enum:"block_rate,rate_limited,network_errors,target_errors,fresh_exit,rotation_not_helping,healthy"`
+	Reason health.Reason `json:"reason"`
 }
 
 type batchReply struct {
@@ -159,7 +159,7 @@ func (s *Server) report(ctx context.Context, in *reportInput) (int, reportedRepl
 	out, err := s.Telemetry.Report(ctx, caller(ctx), event)
 	return ok, reportedReply{
 		out.EventID,
-		sessionHealthShort{toHealthBrief(out.Verdict), string(out.Verdict.Reason)},
+		sessionHealthShort{toHealthBrief(out.Verdict), out.Verdict.Reason},
 	}, err
 }
 

@@ -4,8 +4,6 @@ import (
 	"context"
 	"net/http"
 
-	"github.com/danielgtaylor/huma/v2"
-
 	"agentproxy/adapters/httpapi/strictjson"
 	"agentproxy/domain/account"
 	"agentproxy/domain/webhook"
@@ -16,7 +14,7 @@ type deliveryPath struct {
 	DeliveryID string `path:"delivery_id" doc:"The delivery, prefix dlv_."`
 }
 
-// id is the delivery's id. What cannot be one is not looked for.
+// id returns the delivery's id, or an error if the text cannot be one.
 func (p deliveryPath) id() (string, error) {
 	if len(p.DeliveryID) > 64 || !strictjson.IsName(p.DeliveryID) {
 		return "", webhook.ErrNotFound
@@ -26,15 +24,15 @@ func (p deliveryPath) id() (string, error) {
 
 type deliveriesInput struct {
 	Paging
-	Status string `query:"status" enum:"pending,delivered,failed"`
+	Status webhook.Status `query:"status"`
 }
 
 type webhookReply struct {
-	URL            maybeText  `json:"webhook_url" doc:"Where events go; set it with PUT /account/info. null: nowhere."`
-	SecretHint     maybeText  `json:"secret_hint" doc:"The last characters of the secret that signs; null: none was ever given out."`
-	Status         string     `json:"status" enum:"enabled,disabled,none" doc:"disabled: the endpoint answered 410, or failed for five days; set webhook_url again to enable it."`
-	DisabledAt     maybeStamp `json:"disabled_at" doc:"null: it is not disabled."`
-	LastDeliveryAt maybeStamp `json:"last_delivery_at" doc:"When the endpoint last took an event; null: it has taken none."`
+	URL            maybeText     `json:"webhook_url" doc:"Where events go; set it with PUT /account/info. null: nowhere."`
+	SecretHint     maybeText     `json:"secret_hint" doc:"The last characters of the secret that signs; null: none was ever given out."`
+	Status         webhook.State `json:"status" doc:"disabled: the endpoint answered 410, or failed for five days; set webhook_url again to enable it."`
+	DisabledAt     maybeStamp    `json:"disabled_at" doc:"null: it is not disabled."`
+	LastDeliveryAt maybeStamp    `json:"last_delivery_at" doc:"When the endpoint last took an event; null: it has taken none."`
 }
 
 type webhookSecretReply struct {
@@ -47,21 +45,15 @@ type webhookTestReply struct {
 }
 
 type deliveryReply struct {
-	DeliveryID     string     `json:"delivery_id" pattern:"^dlv_[a-z0-9]+$"`
-	EventID        string     `json:"event_id" pattern:"^evt_[a-z0-9]+$" doc:"The webhook-id; the same at every attempt."`
-	Type           string     `json:"type"`
-	Status         string     `json:"status" enum:"pending,delivered,failed"`
-	Attempts       int        `json:"attempts" minimum:"0"`
-	LastStatusCode maybeInt   `json:"last_status_code" doc:"What the endpoint answered last; null: nothing yet, or no answer came."`
-	LastError      maybeText  `json:"last_error" doc:"Why the last attempt failed; null: it did not."`
-	NextAttemptAt  maybeStamp `json:"next_attempt_at" doc:"null unless pending."`
-	CreatedAt      stamp      `json:"created_at"`
-}
-
-// TransformSchema sets the types of the domain.
-func (deliveryReply) TransformSchema(_ huma.Registry, s *huma.Schema) *huma.Schema {
-	amend(s, "type", huma.Schema{Enum: oneOf(webhook.Types...)}, "")
-	return s
+	DeliveryID     string         `json:"delivery_id" pattern:"^dlv_[a-z0-9]+$"`
+	EventID        string         `json:"event_id" pattern:"^evt_[a-z0-9]+$" doc:"The webhook-id; the same at every attempt."`
+	Type           webhook.Type   `json:"type"`
+	Status         webhook.Status `json:"status"`
+	Attempts       int            `json:"attempts" minimum:"0"`
+	LastStatusCode maybeInt       `json:"last_status_code" doc:"What the endpoint answered last; null: nothing yet, or no answer came."`
+	LastError      maybeText      `json:"last_error" doc:"Why the last attempt failed; null: it did not."`
+	NextAttemptAt  maybeStamp     `json:"next_attempt_at" doc:"null unless pending."`
+	CreatedAt      stamp          `json:"created_at"`
 }
 
 type deliveriesReply struct {
@@ -140,7 +132,7 @@ func (s *Server) declareWebhooks() {
 
 func (s *Server) webhook(ctx context.Context, _ *struct{}) (int, webhookReply, error) {
 	v, err := s.Webhooks.Endpoint(ctx, caller(ctx))
-	return ok, webhookReply{maybeText(v.URL), maybeText(v.SecretHint), string(v.State()), maybeStamp(v.DisabledAt),
+	return ok, webhookReply{maybeText(v.URL), maybeText(v.SecretHint), v.State(), maybeStamp(v.DisabledAt),
 		maybeStamp(v.LastDeliveryAt)}, err
 }
 
@@ -159,7 +151,7 @@ func (s *Server) listDeliveries(ctx context.Context, in *deliveriesInput) (int, 
 	if err != nil {
 		return 0, deliveriesReply{}, err
 	}
-	list, err := s.Webhooks.Deliveries(ctx, caller(ctx), webhook.Status(in.Status), page)
+	list, err := s.Webhooks.Deliveries(ctx, caller(ctx), in.Status, page)
 	if err != nil {
 		return 0, deliveriesReply{}, err
 	}
@@ -184,8 +176,8 @@ func toDelivery(d webhook.Delivery) deliveryReply {
 	return deliveryReply{
 		DeliveryID:     d.ID,
 		EventID:        d.EventID,
-		Type:           string(d.Type),
-		Status:         string(d.Status),
+		Type:           d.Type,
+		Status:         d.Status,
 		Attempts:       d.Attempts,
 		LastStatusCode: code,
 		LastError:      maybeText(d.LastError),

@@ -14,7 +14,6 @@ import (
 	"agentproxy/domain"
 	"agentproxy/domain/account"
 	"agentproxy/domain/catalog"
-	"agentproxy/domain/health"
 	"agentproxy/domain/traffic"
 	"agentproxy/domain/worker"
 	"agentproxy/ports"
@@ -91,7 +90,7 @@ func (b makeWorkersBody) make(agentID, sessionID string) (workers.Make, error) {
 type workersInput struct {
 	OneSession
 	Paging
-	Status string `query:"status" enum:"active,exit_lost,exhausted"`
+	Status worker.Status `query:"status"`
 }
 
 type rotateWorkerInput struct {
@@ -111,7 +110,7 @@ type madeWorkersReply struct {
 
 type workerReply struct {
 	Name          string             `json:"name"`
-	Status        string             `json:"status" enum:"active,exit_lost,exhausted"`
+	Status        worker.Status      `json:"status"`
 	Proxy         *proxyReply        `json:"proxy"`
 	ExitIP        maybeText          `json:"exit_ip" doc:"null where the seller does not report it."`
 	Location      locationReply      `json:"location"`
@@ -217,7 +216,7 @@ func (s *Server) listWorkers(ctx context.Context, in *workersInput) (int, worker
 	if err != nil {
 		return 0, workersReply{}, err
 	}
-	list, err := s.Workers.List(ctx, caller(ctx), v.ID, worker.Status(in.Status), page)
+	list, err := s.Workers.List(ctx, caller(ctx), v.ID, in.Status, page)
 	if err != nil {
 		return 0, workersReply{}, err
 	}
@@ -252,7 +251,7 @@ func (s *Server) rotateWorker(ctx context.Context, in *rotateWorkerInput) (resul
 		return result[workerReply]{}, err
 	}
 	w, replayed, err := s.Workers.Rotate(ctx, workers.Rotate{AgentID: caller(ctx), SessionID: v.ID, Name: w.Name,
-		Reason: health.RotationReason(in.Body.Reason), Call: key})
+		Reason: in.Body.Reason, Call: key})
 	return result[workerReply]{Status: ok, Data: s.toWorker(v, w), Replayed: replayed}, err
 }
 
@@ -264,9 +263,9 @@ func (s *Server) deleteWorker(ctx context.Context, in *OneWorker) (int, workerRe
 	return ok, s.toWorker(v, w), err
 }
 
-// toWorker writes a worker as its owner sees it.
+// toWorker returns the reply that shows a worker to its agent.
 func (s *Server) toWorker(v sessions.View, w workers.View) workerReply {
-	r := workerReply{Name: w.Name, Status: string(w.Status()), Location: locationReply{maybeText(w.Location.Country),
+	r := workerReply{Name: w.Name, Status: w.Status(), Location: locationReply{maybeText(w.Location.Country),
 		maybeText(w.Location.City)}, TTLSeconds: -1, ExitExpiresAt: maybeStamp(w.ExpiresAt()), Strict: w.Strict, MaxBytes: -1,
 		Usage:  workerUsageReply{w.Usage.Bytes(), w.Usage.Up, w.Usage.Down, w.Usage.Connections, w.Open},
 		Health: toHealthBrief(w.Verdict), Rotations: w.Rotations, CreatedAt: stamp(w.CreatedAt),

@@ -56,7 +56,7 @@ type envelope struct {
 // api calls the operations for one call of a tool.
 type api struct {
 	Backend
-	secrets *secrets  // that were seen during the call
+	secrets *secrets  // that were received during the call
 	now     time.Time // by the service's clock, when it answered last
 }
 
@@ -103,8 +103,8 @@ func decode(text []byte, v any) error {
 	return d.Decode(v)
 }
 
-// unanswered is the refusal of a call without an answer. The text of err is not shown: it may have
-// the address of a local file or host.
+// unanswered returns the refusal of a call without an answer. The text of err is not shown: it
+// may have the address of a local file or host.
 func unanswered(err error) error {
 	code, message := "SERVICE_UNAVAILABLE", "the service cannot be reached"
 	if errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
@@ -114,7 +114,7 @@ func unanswered(err error) error {
 		HowToFix: "Call the tool again with the same arguments; with the same purchase_id it buys once."}
 }
 
-// refusalOf returns an error as the agent sees it.
+// refusalOf returns an error as the agent may read it.
 func refusalOf(err error) *refusal {
 	r, ok := errors.AsType[*refusal](err)
 	if !ok {

@@ -27,7 +27,7 @@ type ipAnswer struct {
 	Username string `json:"username"`
 }
 
-// secretAnswer is where a program finds the password.
+// secretAnswer names the place from which a program reads the password.
 type secretAnswer struct {
 	Link      string     `json:"link,omitempty"`
 	ExpiresAt *time.Time `json:"expires_at,omitempty"`
@@ -101,11 +101,11 @@ func connectSession(ctx context.Context, a *api, in connecting) (reply, error) {
 		"or send a request and report it."}, nil
 }
 
-// connected is the configuration with the password masked, unless the answer may show it.
+// connected returns the configuration with the password masked, unless the answer may show it.
 func (a *api) connected(s sessionData, c configuration, in connecting) (connected, error) {
 	shown := c.Proxies[0].Proxy
 	if !a.secrets.revealed() {
-		client, _ := connect.Find(c.Client) // the API knows it
+		client, _ := connect.Find(c.Client) // the API accepted the name
 		base, err := client.Adapt(s.Proxy.Proxy, s.Proxy.HTTPURL)
 		if err != nil {
 			return connected{}, invalid("client", "%s", err)

@@ -21,7 +21,7 @@ func diagnoseFailure(ctx context.Context, a *api, in struct {
 		next: afterCause(s.Status, causes[0])}, nil
 }
 
-// causes joins what a client saw with the event log of a session. Ages are by the service's clock.
+// causes joins what a client reports with the event log of a session. Ages are by the service's clock.
 func (a *api) causes(ctx context.Context, id string, seen diagnose.Observation) (sessionData, []diagnose.Cause, error) {
 	s, err := a.session(ctx, id)
 	if err != nil {

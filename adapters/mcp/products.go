@@ -239,7 +239,7 @@ func (p purchase) body(kind string) map[string]any {
 	return map[string]any{"type": kind, "config": config}
 }
 
-// wanted returns the body of a purchase, whose type is that of the product.
+// wanted returns the request body of a purchase, whose type is that of the product.
 func (a *api) wanted(ctx context.Context, p purchase) (map[string]any, []productData, error) {
 	sold, err := a.catalogue(ctx, nil)
 	if err != nil {

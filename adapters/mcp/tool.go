@@ -65,8 +65,8 @@ func isTool(name string, may func(scope string) bool) bool {
 	return slices.ContainsFunc(tools, func(t tool) bool { return t.name == name && may(t.scope) })
 }
 
-// declared is the tool as tools/list shows it. Every hint is set: one that is left out means true to
-// some clients.
+// declared returns the tool as tools/list shows it. Every hint is set: one that is left out means
+// true to some clients.
 func (t tool) declared() *sdk.Tool {
 	d := &sdk.Tool{Name: t.name, Title: t.title, Description: t.description, InputSchema: schema(t.args),
 		Annotations: &sdk.ToolAnnotations{ReadOnlyHint: t.reads, DestructiveHint: &t.destroys,
@@ -141,7 +141,7 @@ func object(data any, next string) ([]byte, error) {
 	return append(append(append(text, `"next_step":`...), step...), '}'), nil
 }
 
-// refused is the answer of a refusal. Details that would make it too long are left out.
+// refused returns the answer of a refusal. Details that would make it too long are left out.
 func refused(a *api, err error) *sdk.CallToolResult {
 	r := refusalOf(err)
 	text, err := json.Marshal(r)

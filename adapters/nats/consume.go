@@ -132,7 +132,7 @@ func (q *Queue) run(ctx context.Context, i int, fold fold) error {
 // errStream is returned when a stream is not the one that was read.
 var errStream = errors.New("the stream was made anew")
 
-// open finds the stream, and how far it is folded.
+// open looks up the stream and the position up to which it is folded.
 func (w *worker) open(ctx context.Context) (err error) {
 	within, cancel := context.WithTimeout(ctx, 5*time.Second)
 	defer cancel()

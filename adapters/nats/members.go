@@ -13,14 +13,14 @@ import (
 
 // members are the replicas whose heartbeats arrived lately. It divides the queues among them by
 // rendezvous hashing: each replica computes its own, and one that comes or goes moves its share alone.
-// Replicas that know of different ones fold some queues twice, which the cursor notices.
+// Replicas with different lists fold some queues twice, which the cursor detects.
 type members struct {
 	mu   sync.Mutex
 	self string
 	seen map[string]time.Time
 }
 
-// maxMembers bounds how many replicas are remembered.
+// maxMembers bounds the replicas in the list.
 const maxMembers = 1000
 
 func (m *members) init(self string) { m.self, m.seen = self, map[string]time.Time{} }
@@ -42,7 +42,7 @@ func (m *members) receive(msg *nats.Msg) {
 	}
 }
 
-// owns reports whether a queue falls to this replica, among those seen within a time.
+// owns reports whether a queue falls to this replica, among those that sent a heartbeat within a time.
 func (m *members) owns(queue int, within time.Duration) bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()

@@ -70,7 +70,7 @@ func (m *metrics) pending(i int, n uint64) {
 	}
 }
 
-// forget is called when a queue is not folded here any more.
+// forget removes the metrics of a queue that this replica does not fold any more.
 func (m *metrics) forget(i int) {
 	m.mu.Lock()
 	defer m.mu.Unlock()

@@ -11,7 +11,7 @@ import (
 	"agentproxy/ports"
 )
 
-// progress is how far a queue is folded, as far as this replica knows.
+// progress is the position up to which this replica has read that a queue is folded.
 type progress struct {
 	mu      sync.Mutex
 	at      ports.FoldCursor

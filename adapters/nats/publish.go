@@ -20,7 +20,7 @@ import (
 const (
 	attemptWithin = 800 * time.Millisecond
 	attemptPause  = 100 * time.Millisecond
-	sameWithin    = 2 * time.Minute // the server knows an id for so long
+	sameWithin    = 2 * time.Minute // the server recognizes a repeated id within this time
 )
 
 var (

@@ -56,7 +56,7 @@ type Config struct {
 	Attempt time.Duration
 	// MaxBytes replaces the 64 MiB of a queue that is made; tests set it.
 	MaxBytes int64
-	// Log gets what an operator must know; nil discards it.
+	// Log gets warnings for the operator; nil discards them.
 	Log *slog.Logger
 }
 

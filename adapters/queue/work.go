@@ -142,7 +142,7 @@ func drives(kind string) bool {
 	return kind == driveOrders{}.Kind() || slices.Contains(driveOrders{}.KindAliases(), kind)
 }
 
-// HandlePanic is for panics outside a handler; those of handlers are errors.
+// HandlePanic logs a panic outside a handler; those of handlers are errors.
 func (f failures) HandlePanic(ctx context.Context, j *rivertype.JobRow, p any, _ string) *river.ErrorHandlerResult {
 	return f.HandleError(ctx, j, fmt.Errorf("%w: %s", errPanicked, kindOfPanic(p)))
 }
@@ -166,7 +166,7 @@ func (backoff) NextRetry(j *rivertype.JobRow) time.Time {
 // quiet passes on River's warnings and errors and drops the rest.
 type quiet struct{ slog.Handler }
 
-// Enabled is true from warnings upwards.
+// Enabled returns true from warnings upwards.
 func (quiet) Enabled(_ context.Context, l slog.Level) bool { return l >= slog.LevelWarn }
 
 // Handle drops failures that the stop of the queue causes. River logs errors as text.

@@ -20,7 +20,7 @@ type addressRow struct {
 func (addressRow) TableName() string { return "static_addresses" }
 
 func (r addresses) Taken(ctx context.Context, provider string) (map[string]bool, error) {
-	// Who asks wants one that is not in the list, so the list is what is locked.
+	// The caller takes one that is not in the list, so the lock is on the list.
 	r.serialize("addresses", provider)
 	var ips []string
 	err := r.orm(ctx).Model(&addressRow{}).Where("provider = ?", provider).Pluck("ip", &ips).Error

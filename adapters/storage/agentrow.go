@@ -97,8 +97,8 @@ func scanAgent(found interface{ Scan(...any) error }) (account.Agent, error) {
 	}, nil
 }
 
-// addressBytes is how an address is stored: 16 bytes, so that a network is a range of them; none for
-// no address.
+// addressBytes returns how an address is stored: 16 bytes, so that a network is a range of them;
+// none for no address.
 func addressBytes(a netip.Addr) []byte {
 	if !a.IsValid() {
 		return []byte{}

@@ -19,12 +19,13 @@ import (
 // ahead for all of them, and what they write, which is sent by one statement a table when they have
 // run. A unit that fails has sent nothing, so what it wrote is just dropped.
 //
-// The repositories whose methods begin with a look at tx.batch know it. Every other statement of a
+// The repositories whose methods begin with a check of tx.batch use it. Every other statement of a
 // unit is refused by batchConn, and the unit runs again alone.
 type batch struct {
 	store *Store
 	pipe  engine.Pipeline
-	// alone is whether the running unit needs what a batch does not do, wrote whether it changed something.
+	// alone is whether the running unit needs what a batch does not do, wrote whether it changed
+	// something.
 	alone, wrote bool
 
 	agents    map[string]account.Agent

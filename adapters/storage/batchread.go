@@ -14,7 +14,7 @@ const agentsOf = "ANY(?1::text[] || ARRAY(SELECT o.agent_id FROM sessions o WHER
 
 // The statements that read ahead. Each locks its rows in the order of their keys, and the statements
 // lock in one order too, so batches do not block each other for good. Sessions and agents are locked
-// by a statement before the one that reads them with what is beside them: only that one sees what
+// by a statement before the one that reads them with what is beside them: only that one reads what
 // was committed during the wait.
 var (
 	lockFoldsAhead = `SELECT queue, stream, seq FROM telemetry_folds WHERE queue = ANY(?1::text[]) ORDER BY queue
@@ -83,7 +83,7 @@ func nameAll(list []*ports.Ahead) named {
 	return n
 }
 
-// lock is the name of the advisory lock of a key, which units that run alone take too.
+// lock returns the name of the advisory lock of a key, which units that run alone take too.
 func (k callKey) lock() string { return callLock(k.agentID, k.path, k.key) }
 
 // readAhead reads and locks what the units of a list name, in one round trip.

@@ -133,8 +133,8 @@ func (w *batchWrites) addHour(k hourKey, t ports.Totals) {
 	w.hours[k] = w.hours[k].Plus(t)
 }
 
-// append adds events of a session with a number. Those of all units of a batch make one chunk, because a row
-// of the feed costs more than the events in it.
+// append adds events of a session with a number. Those of all units of a batch make one chunk,
+// because a row of the feed costs more than the events in it.
 func (w *batchWrites) append(session int64, added []eventlog.Event) {
 	if w.events == nil {
 		w.events = map[int64][]eventlog.Event{}
@@ -178,7 +178,8 @@ var (
 	planSettlements = planMany.statement("UPDATE sessions s SET settle_at = u.settle_at FROM " + planMany.from() +
 		" WHERE s.id = u.id")
 
-	// moveHealths writes the health that was read: ON CONFLICT would lock each row by a write of its own.
+	// moveHealths writes the health that was read: ON CONFLICT would lock each row by a write of
+	// its own.
 	healthMany  = newManyRows(new(healthRow))
 	moveHealths = healthMany.statement("UPDATE session_health h SET state = u.state FROM " + healthMany.from() +
 		" WHERE h.session = u.session")
@@ -186,8 +187,8 @@ var (
 		" ON CONFLICT (session) DO UPDATE SET state = excluded.state")
 
 	chunkMany = newManyRows(new(chunkRow), "behind") // events of the session in this batch up to the last of the chunk
-	// insertChunks does not look into the partitions of days to come, but for the next: another transaction
-	// may have begun after midnight.
+	// insertChunks does not look into the partitions of days to come, but for the next: another
+	// transaction may have begun after midnight.
 	insertChunks = chunkMany.statement(`INSERT INTO event_chunks (session, last_no, n, last_at, body)
 		SELECT u.session, u.behind +
 		COALESCE((SELECT MAX(c.last_no) FROM event_chunks c WHERE c.session = u.session AND
@@ -283,7 +284,8 @@ func (b *batch) changedSessions() (puts []putRow, plans []planRow) {
 	return puts, plans
 }
 
-// changedHealths returns the changed rows of the health of sessions, and those of sessions that had none.
+// changedHealths returns the changed rows of the health of sessions, and those of sessions that had
+// none.
 func (b *batch) changedHealths() (moved, added []healthRow) {
 	for _, h := range b.health.base {
 		switch row := (healthRow{h.seq, h.state}); {
@@ -353,7 +355,7 @@ func hourRows(hours map[hourKey]ports.Totals) (rows []hourRow) {
 	return rows
 }
 
-// hourOf is the key of an hour.
+// hourOf returns the key of an hour.
 func hourOf(agentID, sessionID string, hour time.Time) hourKey {
 	return hourKey{agentID, sessionID, micros(hour)}
 }

@@ -30,7 +30,7 @@ type claimRow struct {
 func (claimRow) TableName() string { return "list_claims" }
 
 func (r claims) All(ctx context.Context, provider string) ([]procurement.Claim, error) {
-	// Who asks wants a line that has no row, so the list is what is locked.
+	// The caller claims a line that has no row, so the lock is on the list.
 	r.serialize("claims", provider)
 	return r.find(ctx, "provider = ?", provider)
 }

@@ -156,7 +156,7 @@ func (u *unit) run(tx *engine.Transaction, fn func(*engine.Transaction) error) {
 	err = fn(tx)
 }
 
-// run is the committer's goroutine.
+// run commits batches until the committer is closed; it runs in a goroutine of its own.
 func (c *committer) run() {
 	defer close(c.done)
 	for {
@@ -214,7 +214,8 @@ func (c *committer) batch(first *unit) {
 	}
 }
 
-// lasting returns an error that the units of a transaction have in common; any other may be that of one.
+// lasting returns an error that the units of a transaction have in common; any other may be that of
+// one.
 func lasting(err error) error {
 	unavailable := errors.Is(err, domain.ErrUnavailable) && !errors.Is(err, engine.ErrUndone)
 	if unavailable || errors.Is(err, engine.ErrUnknownOutcome) {

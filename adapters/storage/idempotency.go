@@ -37,7 +37,7 @@ func (r calls) Find(_ context.Context, agentID, path, key string, since time.Tim
 	return c, true, nil
 }
 
-// callLock is the name of the advisory lock of a key.
+// callLock returns the name of the advisory lock of a key.
 func callLock(agentID, path, key string) string {
 	return strings.Join([]string{"call", agentID, path, key}, "\n")
 }
@@ -74,7 +74,8 @@ func (r calls) Put(_ context.Context, c ports.Call) error {
 const setOutcome = `UPDATE idempotency_keys SET status = ?5
 	WHERE agent_id = ?1 AND path = ?2 AND key = ?3 AND resource = ?4`
 
-// SetOutcome is one statement, which waits for a unit that drops the key and then changes nothing.
+// SetOutcome stores an outcome with one statement. It waits for a unit that deletes the key and
+// then changes nothing.
 func (r calls) SetOutcome(_ context.Context, agentID, path, key, resource string, to ports.Outcome) error {
 	return r.later("set the outcome of a key of "+agentID, setOutcome, agentID, path, key, resource, outcomeStatus(to))
 }

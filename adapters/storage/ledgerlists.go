@@ -86,7 +86,8 @@ func sums(t *ports.Totals) []any {
 	return []any{&t.Up, &t.Down, &t.Connections, &t.Charged, &t.Refunded, &t.Recharged}
 }
 
-// hoursOf are the hours of an agent in a time: those that are summed, and those that are not counted yet.
+// hoursOf returns the hours of an agent in a time: those that are summed, and those that are not
+// counted yet.
 func (s *Store) hoursOf() string {
 	return `(SELECT hour, of_sessions, up, down, connections, charged, refunded, recharged
 	FROM agent_hours WHERE agent_id = ?1 AND hour >= ?2 AND hour < ?3
@@ -123,8 +124,9 @@ func (r ledger) hours(ctx context.Context, of, query string, args ...any) (hours
 	return hours, wrap("sum hours of "+of, err)
 }
 
-// The sums by session read the hours of the agent, or, for a page, the hours of its sessions alone. Whether a
-// session has an hour is a scalar subquery: PostgreSQL would make EXISTS a join with all hours of the agent.
+// The sums by session read the hours of the agent, or, for a page, the hours of its sessions alone.
+// Whether a session has an hour is a scalar subquery: PostgreSQL would make EXISTS a join with all
+// hours of the agent.
 const (
 	sumsBySession = `SELECT h.session_id, SUM(h.up) AS up, SUM(h.down) AS down, SUM(h.connections) AS connections,
 		SUM(h.charged) AS charged, SUM(h.refunded) AS refunded, SUM(h.recharged) AS recharged
@@ -136,8 +138,8 @@ const (
 	sumOfTotals = `SELECT COALESCE(SUM(h.up), 0), COALESCE(SUM(h.down), 0), COALESCE(SUM(h.connections), 0),
 		COALESCE(SUM(h.charged), 0), COALESCE(SUM(h.refunded), 0), COALESCE(SUM(h.recharged), 0)
 		FROM %s WHERE h.of_sessions = 1`
-	// countUsed counts the sessions that have an hour in the time. That is known of counted hours if none is
-	// after the time: then their last one must be in it.
+	// countUsed counts the sessions that have an hour in the time. That is known of counted hours
+	// if none is after the time: then their last one must be in it.
 	countUsed = `SELECT CASE WHEN EXISTS (SELECT 1 FROM agent_hours WHERE agent_id = ?1 AND hour >= ?3 AND last > 0)
 		THEN (SELECT COUNT(DISTINCT h.session_id) FROM usage_hours h
 			WHERE h.counted IN (0, 1) AND h.agent_id = ?1 AND h.hour >= ?2 AND h.hour < ?3 AND h.session_id <> '')
@@ -186,8 +188,8 @@ func (r ledger) sessionTotals(ctx context.Context, query string, args ...any) (l
 	return list, wrap(fmt.Sprintf("sum sessions of %s", args[0]), err)
 }
 
-// fewSessions is how many sessions are summed in full to find a page of them. Among more, those of a page
-// are found after few others.
+// fewSessions is how many sessions are summed in full to find a page of them. Among more, those of
+// a page are found after few others.
 const fewSessions = 1000
 
 func (r ledger) SessionTotalsPage(

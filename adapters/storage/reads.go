@@ -94,7 +94,7 @@ func (r *reader) show(ctx context.Context, found *batch, label string, fn func(c
 	return err
 }
 
-// run is the goroutine of the reader.
+// run reads batches until the reader is closed; it runs in a goroutine of its own.
 func (r *reader) run() {
 	defer close(r.done)
 	for {

@@ -52,7 +52,7 @@ func (s *Store) countOf(where string, f ports.SessionFilter) string {
 	case f != kinds || f.Status == session.Creating || f.Status == session.Active:
 		return "SELECT COUNT(*) FROM sessions s WHERE " + where
 	}
-	// The columns are hidden from the indexes of the filters, which know nothing of what is counted.
+	// The columns are hidden from the indexes of the filters, which do not have what is counted.
 	hidden := where
 	for _, column := range []string{"s.status", "s.type", "s.product_no"} {
 		hidden = strings.Replace(hidden, column+" = ", column+" || '' = ", 1)
@@ -95,8 +95,9 @@ func (r sessions) places(
 	return found, err
 }
 
-// newestWhere selects numbers of the sessions of a list, newest first. place adds an argument. The index of
-// products has the status before the number, so without a status the newest of each are merged.
+// newestWhere selects numbers of the sessions of a list, newest first. place adds an argument. The
+// index of products has the status before the number, so without a status the newest of each are
+// merged.
 func newestWhere(where string, f ports.SessionFilter, limit, offset int, place func(any) string) string {
 	query := "SELECT s.ord FROM sessions s WHERE " + where
 	if f.ProductNo != "" && f.Status == "" {
@@ -149,8 +150,8 @@ func sessionWhere(agentID string, f ports.SessionFilter) (string, []any) {
 	return where, args
 }
 
-// live are the states of a session that can still cost or give something. Such a session is not counted: the
-// queries repeat the words of the partial index, or it is not used.
+// live are the states of a session that can still cost or give something. Such a session is not
+// counted: the queries repeat the words of the partial index, or it is not used.
 const (
 	liveStatus = "status IN ('creating', 'active')"
 	live       = "counted = 0 AND " + liveStatus
@@ -167,8 +168,8 @@ func (r sessions) Live(ctx context.Context, agentID string) ([]string, error) {
 		" ORDER BY ord", agentID)
 }
 
-// holdsMoney is true of what may be charged by use. A session is counted once it holds nothing, and the states
-// are those that the partial index begins with.
+// holdsMoney is true of what may be charged by use. A session is counted once it holds nothing, and
+// the states are those that the partial index begins with.
 const holdsMoney = "s.counted = 0 AND s.status IN ('creating', 'active', 'terminated', 'expired', 'failed')" +
 	" AND s.held_trial + s.held_own > 0 AND s.type = 'dynamic'"
 
@@ -228,7 +229,7 @@ func (d *dueRow) targets() []any {
 	return []any{&d.bytes, &d.price, &d.held, &d.charged, &d.used, &d.at, &d.topUps}
 }
 
-// due is what the session used up of what it holds and was not charged for.
+// due returns what the session used up of what it holds and was not charged for.
 func (d *dueRow) due() (domain.Money, error) {
 	topUps, err := splitTopUps(d.topUps)
 	return session.Session{Type: session.Dynamic, Bytes: d.bytes, Price: d.price, TopUps: topUps, Money: session.Money{
@@ -289,7 +290,7 @@ func (r sessions) list(ctx context.Context, which, query string, args ...any) ([
 	return ids, nil
 }
 
-// seqOf is the number by which other tables know a session.
+// seqOf returns the number by which other tables refer to a session.
 func (t *tx) seqOf(sessionID string) (seq int64, err error) {
 	err = t.row("SELECT seq FROM sessions WHERE id = ?1", sessionID).Scan(&seq)
 	if errors.Is(err, sql.ErrNoRows) {

@@ -76,8 +76,9 @@ func (r sessions) Put(_ context.Context, s session.Session) error {
 	return r.noteChange("", s.ID)
 }
 
-// putSessionBut is putSession, with the same arguments, for a session whose values of some columns stay. SQLite
-// writes the entries of every index that has a column of the statement, PostgreSQL those whose values change.
+// putSessionBut is like putSession, with the same arguments, for a session whose values of some
+// columns stay. SQLite writes the entries of every index that has a column of the statement,
+// PostgreSQL those whose values change.
 func putSessionBut(same ...string) string {
 	var columns, places, where []string
 	for i, column := range stateColumns {

@@ -13,22 +13,22 @@ import (
 	"agentproxy/ports"
 )
 
-// What no unit changes any more is counted once, by SumUp: ended sessions in session_counts, and hours that
-// are over in agent_hours. A count or a sum is what is stored there and what is not counted yet, which is
-// little. Calls of agents write neither table.
+// What no unit changes any more is counted once, by SumUp: ended sessions in session_counts, and
+// hours that are over in agent_hours. A count or a sum is what is stored there and what is not
+// counted yet, which is little. Calls of agents write neither table.
 
 const (
 	// countBatch is how many rows a unit counts.
 	countBatch = 500
-	// countAfter is the age of the end of an hour at which it is counted. What comes later is added by a
-	// trigger.
+	// countAfter is the age of the end of an hour at which it is counted. What comes later is added
+	// by a trigger.
 	countAfter = 10 * time.Minute
 
 	// uncounted has the words of the partial index.
 	uncounted = "s.counted = 0 AND " + ended
 
-	// countable are the sessions of a status that are counted next. What ended and still holds money is charged
-	// later: until then it is found with what lives.
+	// countable are the sessions of a status that are counted next. What ended and still holds
+	// money is charged later: until then it is found with what lives.
 	countable = "s.counted = 0 AND s.status = ?1 AND s.held_trial + s.held_own = 0"
 )
 
@@ -39,12 +39,13 @@ type place struct {
 	session string
 }
 
-// counting counts rows behind a place in one unit. It returns how many it found, and the place of the last.
+// counting counts rows behind a place in one unit. It returns how many it found, and the place of
+// the last.
 type counting func(ctx context.Context, t *tx, after place) (n int, last place, err error)
 
-// SumUp counts what ended since it ran last. A unit counts and marks a few rows, so it may stop at any
-// time, and several processes may run it at once. Each unit begins behind the rows of the one before: on
-// PostgreSQL their entries of the index stay for a while.
+// SumUp counts what ended since it ran last. A unit counts and marks a few rows, so it may stop at
+// any time, and several processes may run it at once. Each unit begins behind the rows of the one
+// before: on PostgreSQL their entries of the index stay for a while.
 func (s *Store) SumUp(ctx context.Context) error {
 	before := s.clock.Now().Add(-time.Hour - countAfter)
 	steps := []counting{func(ctx context.Context, t *tx, after place) (int, place, error) {
@@ -72,7 +73,8 @@ func (s *Store) SumUp(ctx context.Context) error {
 	return nil
 }
 
-// by returns a hint for SQLite, which knows no sizes before ANALYZE, that a table is read by a partial index.
+// by returns a hint for SQLite, which has no statistics before ANALYZE, that a table is read by a
+// partial index.
 func (s *Store) by(index string) string {
 	if s.postgres != nil {
 		return ""
@@ -80,7 +82,7 @@ func (s *Store) by(index string) string {
 	return " INDEXED BY " + index
 }
 
-// skipLocked is lock for rows that may as well be left to the next unit.
+// skipLocked is like lock for rows that may as well be left to the next unit.
 func (t *tx) skipLocked(table string) string {
 	if !t.locks() {
 		return ""

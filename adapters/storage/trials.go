@@ -11,7 +11,7 @@ import (
 // trials keeps what of the trial was granted by day and scope.
 type trials struct{ *tx }
 
-// takeTrial adds to a count that is locked by it, so of units that take at once each sees what those
+// takeTrial adds to a count that is locked by it, so of units that take at once each reads what those
 // before it took.
 const takeTrial = `INSERT INTO trial_grants (day, scope, granted) VALUES (?1, ?2, ?3)
 	ON CONFLICT (day, scope) DO UPDATE SET granted = trial_grants.granted + excluded.granted

@@ -86,7 +86,7 @@ func (t *tx) lock(table string) string {
 }
 
 // serialize takes an advisory lock on a name until the end of the unit, for what has no row yet. The
-// next statement sees what units that held it before have committed.
+// next statement reads what units that held it before have committed.
 func (t *tx) serialize(parts ...string) {
 	if !t.locks() {
 		return

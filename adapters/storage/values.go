@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// micros is how a time is stored: 0 is the zero time.
+// micros returns how a time is stored: 0 is the zero time.
 func micros(t time.Time) int64 {
 	if t.IsZero() {
 		return 0
@@ -21,7 +21,7 @@ func fromMicros(n int64) time.Time {
 	return time.UnixMicro(n).UTC()
 }
 
-// flag is how a boolean is stored.
+// flag returns how a boolean is stored.
 func flag(b bool) int64 {
 	if b {
 		return 1
@@ -29,7 +29,7 @@ func flag(b bool) int64 {
 	return 0
 }
 
-// placeholders is "?first, ?first+1 ..." for n parameters.
+// placeholders returns "?first, ?first+1 ..." for n parameters.
 func placeholders(first, n int) string {
 	var b strings.Builder
 	for i := range n {
@@ -42,7 +42,7 @@ func placeholders(first, n int) string {
 	return b.String()
 }
 
-// in is "(?first, ?first+1 ...)" with room for n values, and how many it has: a
+// in returns "(?first, ?first+1 ...)" with room for n values, and how many it has: a
 // few sizes only, so that the statements stay prepared.
 func in(first, n int) (list string, size int) {
 	size = 1
@@ -52,7 +52,7 @@ func in(first, n int) (list string, size int) {
 	return "(" + placeholders(first, size) + ")", size
 }
 
-// inTexts is in for texts, at least one, with the arguments from ?1 on.
+// inTexts is like in for texts, at least one, with the arguments from ?1 on.
 func inTexts(texts []string) (list string, args []any) {
 	list, size := in(1, len(texts))
 	args = make([]any, size)

@@ -14,7 +14,7 @@ import (
 )
 
 // secretPrefix begins every secret; what follows is base64 of its bytes, of
-// which the specification wants 24 to 64.
+// which by the specification are 24 to 64.
 const (
 	secretPrefix         = "whsec_"
 	minSecret, maxSecret = 24, 64

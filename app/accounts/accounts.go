@@ -84,7 +84,7 @@ type Registered struct {
 	Referred      bool   // a valid code was given
 }
 
-// Info is an account as its agent sees it.
+// Info is an account as its agent may read it.
 type Info struct {
 	Agent     account.Agent
 	Wallet    billing.Wallet

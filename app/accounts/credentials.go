@@ -25,6 +25,9 @@ const (
 	ByToken  AuthMode = "token"
 )
 
+// AuthModes lists every mode.
+var AuthModes = []AuthMode{ByAPIKey, ByToken}
+
 // Caller is the agent that makes a request, and what it may do.
 type Caller struct {
 	AgentID   string
@@ -45,14 +48,14 @@ func (c Caller) May(s account.Scope) error {
 }
 
 // AuthenticateKey finds the caller of an API key. It reads memory only, unless
-// the key was not seen lately. The caller of a disabled account comes with
+// the key was not used lately. The caller of a disabled account comes with
 // account.ErrDisabled.
 func (a *Service) AuthenticateKey(ctx context.Context, key string) (Caller, error) {
 	return a.AuthenticateKeyIf(ctx, key, func() error { return nil })
 }
 
-// AuthenticateKeyIf is AuthenticateKey for a client that may have guessed: mayLook is called before one
-// that is not in memory is judged, and its error is returned.
+// AuthenticateKeyIf is like AuthenticateKey for a client that may have guessed: mayLook is called
+// before one that is not in memory is judged, and its error is returned.
 func (a *Service) AuthenticateKeyIf(ctx context.Context, key string, mayLook func() error) (Caller, error) {
 	if !strings.HasPrefix(key, account.APIKeyPrefix) || len(key) > maxCredential {
 		return Caller{}, account.ErrInvalidKey
@@ -168,12 +171,12 @@ func (a *Service) IssueToken(ctx context.Context, in IssueToken) (IssuedToken, e
 	return a.sign(c, scopes, a.clock.Now())
 }
 
-// TokenChainLife is how long after a token was issued for a key the tokens that it was refreshed to end: a
-// stolen token cannot be refreshed for ever.
+// TokenChainLife is how long after a token was issued for a key the tokens that it was refreshed to
+// end: a stolen token cannot be refreshed without end.
 const TokenChainLife = 24 * time.Hour
 
-// RefreshToken signs a new token with the permissions of the caller's. Near the end of the chain it lives
-// less than TokenLife.
+// RefreshToken signs a new token with the permissions of the caller's. Near the end of the chain it
+// lives less than TokenLife.
 func (a *Service) RefreshToken(c Caller) (IssuedToken, error) {
 	if c.Mode != ByToken {
 		return IssuedToken{}, account.ErrExpiredToken.Msgf("only a live token can be refreshed; send it as " +
@@ -212,8 +215,8 @@ type cachedAgent struct {
 	id    string
 }
 
-// cachedKey is what is known of a key: its agent, and its hash as it is stored, which may be one under an
-// older root secret.
+// cachedKey is what is known of a key: its agent, and its hash as it is stored, which may be one
+// under an older root secret.
 type cachedKey struct {
 	agentID string
 	hash    []byte
@@ -268,18 +271,19 @@ func (a *Service) lookUpKey(ctx context.Context, hashes [][]byte) (cachedKey, er
 
 type uncheckedKey struct{}
 
-// Unchecked returns a context in which credentials in memory suffice while the database is away, for calls
-// that change nothing and reveal nothing of an agent: they may have been revoked meanwhile.
+// Unchecked returns a context in which credentials in memory suffice while the database is away,
+// for calls that change nothing and reveal nothing of an agent: they may have been revoked
+// meanwhile.
 func Unchecked(ctx context.Context) context.Context {
 	return context.WithValue(ctx, uncheckedKey{}, true)
 }
 
-// agentByID returns the agent of an id, from memory where possible: not when a change may be unknown, unless
-// the call is Unchecked.
+// agentByID returns the agent of an id, from memory where possible: not when a change may be
+// unknown, unless the call is Unchecked.
 func (a *Service) agentByID(ctx context.Context, id string) (*knownAgent, error) {
 	if a.hub.Behind() && ctx.Value(uncheckedKey{}) == nil {
-		// Calls that come meanwhile share the read: where the feed of changes is late the store is slow,
-		// and a read for each call would take all of its connections.
+		// Calls that come meanwhile share the read: where the feed of changes is late the store is
+		// slow, and a read for each call would take all of its connections.
 		read, err, _ := a.reads.Do(id, func() (any, error) { return a.readAgent(context.WithoutCancel(ctx), id) })
 		if err != nil {
 			return nil, err

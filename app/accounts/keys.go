@@ -108,9 +108,9 @@ func (u Keys) Delete(ctx context.Context, c Caller, id string) error {
 	})
 }
 
-// Rotate issues another first key, which is returned only here. The old one ends at once, or after the
-// grace. The caller must have every permission and know the API secret: a further key with fewer could else
-// obtain one with all.
+// Rotate issues another first key, which is returned only here. The old one ends at once, or after
+// the grace. The caller must have every permission and send the API secret: a further key with
+// fewer could else obtain one with all.
 func (u Keys) Rotate(ctx context.Context, c Caller, secret string, grace time.Duration) (account.Key, string, error) {
 	if grace < 0 || grace > account.MaxGrace {
 		return account.Key{}, "", domain.InvalidField("grace_seconds", "must be 0 to %d", int(account.MaxGrace/time.Second))
@@ -126,7 +126,7 @@ func (u Keys) Rotate(ctx context.Context, c Caller, secret string, grace time.Du
 	})
 }
 
-// Replace is Rotate for the operator: the old key ends at once.
+// Replace is like Rotate for the operator: the old key ends at once.
 func (u Keys) Replace(ctx context.Context, agentID string) (account.Key, string, error) {
 	return u.rotate(ctx, agentID, 0, func(account.Agent) error { return nil })
 }
@@ -184,8 +184,8 @@ func (u Keys) change(ctx context.Context, agentID string,
 	return err
 }
 
-// knownKey is a key in memory. Used is set by the first use since it was loaded or its uses were stored,
-// so that a further use costs a read of the flag.
+// knownKey is a key in memory. Used is set by the first use since it was loaded or its uses were
+// stored, so that a further use costs a read of the flag.
 type knownKey struct {
 	account.Key
 	used atomic.Bool
@@ -228,8 +228,8 @@ const maxKeyUses = 100_000
 // KeyUsesEvery is how often StoreUses is to be called: the precision of a key's last use.
 const KeyUsesEvery = time.Minute
 
-// usesAtOnce is of how many agents and keys StoreUses stores the use in a transaction. It is small, because
-// calls that buy for one of the agents wait until all of them are written.
+// usesAtOnce is of how many agents and keys StoreUses stores the use in a transaction. It is small,
+// because calls that buy for one of the agents wait until all of them are written.
 const usesAtOnce = 16
 
 // StoreUses stores which keys were used since the last call, as used now. What it cannot store is lost:

@@ -10,15 +10,15 @@ import (
 	"agentproxy/domain/billing"
 )
 
-// Exits knows addresses from which traffic of agents leaves. A nil function knows none.
+// Exits reports whether traffic of agents leaves from an address. A nil function reports that for none.
 type Exits struct {
 	Sold  func(netip.Addr) bool // by the embedded provider
 	Other func(netip.Addr) bool // of this host, and of configured upstream proxies
 }
 
-// IsExit reports whether a registration comes through an exit of the service, and so from any agent: addr is
-// the client's, peer the socket's. Behind a trusted proxy the client's address may be the agent's
-// invention, but a peer that is sold as an exit is an exit.
+// IsExit reports whether a registration comes through an exit of the service, and so from any
+// agent: addr is the client's, peer the socket's. Behind a trusted proxy the client's address may
+// be the agent's invention, but a peer that is sold as an exit is an exit.
 func (a *Service) IsExit(ctx context.Context, addr, peer netip.Addr) (bool, error) {
 	addr, peer = addr.Unmap(), peer.Unmap()
 	known := a.cfg.Exits

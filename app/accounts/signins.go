@@ -30,8 +30,8 @@ const signIns = "/console"
 // every replica for SignInLife, until it is ended, the API secret is rotated, or the key ends.
 type SignIns struct{ a *Service }
 
-// Start signs in with an API key; mayLook is as of AuthenticateKeyIf. admit may refuse the caller before
-// anything is stored. The token is returned only here.
+// Start signs in with an API key; mayLook is as of AuthenticateKeyIf. admit may refuse the caller
+// before anything is stored. The token is returned only here.
 func (u SignIns) Start(
 	ctx context.Context, key string, mayLook func() error, admit func(Caller) error,
 ) (token string, c Caller, err error) {
@@ -109,7 +109,7 @@ func signInKey(token string) string {
 	return hex.EncodeToString(sum[:])
 }
 
-// binding is what a sign-in is bound to: the generation of the API secret, and the key.
+// binding returns what a sign-in is bound to: the generation of the API secret, and the key.
 func (c Caller) binding() []byte {
 	return append(binary.BigEndian.AppendUint64(nil, uint64(c.agent.TokenVersion)), c.keyHash...)
 }

@@ -9,7 +9,7 @@ import (
 	"agentproxy/domain/audit"
 )
 
-// Act is an action of the operator that is being done. It is kept once, by the first unit of work that
+// Act is an action of the operator in progress. It is stored once, by the first unit of work that
 // commits. It is safe for concurrent use.
 type Act struct {
 	mu      sync.Mutex

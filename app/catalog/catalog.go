@@ -66,8 +66,8 @@ func (c *Catalog) Products(f catalog.Filter, page domain.Page) domain.List[catal
 	return domain.Paged(f.Apply(c.visible()), page)
 }
 
-// ProductsAfter is Products with pages that go on after a product wherever that is now, and whether or
-// not it still matches. It returns INVALID_REQUEST if it is sold no more.
+// ProductsAfter is like Products with pages that go on after a product wherever that is now, and
+// whether or not it still matches. It returns INVALID_REQUEST if it is sold no more.
 func (c *Catalog) ProductsAfter(f catalog.Filter, page domain.Page) (domain.List[catalog.Product], error) {
 	all, asked := c.visible(), page
 	if page.After > 0 {

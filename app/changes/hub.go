@@ -68,11 +68,12 @@ const (
 	purgeSize    = 500
 )
 
-// behindAfter is how long ago the last poll may have succeeded for a change to be known within a second.
+// behindAfter is how long ago the last poll may have succeeded for a change to be known within a
+// second.
 const behindAfter = time.Second
 
-// Behind reports whether changes of the last second may be unknown, as while the database is away. It is
-// false until the first Poll: no other process is followed then.
+// Behind reports whether changes of the last second may be unknown, as while the database is away.
+// It is false until the first Poll: no other process is followed then.
 func (h *Hub) Behind() bool {
 	polled := max(h.begun.Load(), h.polled.Load())
 	return polled > 0 && h.clock.Now().UnixMicro()-polled > behindAfter.Microseconds()
@@ -101,7 +102,7 @@ func (h *Hub) Poll(ctx context.Context) error {
 		return err
 	}
 	h.cursor, h.primed = cursor, true
-	defer h.polled.Store(began) // after the watchers know
+	defer h.polled.Store(began) // after the watchers were notified
 	if missed {
 		h.AgentChanged("")
 		h.SessionChanged("")
@@ -118,8 +119,8 @@ func (h *Hub) Poll(ctx context.Context) error {
 	return nil
 }
 
-// Purge removes changes that every process has polled long ago, purgeSize in a unit, so that others do not wait
-// for long.
+// Purge removes changes that every process has polled long ago, purgeSize in a unit, so that others
+// do not wait for long.
 func (h *Hub) Purge(ctx context.Context) error {
 	before := h.clock.Now().Add(-keepChanges)
 	for {

@@ -66,7 +66,7 @@ func settled(
 	return notify.SessionChanged(ctx, tx, ids, now, endEvent(s.Status), s, notify.Cost(s)...)
 }
 
-// endEvent is the webhook event of an end. It is sent again when the money of the
+// endEvent returns the webhook event of an end. It is sent again when the money of the
 // session is settled.
 func endEvent(s session.Status) webhook.Type {
 	if s == session.Expired {

@@ -21,7 +21,7 @@ const (
 	// AlarmAfter is when an error is logged that a provider has not counted it yet.
 	AlarmAfter = time.Hour
 	// SettleWithin is when it is settled by what the provider counted last. An outage
-	// over a weekend is shorter, and no agent's money is held for ever.
+	// over a weekend is shorter, and no agent's money is held without end.
 	SettleWithin = 72 * time.Hour
 	// settleAnyway is when the settlement's own job does that, whatever became of the
 	// order.

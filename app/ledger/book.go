@@ -105,7 +105,7 @@ func (b Book) Charge(ctx context.Context, s *session.Session, x domain.Money) er
 	return b.chargeFor(ctx, s, x, b.now)
 }
 
-// chargeFor is Charge for traffic of an hour, in which it is summed.
+// chargeFor is like Charge for traffic of an hour, in which it is summed.
 func (b Book) chargeFor(ctx context.Context, s *session.Session, x domain.Money, hour time.Time) error {
 	if x <= 0 {
 		return nil

@@ -56,7 +56,7 @@ func balance(ctx context.Context, tx repos, agentID string, now time.Time) (Bala
 		IsTrial: w.IsTrial(now)}, err
 }
 
-// unbooked is what sessions have used up of what they hold since the last
+// unbooked returns what sessions have used up of what they hold since the last
 // charge was booked: charges are booked by the hour.
 func unbooked(ctx context.Context, tx repos, agentID string, w billing.Wallet) (domain.Money, error) {
 	if w.Held.Total() == 0 {
@@ -156,9 +156,9 @@ func (u *Wallet) Adjust(
 // MaxAdjustRef bounds the reference of a correction, in characters.
 const MaxAdjustRef = 100
 
-// AdjustOnce is Adjust with the operator's reference, so that an answer that was lost can be asked for
-// again: a correction that was booked under it is returned, and booked no second time. The reference
-// of a correction of another agent or amount is refused.
+// AdjustOnce is like Adjust with the operator's reference, so that an answer that was lost can be
+// asked for again: a correction that was booked under it is returned, and booked no second time.
+// The reference of a correction of another agent or amount is refused.
 func (u *Wallet) AdjustOnce(
 	ctx context.Context, agentID string, amount domain.Money, reason, ref string,
 ) (booked billing.Entry, err error) {

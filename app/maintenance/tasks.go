@@ -103,7 +103,7 @@ func (p *Tasks) reclaim(ctx context.Context, tx repos, sessionID, id string, now
 const keepOutbox = 30 * 24 * time.Hour
 
 // Purge removes what is past its retention: idempotency keys, changes, rate limits
-// that are free again, and the events of feeds and of webhooks.
+// that are free again, and the events of sessions and of webhooks.
 func (p *Tasks) Purge(ctx context.Context) error {
 	if !p.purging.TryLock() {
 		return nil // an earlier run has not ended

@@ -36,7 +36,7 @@ func (in Refund) check() error {
 	return nil
 }
 
-// description is the text of the entry. It begins with what was asked for.
+// description returns the text of the entry. It begins with what was asked for.
 func (in Refund) description() string {
 	return fmt.Sprintf("refund of %d %%: %s", in.Percent, in.Reason)
 }

@@ -11,7 +11,7 @@ import (
 	"agentproxy/ports"
 )
 
-// Sessions is what the operator sees of the sessions of all agents, and does with them.
+// Sessions lists, shows and ends the sessions of all agents for the operator.
 type Sessions struct {
 	store ports.Unit[repos]
 	clock ports.Clock

@@ -69,7 +69,7 @@ type audited struct {
 // something for it: either both are committed, or neither is.
 func Audited(store ports.Store, ids ports.IDs) ports.Store { return audited{store, ids} }
 
-// Update is Update of the store. Without an action it is nothing else.
+// Update calls Update of the store, and stores the action with the changes of fn if there is one.
 func (s audited) Update(ctx context.Context, fn func(ctx context.Context, tx ports.Tx) error) error {
 	act := acting.Of(ctx)
 	if act == nil || !act.Claim() {

@@ -105,8 +105,8 @@ func (u *Service) eachRisk(ctx context.Context, tx repos, agentID string, list [
 // crewsAtOnce is of how many sessions the states of the workers are in memory at a time.
 const crewsAtOnce = 50
 
-// usedLast returns the ids of the sessions that had traffic or reports last. A session without either comes
-// after all others, the newest first.
+// usedLast returns the ids of the sessions that had traffic or reports last. A session without
+// either comes after all others, the newest first.
 func usedLast(list []ports.SessionGlance) (ids []string) {
 	at := func(g ports.SessionGlance) time.Time {
 		if last := g.Health.LastAt(); last.After(g.UsedAt) {
@@ -138,10 +138,11 @@ func failuresOf(ctx context.Context, tx repos, ids []string, limit int) (found [
 	return found[:min(len(found), limit)], nil
 }
 
-// AtRisk lists a page of the ids of the live sessions of a risk that a filter lets through, newest first.
+// AtRisk lists a page of the ids of the live sessions of a risk that a filter lets through, newest
+// first.
 func (u *Service) AtRisk(ctx context.Context, agentID string, of health.Risk, filter ports.SessionFilter,
 	page domain.Page) (ids domain.List[string], err error) {
-	if !slices.Contains([]health.Risk{health.Low, health.Medium, health.High, health.Critical}, of) {
+	if !slices.Contains(health.Risks, of) {
 		return ids, domain.InvalidField("risk", "must be low, medium, high or critical")
 	}
 	err = u.store.View(ctx, func(ctx context.Context, tx repos) error {
@@ -163,8 +164,8 @@ func (u *Service) AtRisk(ctx context.Context, agentID string, of health.Risk, fi
 	return ids, err
 }
 
-// Hours sums the traffic and money of one session by hour, oldest first, hours without any included. The
-// last hour is that of now.
+// Hours sums the traffic and money of one session by hour, oldest first, hours without any
+// included. The last hour is that of now.
 func (u *Service) Hours(ctx context.Context, agentID, sessionID string, hours int) ([]ports.Hour, error) {
 	to := u.clock.Now().Truncate(time.Hour).Add(time.Hour)
 	from := to.Add(-time.Duration(hours) * time.Hour)

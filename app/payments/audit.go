@@ -138,7 +138,7 @@ func (p auditor) audit(ctx context.Context, a recharge.Address, balance domain.M
 	return d, nil
 }
 
-// knownOf is the sum of the final transfers of an address, of blocks up to a
+// knownOf returns the sum of the final transfers of an address, of blocks up to a
 // head unless that is zero.
 func (p auditor) knownOf(ctx context.Context, address string, upTo recharge.Head) (sum domain.Money, err error) {
 	err = p.store.View(ctx, func(ctx context.Context, tx repos) error {
@@ -156,7 +156,7 @@ func (p auditor) knownOf(ctx context.Context, address string, upTo recharge.Head
 	return sum, err
 }
 
-// moved is what a transfer did to the balance of an address.
+// moved returns the change that a transfer made to the balance of an address.
 func moved(t recharge.Transfer, address string) (sum domain.Money) {
 	if t.To == address {
 		sum += t.Amount
@@ -354,7 +354,7 @@ func (p *Watcher) Rescan(ctx context.Context, from time.Time) (addresses, credit
 	return len(l.ours), credited, nil
 }
 
-// remember keeps what an audit of this process found, for Status.
+// remember stores the result of an audit of this process, for Status.
 func (p auditor) remember(address string, drift domain.Money) {
 	p.found.Lock()
 	defer p.found.Unlock()

@@ -17,7 +17,7 @@ type Holding struct {
 }
 
 // Holdings lists every address of the network with its balance, by account key and index, so that the
-// operator knows where to collect payments. It changes nothing.
+// operator can collect payments from them. It changes nothing.
 func (p *Watcher) Holdings(ctx context.Context) ([]Holding, error) {
 	var ours []recharge.Address
 	err := p.store.View(ctx, func(ctx context.Context, tx repos) (err error) {

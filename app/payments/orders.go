@@ -63,7 +63,7 @@ type OrderDone struct {
 	Replayed bool
 }
 
-// OrderDetail is what the operator sees of an order.
+// OrderDetail is an order with its transfers, for the operator.
 type OrderDetail struct {
 	OrderView
 	Wallet    recharge.Address
@@ -165,8 +165,8 @@ func (u *Orders) mayOrder(ctx context.Context, tx repos, agent account.Agent) er
 	return nil
 }
 
-// address is where the agent pays under the current account key. Money that is
-// sent to a wrong address is gone: one that the chain does not know as valid is
+// address returns the agent's receiving address under the current account key. Money that is
+// sent to a wrong address is gone: one that is not valid on the chain is
 // never stored and never shown.
 func (u *Orders) address(ctx context.Context, tx repos, agentID string, now time.Time) (recharge.Address, error) {
 	network, key := u.chain.Network(), u.keys.Fingerprint()
@@ -257,7 +257,7 @@ func (u *Orders) Get(ctx context.Context, agentID, id string) (v OrderView, err 
 func (u *Orders) List(
 	ctx context.Context, agentID string, of recharge.Status, page domain.Page,
 ) (domain.List[recharge.Order], error) {
-	if agentID == "" { // the store would list everybody's
+	if agentID == "" { // the store would list those of all agents
 		return domain.List[recharge.Order]{}, account.ErrNotFound
 	}
 	return u.list(ctx, agentID, of, page)

@@ -31,9 +31,8 @@ const (
 	overlapBlocks = 200
 )
 
-// scan reads the blocks after the cursor, and a little before it, for transfers
-// to any of our addresses. What is above the final head is only seen, and nothing
-// is credited by it.
+// scan reads the blocks after the cursor, and a little before it, for transfers to any of our
+// addresses. Transfers above the final head are recorded as unconfirmed and credit nothing.
 func (p *Watcher) scan(ctx context.Context, l *snapshot) error {
 	from, err := p.beginning(ctx, l)
 	if err != nil {
@@ -60,7 +59,7 @@ func (p *Watcher) scan(ctx context.Context, l *snapshot) error {
 	return nil
 }
 
-// beginning returns the first block that must be read. Older versions knew
+// beginning returns the first block that must be read. Older versions stored
 // addresses through a time of their own, which may be later than the cursor. An
 // address that is made later needs nothing before: no transfer can have been sent
 // to it.
@@ -137,7 +136,7 @@ func (l *snapshot) fresh(transfers []recharge.Transfer) []recharge.Transfer {
 	})
 }
 
-// remember keeps what was settled, and forgets what is not read again.
+// remember caches what was settled, and drops blocks that are not read again.
 func (l *snapshot) remember(transfers []recharge.Transfer, last int64) {
 	if l.recent == nil {
 		return
@@ -206,8 +205,8 @@ func (p *Watcher) settleAll(
 // found in one of them. After that the chain is asked for it.
 const grace = 40
 
-// resolve asks what became of transfers that were seen and are not final though
-// they should be. None stays seen for ever. One that is final after all is
+// resolve reads the state of transfers that were seen and are not final though
+// they should be, so that each becomes final or is dropped. One that is final after all is
 // settled if its turn in the order of the chain has come.
 func (p *Watcher) resolve(ctx context.Context, l *snapshot) error {
 	var rows []recharge.Transfer

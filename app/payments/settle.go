@@ -139,7 +139,7 @@ func (s *settlement) match(ctx context.Context) error {
 	return nil
 }
 
-// paidSince is when the window of an order closed, at the earliest, that one of
+// paidSince returns the earliest time at which the window of an order closed that one of
 // the transfers may still pay.
 func (s *settlement) paidSince(seen []recharge.Transfer) time.Time {
 	since := s.now
@@ -151,7 +151,7 @@ func (s *settlement) paidSince(seen []recharge.Transfer) time.Time {
 	return since
 }
 
-// through is the chain time up to which every address that the orders are paid
+// through returns the chain time up to which every address that the orders are paid
 // to is known. No window closes before it is past: not by the clock, and not in
 // an outage.
 func (s *settlement) through(ctx context.Context, orders []recharge.Order) (time.Time, error) {

@@ -30,7 +30,7 @@ type Watcher struct {
 	chain ports.Chain
 	log   *slog.Logger
 
-	// What a process remembers may be lost: it saves calls and promises nothing.
+	// These caches may be lost: they only save calls.
 	mu     sync.Mutex
 	idle   time.Duration // between scans while no order is open
 	began  time.Time     // of the last scan
@@ -40,7 +40,7 @@ type Watcher struct {
 
 	skip   atomic.Int64            // addresses in front that the audit could not read
 	found  sync.Mutex              // of listed, drifts and deep
-	drifts map[string]domain.Money // by address, as this process last saw them
+	drifts map[string]domain.Money // by address, as this process last computed them
 	deep   map[string]time.Time    // when the whole history of an address was read last
 }
 
@@ -91,7 +91,7 @@ func (p *Watcher) Watch(ctx context.Context) error {
 	}
 	err = errors.Join(p.scan(ctx, l), p.resolve(ctx, l), p.closeWindows(ctx, l))
 	if err != nil && l.stored == 0 {
-		return err // nothing was learned
+		return err // the chain could not be read
 	}
 	return errors.Join(err, p.putMark(ctx, l, err == nil && l.complete))
 }

@@ -105,7 +105,7 @@ func (s State) Order(id string) procurement.Order {
 // ErrUndecided means that the orders are driven in the background.
 var ErrUndecided = errors.New("the provider has not answered yet")
 
-// DriveFor is Drive for an agent, who waits no longer than that.
+// DriveFor is like Drive for an agent, who waits no longer than that.
 func (u *Driver) DriveFor(ctx context.Context, s session.Session, wait time.Duration) (State, error) {
 	type result struct {
 		State

@@ -68,7 +68,7 @@ func (u *Driver) DriveDue(ctx context.Context) error {
 	return errors.Join(faults...)
 }
 
-// DriveSession is the job of a session that has orders or is creating. It may
+// DriveSession runs the job of a session that has orders or is creating. It may
 // run twice, and while the session ends. If its provider has no free slot it waits for
 // one without the job.
 func (u *Driver) DriveSession(ctx context.Context, id string) error {

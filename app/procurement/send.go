@@ -177,7 +177,7 @@ func (u purchases) confirm(ctx context.Context, o procurement.Order, d procureme
 	})
 }
 
-// change is mark for a change that concerns the session, which is announced.
+// change is like mark for a change that concerns the session, which is announced.
 func (u *Driver) change(ctx context.Context, o procurement.Order, fn func(ctx context.Context, c *change) error) error {
 	err := u.mark(ctx, o, fn)
 	if err == nil {

@@ -9,7 +9,7 @@ import (
 	"agentproxy/ports"
 )
 
-// claims looks up what the service knows of each entry of a list, in transactions of
+// claims looks up the records of each entry of a list, in transactions of
 // lookedUpAtOnce entries. They begin after the list was read: what was ordered meanwhile
 // is not in it.
 func (u *Service) claims(ctx context.Context, p ports.Lister,

@@ -71,7 +71,7 @@ type renewal struct {
 	means             billing.Means // that may pay
 }
 
-// renew is the unit of a renewal. At a seller it holds the money and stores the
+// renew runs the unit of a renewal. At a seller it holds the money and stores the
 // order, whose id it returns; else all is done.
 func (u *Service) renew(ctx context.Context, tx Repos, in Renew, now time.Time) (done Done, order string, err error) {
 	n, err := u.planRenewal(ctx, tx, in, now)
@@ -217,7 +217,7 @@ func (u *Service) planRenewal(ctx context.Context, tx Repos, in Renew, now time.
 var errRenewing = session.ErrNotReady.Msgf("a renewal of this session is on its way; try again when its " +
 	"expires_at has changed")
 
-// renewalDays is how many days a renewal adds, and today's price of an IP.
+// renewalDays returns how many days a renewal adds, and today's price of an IP.
 func renewalDays(text string, s session.Session, p catalog.Product) (int, domain.Money, error) {
 	days := s.Days
 	if text != "" {

@@ -55,7 +55,7 @@ func New(cfg Config, store ports.Store, clock ports.Clock, ids ports.IDs, secret
 		life: life, driver: driver, access: access, hub: hub, log: log}
 }
 
-// View is a session as its agent sees it at one moment.
+// View is a session at one moment, as its agent may read it.
 type View struct {
 	ports.SessionRead
 	Password string // of the proxy; derived, never stored
@@ -115,7 +115,8 @@ func (v View) with(workers []ports.WorkerHealth) View {
 	return v
 }
 
-// Read returns one session of an agent, as it was within the last second with the changes of this process.
+// Read returns one session of an agent, as it was within the last second with the changes of this
+// process.
 func (u *Service) Read(ctx context.Context, agentID, id string) (View, error) {
 	var r ports.SessionRead
 	var workers map[string][]ports.WorkerHealth

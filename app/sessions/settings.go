@@ -83,7 +83,7 @@ func (u *Service) Change(ctx context.Context, in Change) (View, error) {
 	return u.changed(ctx, in.AgentID, in.SessionID, apply)
 }
 
-// changed stores what change makes of a session, and returns it.
+// changed applies change to a session, stores the result and returns it.
 func (u *Service) changed(
 	ctx context.Context, agentID, id string,
 	change func(context.Context, Repos, session.Session) (session.Session, error),

@@ -209,7 +209,7 @@ func (u topUps) autoTopUp(s session.Session, a *session.AutoTopUp) (session.Sess
 }
 
 // AutoTopUp adds the traffic that a session buys by itself, in the unit that books what was used. The
-// caller knows that it is due. A refusal changes nothing but what the session remembers of it, and the
+// caller has checked that it is due. A refusal changes only the session's record of it, and the
 // agent is notified of it once; any other error fails the unit.
 func (u *Service) AutoTopUp(ctx context.Context, tx Repos, s session.Session, now time.Time) (session.Session, error) {
 	t := topUps{u}

@@ -74,7 +74,7 @@ func (f *free) take(now time.Time, allowed func() bool) []eventlog.Event {
 	return events
 }
 
-// idle reports whether nothing is left to store or to remember.
+// idle reports whether nothing is left to store or to cache.
 func (f *free) idle(now time.Time) bool {
 	return len(f.events) == 0 && f.rest.Count == 0 && now.Sub(f.restAt) >= freeRestEvery
 }

@@ -290,7 +290,7 @@ func (o *Observer) storeBatch(ctx context.Context, tx repos, b batch) error {
 	return tx.Health().Put(ctx, b.id.session, read.State)
 }
 
-// storeWorker stores what was seen of a worker. What was seen of one that was removed is dropped.
+// storeWorker stores what was observed of a worker. Observations of a removed one are dropped.
 func (o *Observer) storeWorker(ctx context.Context, tx repos, b batch, read ports.HealthRead) error {
 	states, err := tx.Workers().Health(ctx, b.id.session, b.id.worker)
 	if err != nil || len(states) == 0 {

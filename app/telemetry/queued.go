@@ -15,9 +15,9 @@ import (
 // without: the queue has the report, and it is folded later.
 const foldWait = time.Second
 
-// reportQueued is Report through the queue. The health in the answer is read after the fold, so it
-// is what every replica answers from then on. Where the fold is late it is the stored health with
-// this event.
+// reportQueued is like Report through the queue. The health in the answer is read after the fold,
+// so it is what every replica answers from then on. Where the fold is late it is the stored
+// health with this event.
 func (t *Service) reportQueued(ctx context.Context, agentID string, e ReportedEvent) (Reported, error) {
 	out, call, err := t.enqueue(ctx, agentID, []ReportedEvent{e})
 	if err != nil {
@@ -42,7 +42,7 @@ func (t *Service) reportQueued(ctx context.Context, agentID string, e ReportedEv
 	return Reported{EventID: out.ids[0], Verdict: h.State.Verdict(t.clock.Now(), h.Type == session.Static)}, nil
 }
 
-// batchQueued is Batch through the queue.
+// batchQueued is like Batch through the queue.
 func (t *Service) batchQueued(ctx context.Context, agentID string, events []ReportedEvent) ([]EventResult, error) {
 	out, _, err := t.enqueue(ctx, agentID, events)
 	return out.results, err

@@ -36,7 +36,7 @@ const (
 // ErrWaitedTooLong refuses an order whose turn has not come.
 var ErrWaitedTooLong = procurement.Refuse(procurement.RateLimited, "an order like it is undecided at the provider")
 
-// Take is the Rule of an order that has asked for nothing yet. Others are locked out until
+// Take returns the Rule of an order that has asked for nothing yet. Others are locked out until
 // the unit ends.
 func Take(ctx context.Context, tx Repos, o procurement.Order, now time.Time) (wait time.Duration, err error) {
 	if wait, err = Free(ctx, tx, o, now); err != nil {
@@ -56,7 +56,7 @@ func Take(ctx context.Context, tx Repos, o procurement.Order, now time.Time) (wa
 	return min(Retry+time.Duration(place)*perOrder, mostRetry), nil
 }
 
-// Free is the Rule of an order whose turn has come: no order like it must be on its way.
+// Free returns the Rule of an order whose turn has come: no order like it must be on its way.
 func Free(ctx context.Context, tx Repos, o procurement.Order, now time.Time) (wait time.Duration, err error) {
 	like, err := Rivals(ctx, tx, o)
 	switch {
@@ -68,7 +68,7 @@ func Free(ctx context.Context, tx Repos, o procurement.Order, now time.Time) (wa
 	return Retry, nil
 }
 
-// None is the Rule at a provider that keeps order keys.
+// None returns the Rule at a provider that keeps order keys.
 func None(context.Context, Repos, procurement.Order, time.Time) (time.Duration, error) { return 0, nil }
 
 // Rivals counts the other orders whose outcome is open and that a provider's list could not

@@ -97,7 +97,7 @@ func (u *Service) Test(ctx context.Context, agentID string) (eventID string, err
 	return u.TestOnce(ctx, agentID, idempotency.Call{})
 }
 
-// TestOnce is Test that a repetition of the call does not repeat.
+// TestOnce is like Test with an idempotency key: a repeated call sends nothing.
 func (u *Service) TestOnce(ctx context.Context, agentID string, call idempotency.Call) (eventID string, err error) {
 	err = u.store.Update(ctx, func(ctx context.Context, tx repos) error {
 		now := u.clock.Now()
@@ -154,7 +154,7 @@ func (u *Service) Redeliver(ctx context.Context, agentID, id string) (d webhook.
 	return u.RedeliverOnce(ctx, agentID, id, idempotency.Call{})
 }
 
-// RedeliverOnce is Redeliver that a repetition of the call does not repeat.
+// RedeliverOnce is like Redeliver with an idempotency key: a repeated call sends nothing.
 func (u *Service) RedeliverOnce(
 	ctx context.Context, agentID, id string, call idempotency.Call,
 ) (d webhook.Delivery, err error) {
@@ -191,7 +191,7 @@ func (u *Service) RedeliverOnce(
 	return d, err
 }
 
-// Deliver is the job of one attempt. It does nothing if the delivery is over or due
+// Deliver runs the job of one attempt. It does nothing if the delivery is over or due
 // at another time, which has a job of its own. It returns a ports.RequeueAfter if
 // the attempt has to wait.
 func (u *Service) Deliver(ctx context.Context, id string, due time.Time) error {

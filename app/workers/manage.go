@@ -55,8 +55,8 @@ func (m Make) issues() (issues []domain.FieldIssue) {
 // notSold is what is wrong with a place.
 const notSold = "is not sold with the product of this session, or not what it was bought for"
 
-// Make makes or reads workers, in the order of the names, and reports whether one is new. If one of them
-// cannot be made, none is.
+// Make makes or reads workers, in the order of the names, and reports whether one is new. If one of
+// them cannot be made, none is.
 func (u *Service) Make(ctx context.Context, m Make) (list []View, made bool, err error) {
 	if issues := m.issues(); issues != nil {
 		return nil, false, domain.InvalidFields(issues...)
@@ -163,7 +163,7 @@ func (u *Service) open(
 	return s, c, inBody(err)
 }
 
-// View is a worker as its agent sees it.
+// View is a worker as its agent may read it.
 type View struct {
 	worker.Worker
 	Verdict health.Verdict

@@ -94,7 +94,7 @@ func tokenOf(w worker.Worker) string {
 	return procurement.WorkerToken(w.SessionID, w.ID, w.Turn)
 }
 
-// anywhere returns the way of connections of which each gets another exit.
+// anywhere returns the route of connections that get a new exit each.
 func (u *Service) anywhere(
 	s session.Session, exits fulfilment.WorkerExits, words worker.Words,
 ) (traffic.WorkerRoute, error) {
@@ -121,10 +121,10 @@ func (u *Service) anywhere(
 	return traffic.WorkerRoute{Fresh: fresh}, err
 }
 
-// Lost is called after a connection from the exit of a worker failed: because its seller reports that the
-// exit is gone, or perhaps because this host has no such address. If the exit is gone, the worker gets
-// another one, or, if it is strict, worker.ErrExitLost is returned. A worker that moved meanwhile is
-// left alone.
+// Lost handles the failure of a connection from the exit of a worker: because its seller reports
+// that the exit is gone, or perhaps because this host has no such address. If the exit is gone, the
+// worker gets another one, or, if it is strict, worker.ErrExitLost is returned. A worker that moved
+// meanwhile is left alone.
 func (u *Service) Lost(ctx context.Context, lost worker.Worker) error {
 	s, w, err := u.read(ctx, lost.SessionID, lost.Name)
 	if err != nil || w.ID != lost.ID || w.Turn != lost.Turn {

@@ -50,7 +50,7 @@ func systemUser() string {
 	return fmt.Sprint("uid ", os.Getuid())
 }
 
-// do is core for something that the operator does: it is kept with what it changes.
+// do is like core for something that the operator does: it is kept with what it changes.
 func (k *kit) do(a audit.Action, fn func(ctx context.Context) error, targets ...any) error {
 	var trail *operator.Trail
 	a.Via = audit.Command

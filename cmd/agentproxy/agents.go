@@ -54,7 +54,7 @@ type agentListCmd struct {
 
 	Search         string `help:"Only those with this id, or with this text in the name or the email address."`
 	Referrer       string `placeholder:"CODE" help:"Only those of the referring agent of this code or name."`
-	Status         string `enum:",active,disabled" default:"" help:"Only those of this status."`
+	Status         string `enum:",${account_statuses}" default:"" help:"Only those of this status."`
 	RegisteredFrom string `placeholder:"CIDR" help:"Only those that registered from this network, such as 203.0.113.0/24."`
 }
 

@@ -12,6 +12,7 @@ import (
 	"log/slog"
 	"os"
 	"os/signal"
+	"strings"
 	"syscall"
 
 	"github.com/alecthomas/kong"
@@ -21,6 +22,10 @@ import (
 	"agentproxy/adapters/configfile"
 	"agentproxy/cmd/internal/wire"
 	"agentproxy/domain"
+	"agentproxy/domain/account"
+	"agentproxy/domain/procurement"
+	"agentproxy/domain/recharge"
+	"agentproxy/domain/session"
 )
 
 type cli struct {
@@ -55,6 +60,24 @@ const (
 	exitUsage  = 2
 )
 
+// enums are the values of options that the domain lists.
+var enums = kong.Vars{
+	"account_statuses":  listed(account.Statuses),
+	"order_statuses":    listed(procurement.Statuses),
+	"recharge_statuses": listed(recharge.Statuses),
+	"session_statuses":  listed(session.Statuses),
+	"session_types":     listed(session.Types),
+}
+
+// listed returns values with commas between them.
+func listed[T ~string](values []T) string {
+	texts := make([]string, len(values))
+	for i, v := range values {
+		texts[i] = string(v)
+	}
+	return strings.Join(texts, ",")
+}
+
 func main() { os.Exit(run(os.Args[1:], os.Stdout, os.Stderr)) }
 
 // run runs a command and returns the exit status.
@@ -62,14 +85,14 @@ func run(args []string, stdout, stderr io.Writer) int {
 	return runWith(wire.Loader{}, args, stdout, stderr)
 }
 
-// runWith is run with another Loader of the configuration.
+// runWith is like run with another Loader of the configuration.
 func runWith(loader wire.Loader, args []string, stdout, stderr io.Writer) int {
 	var c cli
 	exited := -1
 	parser, err := kong.New(&c, kong.Name("agentproxy"), kong.Writers(stdout, stderr),
 		kong.Description("Sells proxy access to software agents. Configuration comes from AGENTPROXY_… variables; see "+
 			"docs/configuration.md."),
-		kong.WithHyphenPrefixedParameters(true), kong.UsageOnError(),
+		kong.WithHyphenPrefixedParameters(true), kong.UsageOnError(), enums,
 		kong.Exit(func(code int) { exited = code }))
 	if err != nil {
 		fmt.Fprintln(stderr, "agentproxy:", err)
@@ -134,7 +157,7 @@ func (k *kit) core(fn func(ctx context.Context) error, targets ...any) error {
 	return k.with(settings, wire.Core, fn, targets...)
 }
 
-// on is core on another graph, whose database may not exist yet.
+// on is like core on another graph, whose database may not exist yet.
 func (k *kit) on(graph graph, fn func(ctx context.Context) error, targets ...any) error {
 	settings, err := k.loader.Load()
 	if err != nil {

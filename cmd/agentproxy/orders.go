@@ -18,7 +18,7 @@ type ordersCmd struct {
 }
 
 type ordersListCmd struct {
-	Status   string `enum:",planned,sent,confirmed,refused,unknown" default:"" help:"Only orders of this status."`
+	Status   string `enum:",${order_statuses}" default:"" help:"Only orders of this status."`
 	Provider string `help:"Only orders of this provider."`
 	Frozen   bool   `help:"Only orders that wait for a decision."`
 	Page     int    `default:"1" help:"Page, from 1."`

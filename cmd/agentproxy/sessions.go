@@ -17,8 +17,8 @@ type sessionCmd struct {
 
 type sessionListCmd struct {
 	Agent    string `placeholder:"AGENT_ID" help:"Only sessions of this agent."`
-	Status   string `enum:",creating,active,terminated,expired,failed" default:"" help:"Only sessions of this status."`
-	Type     string `enum:",dynamic,static" default:"" help:"Only sessions of this type."`
+	Status   string `enum:",${session_statuses}" default:"" help:"Only sessions of this status."`
+	Type     string `enum:",${session_types}" default:"" help:"Only sessions of this type."`
 	Product  string `placeholder:"CODE" help:"Only sessions of this product."`
 	Provider string `placeholder:"NAME" help:"Only sessions that this provider sold."`
 	Page     int    `default:"1" help:"Page, from 1."`

@@ -18,6 +18,9 @@ const (
 	Disabled Status = "disabled"
 )
 
+// Statuses lists every status.
+var Statuses = []Status{Active, Disabled}
+
 // Refusals about accounts and credentials.
 var (
 	ErrInvalidKey = &domain.Error{Kind: domain.Unauthorized, Code: "AUTH_INVALID_KEY",

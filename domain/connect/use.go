@@ -25,7 +25,7 @@ const workerWord = "-session-"
 // MaxWorkers is how many workers a session has at most.
 const MaxWorkers = 1000
 
-// base is the user name with the place.
+// base returns the user name with the place.
 func (u Use) base() string {
 	if u.Country == "" {
 		return u.Proxy.Username

@@ -1,5 +1,5 @@
-// Package diagnose finds out why a request through a session failed: it joins what the client saw with
-// what the event log of the session has. It does no IO.
+// Package diagnose finds out why a request through a session failed: it joins what the client
+// reports with what the event log of the session has. It does no IO.
 package diagnose
 
 import (
@@ -12,7 +12,7 @@ import (
 	"time"
 )
 
-// Observation is what a client reports that it saw. Everything may be missing.
+// Observation is what a client reports of a failed request. Every field may be missing.
 type Observation struct {
 	Error  string // its text, which no answer repeats
 	Status int    // of an HTTP answer, from whomever; 0: none
@@ -66,7 +66,7 @@ const (
 	ofSureText = 90
 	ofText     = 45
 	ofStatus   = 30
-	ofEvent    = 50 // the newest that the gateway saw
+	ofEvent    = 50 // the newest that the gateway observed
 	ofOlder    = 20
 	ofSupport  = 20
 	ofSilence  = 10
@@ -117,8 +117,8 @@ type facts struct {
 	agent    []Event
 }
 
-// proxyStatus finds the status of a refused CONNECT in the texts of clients: curl; Python; undici; Node's
-// proxy agents, which quote the line of the answer.
+// proxyStatus finds the status of a refused CONNECT in the texts of clients: curl; Python; undici;
+// Node's proxy agents, which quote the line of the answer.
 var proxyStatus = regexp.MustCompile(`(?i)(?:tunnel failed, response|from proxy after connect|` +
 	`tunnel connection failed:|proxy response \(|!== 200 when HTTP Tunneling \(|HTTP code|status code|` +
 	`proxy responded with|HTTP/1\.[01]"?) ?(\d{3})`)
@@ -227,7 +227,7 @@ func (f *facts) classifyStatus(r *rule, add func(int, string)) {
 	}
 }
 
-// classifyRefusals looks for the refusals of a rule among what the gateway saw.
+// classifyRefusals looks for the refusals of a rule among the gateway's events.
 func (f *facts) classifyRefusals(r *rule, add func(int, string)) {
 	for i, e := range f.gateway {
 		if !r.refuses(e) {
@@ -248,8 +248,8 @@ func (f *facts) classifyRefusals(r *rule, add func(int, string)) {
 	}
 }
 
-// newest reports whether no event is clearly newer than the i-th: what happens together is stored in any
-// order.
+// newest reports whether no event is clearly newer than the i-th: what happens together is stored
+// in any order.
 func (f *facts) newest(i int) bool { return f.gateway[i].Age-f.gateway[0].Age < time.Second }
 
 // classifyTarget looks for a connection that was open when the target, or the client behind it, failed.
@@ -280,7 +280,7 @@ func (f *facts) classifyTarget(r *rule, add func(int, string)) {
 	}
 }
 
-// unknown is the cause of what no rule explains.
+// unknown returns the cause of what no rule explains.
 func (f *facts) unknown() Cause {
 	c := Cause{Name: "unknown", What: "nothing that is known explains the failure", Certainty: Possible, Retry: true,
 		Do: "try the session's own check; if it works the fault is at the target or in the client, else rotate"}

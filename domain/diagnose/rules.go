@@ -12,7 +12,7 @@ type place uint8
 // The places.
 const (
 	gateway place = iota // the gateway answers, and the event log lists it
-	client               // before the gateway knows the session, so that the event log has nothing
+	client               // before the gateway has identified the session, so that the event log has nothing
 	target               // behind an open connection
 )
 

@@ -36,7 +36,7 @@ var ofSession = []rule{
 	},
 }
 
-// beforeGateway happen before the gateway knows the session.
+// beforeGateway happen before the gateway has identified the session.
 var beforeGateway = []rule{
 	{
 		name: "wrong_password",

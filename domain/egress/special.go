@@ -53,7 +53,7 @@ var nat64 = netip.MustParsePrefix("64:ff9b::/96")
 
 func never(addr netip.Addr) bool { return contains(tunnels, addr) }
 
-// inner is the IPv4 address in the last four bytes of an IPv6 address.
+// inner returns the IPv4 address in the last four bytes of an IPv6 address.
 func inner(addr netip.Addr) netip.Addr {
 	b := addr.As16()
 	return netip.AddrFrom4([4]byte(b[12:]))

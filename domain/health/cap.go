@@ -38,7 +38,7 @@ func (c *reportCap) advance(to int64) {
 	}
 }
 
-// at is the count of the second that is age seconds before the head.
+// at returns the count of the second that is age seconds before the head.
 func (c *reportCap) at(age int64) *uint8 {
 	return &c.count[(c.head-age+capSeconds)%capSeconds]
 }

@@ -8,9 +8,9 @@ type Crew struct {
 	AtRisk int // whose risk level is high or critical
 }
 
-// VerdictWith is Verdict of a session with workers. As soon as one of them was used the score is the
-// mean of the session's own exit and of its workers, weighted by their scored events since their last
-// rotation, and level and recommendation follow from it.
+// VerdictWith is like Verdict of a session with workers. As soon as one of them was used the
+// score is the mean of the session's own exit and of its workers, weighted by their scored events
+// since their last rotation, and level and recommendation follow from it.
 func (s *State) VerdictWith(now time.Time, static bool, workers []*State) (Verdict, Crew) {
 	v := s.Verdict(now, static)
 	crew := Crew{Total: len(workers)}

@@ -34,7 +34,7 @@ var types = [...]Type{Success, HTTPError, Captcha, Timeout, Block, RateLimit, Cu
 // Types returns the event types in the order of the public documentation.
 func Types() []Type { return slices.Clone(types[:]) }
 
-// index is the place of a type in types; an unknown one counts as Custom.
+// index returns the index of a type in types, that of Custom for an unknown one.
 func (t Type) index() int {
 	for i := range types {
 		if types[i] == t {

@@ -2,7 +2,8 @@ package health
 
 import "time"
 
-// Glance is the part of a State that its risk follows from. A list of many sessions reads no more than that.
+// Glance is the part of a State that its risk follows from. A list of many sessions reads no more
+// than that.
 type Glance struct {
 	weights
 	lastAt micros
@@ -26,7 +27,7 @@ func ReadGlance(data []byte) (g Glance, err error) {
 
 // read reads what an encoded State begins with. The announced level is not part of a Glance.
 func (g *Glance) read(r *reader) (announced uint8) {
-	announced = r.byte(uint8(len(risks) - 1))
+	announced = r.byte(uint8(len(Risks) - 1))
 	g.streak = r.byte(streakMax)
 	g.weights.read(r)
 	g.lastAt = r.micros()
@@ -43,7 +44,7 @@ func (g Glance) weightsAt(at micros) weights {
 	return w
 }
 
-// Risk is the risk level at a moment, as Verdict has it.
+// Risk returns the risk level at a moment, as Verdict has it.
 func (g Glance) Risk(now time.Time) Risk { return RiskOf(g.weightsAt(microsOf(now)).score()) }
 
 // LastAt returns when the last event was scored, zero if none was.

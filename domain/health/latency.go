@@ -17,7 +17,7 @@ const (
 	latencyBuckets = 259 // the bucket of MaxLatencyMS is the last
 )
 
-// bucketOf is the bucket of a latency up to MaxLatencyMS.
+// bucketOf returns the bucket of a latency up to MaxLatencyMS.
 func bucketOf(ms uint32) int {
 	if ms < latencyExact {
 		return int(ms)
@@ -26,7 +26,7 @@ func bucketOf(ms uint32) int {
 	return latencyExact + (shift-1)*latencyCuts + int(ms>>shift) - latencyCuts
 }
 
-// middleOf is the latency in the middle of a bucket.
+// middleOf returns the latency in the middle of a bucket.
 func middleOf(bucket int) uint32 {
 	if bucket < latencyExact {
 		return uint32(bucket)
@@ -71,7 +71,7 @@ func (l *latencies) count() uint64 {
 	return n
 }
 
-// mean is the average in milliseconds; 0 while empty.
+// mean returns the average in milliseconds; 0 while empty.
 func (l *latencies) mean() float64 {
 	if l.empty() {
 		return 0
@@ -79,7 +79,7 @@ func (l *latencies) mean() float64 {
 	return float64(l.sum) / float64(l.count())
 }
 
-// p95 is the 95th percentile by nearest rank, in milliseconds; 0 while empty.
+// p95 returns the 95th percentile by nearest rank, in milliseconds; 0 while empty.
 // Below 20 latencies that is the largest, and exact.
 func (l *latencies) p95() int {
 	n := l.count()

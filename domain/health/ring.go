@@ -7,7 +7,7 @@ const (
 	ringWait = 2 * time.Second // how far apart the two may be
 )
 
-// Ring holds what the gateway saw on a session while a report of the same may
+// Ring holds what the gateway observed on a session while a report of the same may
 // still come: two seconds. It is constant in size, empty when zero, and not safe
 // for concurrent use.
 type Ring struct {
@@ -60,7 +60,7 @@ func (r *Ring) Expire(now time.Time, into []Event) []Event {
 	return into
 }
 
-// Len is how many events wait, 0 to 32.
+// Len returns how many events wait, 0 to 32.
 func (r *Ring) Len() int { return r.n }
 
 func (r *Ring) remove(i int) Event {

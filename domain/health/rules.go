@@ -23,7 +23,7 @@ const (
 	streakSilence = 10 * minute // silence that clears a streak
 
 	fade  = 0.97 // what each scored event leaves of the weight of those before it
-	prior = 3.0  // weight of the good events that a score is born with
+	prior = 3.0  // weight of the good events that a score starts with
 
 	streakCost   = 0.8 // an event that costs this much or more extends a streak
 	streakPoints = 5   // points off for each event of a streak after the first
@@ -54,7 +54,7 @@ const maxWeight = 1/(1-fade) + 1e-6
 // below it no score changes.
 const negligible = 1e-12
 
-// scaled is a weight times what is left of it.
+// scaled returns a weight multiplied by a factor.
 func scaled(weight, by float64) float64 {
 	if weight *= by; weight < negligible {
 		return 0
@@ -148,7 +148,7 @@ func (m micros) time() time.Time {
 	return time.UnixMicro(int64(m)).UTC()
 }
 
-// decay is what silence leaves of a weight.
+// decay returns the factor by which weights shrink in a time without events.
 func decay(silence micros) float64 {
 	if silence <= 0 {
 		return 1

@@ -2,6 +2,7 @@ package health
 
 import (
 	"math"
+	"slices"
 	"time"
 )
 
@@ -11,7 +12,7 @@ type State struct {
 	Glance                   // the weights as they stood when the last event was scored, and when that was
 	lastOf    [worked]micros // when evidence of each cause last came, scored or above the cap
 	unhelpful [unhelpfulMax]micros
-	announced uint8 // the level last announced, as an index of risks
+	announced uint8 // the level last announced, as an index of Risks
 	rotations uint64
 	recent    reportCap
 	past      tally // before the last rotation
@@ -68,11 +69,12 @@ const (
 	RotationManual    RotationReason = "manual" // the default
 )
 
-// Valid reports whether r is a reason that the public API knows.
-func (r RotationReason) Valid() bool {
-	_, scored := r.evidence()
-	return scored || r == RotationScheduled || r == RotationManual
-}
+// RotationReasons lists every reason.
+var RotationReasons = []RotationReason{RotationHTTP403, RotationHTTP429, RotationCaptcha, RotationTimeout,
+	RotationBlock, RotationScheduled, RotationManual}
+
+// Valid reports whether r is one of RotationReasons.
+func (r RotationReason) Valid() bool { return slices.Contains(RotationReasons, r) }
 
 // evidence returns the evidence that a reason is equal to, or false if it is
 // none.
@@ -115,7 +117,7 @@ func (s *State) Rotate(reason RotationReason, now time.Time) {
 func (s *State) moment(t time.Time) micros { return max(microsOf(t), s.lastAt) }
 
 // scoreReport scores reported evidence within the limit of reports in a minute.
-// Evidence above the limit is remembered, so that a rotation for it adds
+// Evidence above the limit is recorded, so that a rotation for it adds
 // nothing either.
 func (s *State) scoreReport(found evidence, host string, at micros) bool {
 	if !s.recent.take(at) {
@@ -169,15 +171,15 @@ func (w *weights) add(found evidence) {
 	w.bad[found.cause] += found.cost
 }
 
-// badness is B.
+// badness returns B, the bad weight that the score is made from.
 func (w weights) badness() float64 {
 	return w.bad[causeBlock] + w.bad[causeRate] + w.bad[causeNet] + w.bad[causeTarget]
 }
 
-// confidence is 0 without evidence and approaches 1 with it.
+// confidence returns 0 without evidence and approaches 1 with it.
 func (w weights) confidence() float64 { return w.all / (w.all + prior) }
 
-// score is the health score, 0 to 100. The last term of the rounding keeps a
+// score returns the health score, 0 to 100. The last term of the rounding keeps a
 // half that binary floating point missed by a hair.
 func (w weights) score() int {
 	points := 100 - 100*w.badness()/(w.all+prior)
@@ -187,7 +189,7 @@ func (w weights) score() int {
 	return int(math.Floor(min(max(points, 0), 100) + 0.5 + 1e-9))
 }
 
-// worst is the cause with the most bad weight.
+// worst returns the cause with the most bad weight.
 func (w weights) worst() cause {
 	most := causeBlock
 	for c := causeRate; c < worked; c++ {

@@ -17,10 +17,10 @@ const (
 	Critical Risk = "critical"
 )
 
-// risks lists the levels from the best to the worst.
-var risks = [...]Risk{Low, Medium, High, Critical}
+// Risks lists the levels from the best to the worst.
+var Risks = []Risk{Low, Medium, High, Critical}
 
-// RiskOf is the level of a score.
+// RiskOf returns the level of a score.
 func RiskOf(score int) Risk {
 	switch {
 	case score >= lowFrom:
@@ -33,26 +33,26 @@ func RiskOf(score int) Risk {
 	return Critical
 }
 
-// Level is the level to announce for a score when prev was announced last: a
+// Level returns the level to announce for a score when prev was announced last: a
 // border counts as crossed once the score is five points past it, so webhooks
 // do not flap. A session of which nothing was announced (empty) was low.
 func Level(prev Risk, score int) Risk {
-	from := max(slices.Index(risks[:], prev), 0)
-	if worse := RiskOf(score + hysteresis - 1); slices.Index(risks[:], worse) > from {
+	from := max(slices.Index(Risks, prev), 0)
+	if worse := RiskOf(score + hysteresis - 1); slices.Index(Risks, worse) > from {
 		return worse
 	}
-	if better := RiskOf(score - hysteresis); slices.Index(risks[:], better) < from {
+	if better := RiskOf(score - hysteresis); slices.Index(Risks, better) < from {
 		return better
 	}
-	return risks[from]
+	return Risks[from]
 }
 
 // Announce moves the announced level to Level(announced, the score now) and
 // reports whether it changed: then a webhook is due.
 func (s *State) Announce(now time.Time) (from, to Risk, changed bool) {
-	from = risks[s.announced]
+	from = Risks[s.announced]
 	to = Level(from, s.weightsAt(microsOf(now)).score())
-	s.announced = uint8(slices.Index(risks[:], to))
+	s.announced = uint8(slices.Index(Risks, to))
 	return from, to, from != to
 }
 
@@ -68,6 +68,9 @@ const (
 	Pause          Recommendation = "pause"
 )
 
+// Recommendations lists every recommendation.
+var Recommendations = []Recommendation{OK, ConsiderRotate, RotateNow, Pause}
+
 // Reason is the basis of a recommendation, as named in the public API.
 type Reason string
 
@@ -81,6 +84,9 @@ const (
 	RotationNotHelping Reason = "rotation_not_helping"
 	Healthy            Reason = "healthy"
 )
+
+// Reasons lists every reason.
+var Reasons = []Reason{BlockRate, RateLimited, NetworkErrors, TargetErrors, FreshExit, RotationNotHelping, Healthy}
 
 var reasonOf = [worked]Reason{BlockRate, RateLimited, NetworkErrors, TargetErrors}
 
@@ -145,7 +151,7 @@ func (s *State) rotationFails(at micros) bool {
 	return oldest != 0 && at-oldest <= unhelpfulWindow
 }
 
-// pauseLeft is how many seconds of silence end a pause, at least 1. Silence only
+// pauseLeft returns how many seconds of silence end a pause, at least 1. Silence only
 // raises the score and moves rotations out of the window, so a pause that ended
 // does not come back and the search is sound.
 func (s *State) pauseLeft(at micros, static bool) int {
@@ -155,7 +161,7 @@ func (s *State) pauseLeft(at micros, static bool) int {
 	})
 }
 
-// successRate is the share of scored events that cost nothing, of both sources,
+// successRate returns the share of scored events that cost nothing, of both sources,
 // since the session began; 1 when there is none.
 func (s *State) successRate() float64 {
 	scored := s.past.scored + s.exit.scored

@@ -30,6 +30,9 @@ const (
 	Enforce Mode = "enforce"
 )
 
+// Modes lists every mode.
+var Modes = []Mode{Off, Report, Enforce}
+
 // Denial is why a target is refused. The zero Denial means that it is not.
 type Denial struct {
 	Layer    Layer

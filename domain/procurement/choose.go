@@ -63,7 +63,7 @@ func (s Source) MaxCost(configured, paid domain.Money) domain.Money {
 	return configured
 }
 
-// MaxRenewalCost is MaxCost of a renewal. It may cost more than configured, as long as
+// MaxRenewalCost is like MaxCost of a renewal. It may cost more than configured, as long as
 // the agent pays for it: there is no other source to renew at.
 func (s Source) MaxRenewalCost(configured, paid domain.Money) domain.Money {
 	if s.BelowCost {

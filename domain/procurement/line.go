@@ -47,7 +47,7 @@ const (
 	// passedAtMost is how many turns of others like it one who waits is passed by. It is more
 	// than few parties take, and keeps ever new ones from holding up the rest.
 	passedAtMost = 64
-	// rememberedAtMost bounds the parties that do not wait and whose turns are remembered.
+	// rememberedAtMost bounds the parties that do not wait and whose turns are stored.
 	rememberedAtMost = 256
 )
 

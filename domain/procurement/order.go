@@ -23,6 +23,9 @@ const (
 	Unknown   Status = "unknown"
 )
 
+// Statuses lists every status.
+var Statuses = []Status{Planned, Sent, Confirmed, Refused, Unknown}
+
 // Kind is the purpose of an order.
 type Kind string
 

@@ -193,7 +193,7 @@ func (e Endpoint) String() string { return e.Host }
 // GoString hides it from %#v.
 func (e Endpoint) GoString() string { return e.Host }
 
-// Target is which exit of an Access is wanted.
+// Target selects an exit of an Access.
 type Target struct {
 	Location session.Location
 	// Token keeps an exit: 8 lower case letters and digits, beginning with a

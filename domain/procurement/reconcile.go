@@ -1,6 +1,6 @@
 package procurement
 
-// Match is what the service knows of something that a provider lists.
+// Match is the service's record of an entry in a provider's list.
 type Match struct {
 	// Order is the confirmed purchase with its ref, else the order with its label; the zero
 	// Order if there is none.
@@ -17,7 +17,7 @@ type Match struct {
 // Disposition is what becomes of something that a provider lists.
 type Disposition string
 
-// Kept: the service uses it, or knows that it runs to its end. Undecided: it may be an
+// Kept: the service uses it, or it runs to its end. Undecided: it may be an
 // order that is on its way. Lost: it is an order whose outcome is unknown, which it
 // decides. Surplus: it was bought for the service, which has given it up. Orphan: no
 // order is known for it, so that it is left as it is.

@@ -57,11 +57,11 @@ type Status string
 
 // The states of an order.
 const (
-	Pending    Status = "pending"    // nothing was seen yet
+	Pending    Status = "pending"    // no transfer was seen yet
 	Confirming Status = "confirming" // a transfer was seen, the sum is not final yet
 	Paid       Status = "paid"       // final transfers reach the amount; never changes again
 	Expired    Status = "expired"    // the window closed on a short sum; may still be paid late
-	Failed     Status = "failed"     // all that was seen is gone and the window is closed
+	Failed     Status = "failed"     // every seen transfer is gone and the window is closed
 )
 
 // Statuses lists every state.
@@ -90,7 +90,7 @@ const MainNetwork = "tron-mainnet"
 // Test reports whether the order is on a network whose money is not real.
 func (o Order) Test() bool { return o.Network != MainNetwork }
 
-// NewOrder is a pending order. The amount was checked.
+// NewOrder returns a pending order. The amount was checked.
 func NewOrder(id, agentID, network, address string, amount domain.Money, now time.Time) Order {
 	return Order{ID: id, AgentID: agentID, Network: network, Address: address, Amount: amount, Status: Pending,
 		CreatedAt: now, ExpiresAt: now.Add(Window)}
@@ -116,7 +116,7 @@ const (
 	Ignored  State = "ignored"  // no money, see Note
 )
 
-// Key names a transfer for ever.
+// Key identifies a transfer.
 type Key struct {
 	Network  string
 	TxID     string // 64 lower case hexadecimal digits
@@ -209,7 +209,7 @@ type Settlement struct {
 }
 
 // Settle works out the orders of one agent. Final are transfers that were never
-// settled before: each is matched once and for ever, whole, in chain order. Seen
+// settled before: each is matched once, and as a whole, in chain order. Seen
 // are all that the agent has in blocks that may still be replaced: they only
 // show. Both come with the order that they were shown for before. Through is the
 // chain time up to which the final transfers of the agent are completely known:

@@ -47,6 +47,9 @@ const (
 	Existing ProvisioningMode = "existing"
 )
 
+// ProvisioningModes lists every mode.
+var ProvisioningModes = []ProvisioningMode{Purchase, Existing}
+
 // Terms represents the bounds that a product sets.
 type Terms struct {
 	Type        Type

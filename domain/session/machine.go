@@ -84,7 +84,7 @@ func (s Session) MayRotate() error {
 	return err
 }
 
-// moveActive is the edge from active to itself, which creating does not have.
+// moveActive moves from active to active; other states have no such edge.
 func (s Session) moveActive() (Session, error) {
 	if s.Status == Creating {
 		return s, ErrNotReady
@@ -142,9 +142,9 @@ func (s Session) Extend(days int) (Session, error) {
 	return s, nil
 }
 
-// ExtendFairUse gives a static session the fair use of a renewal: added bytes; 0 lifts the limit. used is
-// what has passed through it or is leased, and whole the fair use of all the time that is left: a session that had no
-// limit gets one that counts from here.
+// ExtendFairUse gives a static session the fair use of a renewal: added bytes; 0 lifts the limit.
+// used is what has passed through it or is leased, and whole the fair use of all the time that is
+// left: a session that had no limit gets one that counts from here.
 func (s Session) ExtendFairUse(added, whole, used int64) Session {
 	switch {
 	case added == 0:

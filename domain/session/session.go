@@ -28,6 +28,9 @@ const (
 	Static  Type = "static"
 )
 
+// Types lists every type.
+var Types = []Type{Dynamic, Static}
+
 // Status is the state of a session. The last three never change again.
 type Status string
 
@@ -40,6 +43,9 @@ const (
 	Expired    Status = "expired"
 	Failed     Status = "failed"
 )
+
+// Statuses lists every status.
+var Statuses = []Status{Creating, Active, Terminated, Expired, Failed}
 
 // Over reports whether the session has ended for good.
 func (s Status) Over() bool { return s == Terminated || s == Expired || s == Failed }
@@ -68,6 +74,9 @@ const (
 	SOCKS5 Protocol = "socks5"
 )
 
+// Protocols lists every protocol.
+var Protocols = []Protocol{HTTP, SOCKS5}
+
 // RotationMode is what changes the exit of a dynamic session.
 type RotationMode string
 
@@ -78,6 +87,9 @@ const (
 	Timed    RotationMode = "timed"
 	Fixed    RotationMode = "fixed"
 )
+
+// RotationModes lists every mode.
+var RotationModes = []RotationMode{OnDemand, Timed, Fixed}
 
 // Exit is where a session's traffic leaves: an address of this host that the
 // gateway binds to.

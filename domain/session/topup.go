@@ -155,7 +155,8 @@ func (s Session) MayAutoTopUp(now time.Time) error {
 	return nil
 }
 
-// AutoTopUpRefused notes why Auto could not buy. It reports whether the agent does not know that yet.
+// AutoTopUpRefused notes why Auto could not buy. It reports whether the agent was not notified of
+// that yet.
 func (s Session) AutoTopUpRefused(code string, now time.Time) (after Session, news bool) {
 	news = s.TopUps.Failed != code
 	s.TopUps.Failed, s.TopUps.FailedAt = code, now

@@ -66,7 +66,7 @@ type Lease struct {
 	Idle        time.Duration // since it was stored last, by the database's clock
 }
 
-// Unused is what was granted and not reported as used.
+// Unused returns what was granted and not reported as used.
 func (l Lease) Unused() int64 { return l.Granted - l.Up - l.Down }
 
 // Renew decides one ask: what moves in the usage, the lease after it, and the

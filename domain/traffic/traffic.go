@@ -1,4 +1,4 @@
-// Package traffic holds what a gateway must know to carry a session's traffic:
+// Package traffic holds what a gateway needs to relay a session's traffic:
 // its route, its credential, the leases it may spend and what it reports back.
 package traffic
 
@@ -12,7 +12,7 @@ import (
 	"agentproxy/domain/session"
 )
 
-// Route is what a gateway knows of one session. Its credential is derived, see
+// Route is a gateway's copy of one session. Its credential is derived, see
 // Password.
 type Route struct {
 	SessionID string
@@ -20,8 +20,8 @@ type Route struct {
 	Trial     bool // the agent's account is a trial: less is allowed to it
 	Type      session.Type
 	Status    session.Status
-	// UsedUp is set for a live session that has used all that it may for now: a static one its fair use,
-	// until it is renewed.
+	// UsedUp is set for a live session that has used all that it may for now: a static one its fair
+	// use, until it is renewed.
 	UsedUp bool
 	Reason session.Reason // why it ended
 	Exits  []session.Exit // dynamic: the current one; static: by IP index
@@ -43,7 +43,7 @@ type Route struct {
 }
 
 // Ask is one session's part of a renewal: what a lease has used so far, and how
-// much of it the gateway wants to keep unused. All counters are cumulative
+// much of it the gateway is to keep unused. All counters are cumulative
 // since the lease was opened, so an ask that is repeated counts nothing twice.
 type Ask struct {
 	SessionID   string
@@ -102,7 +102,7 @@ const (
 	Reported = "would_refuse"
 )
 
-// Observation is one thing that the gateway saw, for the event log and, when
+// Observation is an event that the gateway observed, for the event log and, when
 // Evidence is set, for the score of the session's exit.
 type Observation struct {
 	SessionID  string
@@ -113,7 +113,7 @@ type Observation struct {
 	Type       string      // tunnel, request, refused, rotated ...
 	Evidence   health.Type // empty: no evidence about the exit
 	Host       string      // target host without port
-	StatusCode int         // HTTP status the client saw from us or, on plain HTTP, from the target; 0: none
+	StatusCode int         // HTTP status that the client received from us or, on plain HTTP, from the target; 0: none
 	Code       string      // our code when the gateway answered by itself
 	Bytes      int64       // both directions
 	Latency    time.Duration

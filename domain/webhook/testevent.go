@@ -2,16 +2,17 @@ package webhook
 
 import "time"
 
-// Bounds of the requests to an address that has not shown that it wants them, which are events of type Test and all
-// attempts at an endpoint that never answered: 10 an hour, which may come at once. The agent chose the address, and
-// a large number of requests would be a means to attack it.
+// Bounds of the requests to an address that has not confirmed that it accepts them, which are
+// events of type Test and all attempts at an endpoint that never answered: 10 an hour, which may
+// come at once. The agent chose the address, and a large number of requests would be a means to
+// attack it.
 const (
 	unaskedPerHour  = 10
 	unaskedInterval = time.Hour / unaskedPerHour
 )
 
-// TakeUnasked counts one such request. used is what the last call returned, zero at first. It returns what
-// is used then or, if too many were sent, how long to wait.
+// TakeUnasked counts one such request. used is what the last call returned, zero at first. It
+// returns what is used then or, if too many were sent, how long to wait.
 func TakeUnasked(used, now time.Time) (after time.Time, wait time.Duration) {
 	if used.Before(now) {
 		used = now

@@ -26,6 +26,9 @@ const (
 	Exhausted Status = "exhausted" // MaxBytes are used
 )
 
+// Statuses lists every status.
+var Statuses = []Status{Active, ExitLost, Exhausted}
+
 // Settings are what a worker was asked for. They stay until it is rotated or removed.
 type Settings struct {
 	Location session.Location

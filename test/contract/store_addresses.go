@@ -16,7 +16,7 @@ import (
 	"agentproxy/ports"
 )
 
-// addressNo is a receiving address of an agent; the text of the address is any.
+// addressNo returns a receiving address of an agent; the text of the address is any.
 func addressNo(n int, agentID string) recharge.Address {
 	return recharge.Address{Network: net1, Fingerprint: key1, Index: uint32(n), AgentID: agentID,
 		Address: fmt.Sprintf("T%033d", n), CreatedAt: storeNow}

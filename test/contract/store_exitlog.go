@@ -19,7 +19,7 @@ var exitLogClaims = []claim{
 	{"holds and look-ups are kept", exitLogKept},
 }
 
-// exitRecord is the record of a connection.
+// exitRecord returns the record of a connection.
 func exitRecord(n uint64) exitlog.Connection {
 	return exitlog.Connection{Replica: "gw_1", Number: n, Agent: "agt_1", Session: "sess_1",
 		Client: netip.MustParseAddrPort("192.0.2.1:40000"), Host: "shop.example",

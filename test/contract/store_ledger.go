@@ -68,7 +68,7 @@ func entryRoundTrip(t *testing.T, st ports.Store) {
 	})
 }
 
-// debitsAreExact is the test that catches a balance that is read and then
+// debitsAreExact returns the test that catches a balance that is read and then
 // written: each debit is decided on a snapshot that others outdate.
 func debitsAreExact(t *testing.T, st ports.Store) {
 	const callers, cent = 64, domain.Dollar / 100

@@ -69,7 +69,7 @@ func deliveriesResealed(t *testing.T, st ports.Store) {
 	})
 }
 
-// upstreamOrder is a planned order of a session of its own.
+// upstreamOrder returns a planned order of a session of its own.
 func upstreamOrder(n int, provider string) procurement.Order {
 	id, sessionID := fmt.Sprintf("ord_%d", n), fmt.Sprintf("sess_%d", n)
 	return procurement.Order{
@@ -80,21 +80,21 @@ func upstreamOrder(n int, provider string) procurement.Order {
 	}
 }
 
-// renewalOf is a planned renewal of what an order bought.
+// renewalOf returns a planned renewal of what an order bought.
 func renewalOf(o procurement.Order, n int) procurement.Order {
 	r := upstreamOrder(n, o.Provider)
 	r.Kind, r.SessionID, r.Intent.SessionID = procurement.Renewal, o.SessionID, o.SessionID
 	return r
 }
 
-// confirmed is an order as the provider made it.
+// confirmed returns an order as the provider made it.
 func confirmed(o procurement.Order, ref string) procurement.Order {
 	o.Status, o.Ref, o.State, o.SealedDelivery = procurement.Confirmed, ref, procurement.Live, []byte("sealed")
 	o.SentAt, o.DecidedAt = o.PlannedAt.Add(time.Second), o.PlannedAt.Add(2*time.Second)
 	return o
 }
 
-// as is an order of a status that is not confirmed.
+// as returns an order of a status that is not confirmed.
 func as(o procurement.Order, status procurement.Status) procurement.Order {
 	o.Status = status
 	return o

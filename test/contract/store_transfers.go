@@ -30,7 +30,7 @@ var transferClaims = []claim{
 	{"of marks that are put at once the highest stays", highestMarkStays},
 }
 
-// transferNo is a transfer to an agent's address, in a block of its own.
+// transferNo returns a transfer to an agent's address, in a block of its own.
 func transferNo(n int, state recharge.State) recharge.Transfer {
 	return recharge.Transfer{
 		Key:  recharge.Key{Network: net1, TxID: fmt.Sprintf("%064x", n), LogIndex: n % 3},

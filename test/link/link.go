@@ -1,5 +1,6 @@
-// Package link is a proxy between a program and a PostgreSQL server: it counts how often the program waits
-// for the server, delays what passes, and cuts connections, as a network between them does.
+// Package link is a proxy between a program and a PostgreSQL server: it counts how often the
+// program waits for the server, delays what passes, and cuts connections, as a network between them
+// does.
 package link
 
 import (
@@ -37,8 +38,8 @@ const (
 	AfterCommit      // the program does not receive its success
 )
 
-// New opens a proxy before the server of a URL, until the test ends, and returns the URL of the proxy. What
-// passes is delayed in each direction.
+// New opens a proxy before the server of a URL, until the test ends, and returns the URL of the
+// proxy. What passes is delayed in each direction.
 func New(t testing.TB, dsn string, delay time.Duration) (*Link, string) {
 	t.Helper()
 	u, err := url.Parse(dsn)
@@ -61,7 +62,7 @@ func New(t testing.TB, dsn string, delay time.Duration) (*Link, string) {
 	return l, u.String()
 }
 
-// Asked is how often the program spoke after the server had, on any of its connections.
+// Asked returns how often the program spoke after the server had, on any of its connections.
 func (l *Link) Asked() int64 { return l.asked.Load() }
 
 // CutAt cuts the connection of the next commit.
@@ -131,7 +132,8 @@ type part struct {
 	due   time.Time
 }
 
-// pass copies what arrives, each part as late as it is due, until either side ends or a part may not pass.
+// pass copies what arrives, each part as late as it is due, until either side ends or a part may
+// not pass.
 func (l *Link) pass(from, to net.Conn, passes func(part []byte) bool) {
 	late := make(chan part, 1024)
 	go func() {

@@ -61,7 +61,7 @@ const (
 // maxForm bounds the body of a form.
 const maxForm = 64 << 10
 
-// needed is a required field.
+// needed returns a required field.
 func needed(name, label, hint string) field {
 	return field{Name: name, Label: label, Hint: hint, Required: true}
 }

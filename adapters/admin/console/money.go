@@ -167,7 +167,7 @@ func (c *Console) addresses(r *http.Request) (page, error) {
 	return p, nil
 }
 
-// addressFile is the list of addresses as a file.
+// addressFile returns the list of addresses as a file.
 func (c *Console) addressFile(w http.ResponseWriter, r *http.Request) {
 	allowSlow(w)
 	list, err := c.use.Payments.Holdings(r.Context())

@@ -175,7 +175,7 @@ func days(r *http.Request) (from, to time.Time, err error) {
 	return from, to, nil
 }
 
-// dayField is given of a day.
+// dayField returns a field of a day with the value of the request.
 func dayField(r *http.Request, name, label string) field {
 	f := given(r, name, label)
 	f.Type = "date"

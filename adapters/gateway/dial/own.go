@@ -66,7 +66,7 @@ func (p *Public) at(addr netip.AddrPort) bool {
 	return ok && monotime.Now() < until
 }
 
-// Refresh resolves the names again. It keeps what it knows of a name that cannot be resolved.
+// Refresh resolves the names again. It keeps the last addresses of a name that cannot be resolved.
 func (p *Public) Refresh(ctx context.Context, r Resolver, timeout time.Duration) {
 	for _, t := range p.targets {
 		ctx, cancel := context.WithTimeout(ctx, timeout)

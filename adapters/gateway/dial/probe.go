@@ -21,7 +21,7 @@ import (
 
 // Result is the outcome of a probe.
 type Result struct {
-	ExitIP  string // the address that the echo saw
+	ExitIP  string // the address that the echo service reported
 	Latency time.Duration
 }
 

@@ -13,13 +13,13 @@ import (
 	"agentproxy/adapters/gateway/refusal"
 )
 
-// halfClosed is how long an upstream proxy may be silent after the relay has sent its last byte. The relay
-// may have closed its end, which looks like a half-closed one from here.
+// halfClosed is how long an upstream proxy may be silent after the relay has sent its last byte.
+// The relay may have closed its end, which looks like a half-closed one from here.
 const halfClosed = 2 * time.Minute
 
-// secured opens TLS on a connection to an upstream proxy, whose certificate must be valid for its host.
-// The relay moves bytes between TCP sockets without a look at them, so the result is one end of a pair on
-// this host, whose other end is copied to and from the proxy until both are closed.
+// secured opens TLS on a connection to an upstream proxy, whose certificate must be valid for its
+// host. The relay moves bytes between TCP sockets without a look at them, so the result is one end
+// of a pair on this host, whose other end is copied to and from the proxy until both are closed.
 func (d *Dialer) secured(ctx context.Context, tcp *net.TCPConn, host string) (*net.TCPConn, *refusal.Refusal) {
 	conn := tls.Client(tcp, &tls.Config{ServerName: host, RootCAs: d.Roots, MinVersion: tls.VersionTLS12})
 	err := conn.HandshakeContext(ctx)
@@ -109,7 +109,7 @@ func (b *bridge) Read(p []byte) (int, error) {
 	return b.proxy.Read(p)
 }
 
-// reset ends both connections at once, so that the relay sees that they broke.
+// reset ends both connections at once, so that the relay gets an error from both.
 func (b *bridge) reset() {
 	_ = b.far.SetLinger(0)
 	_ = b.far.Close()

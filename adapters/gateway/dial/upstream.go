@@ -115,7 +115,7 @@ func (d *Dialer) lookUpProxy(ctx context.Context, proxy *procurement.Endpoint) (
 	return addrs, nil
 }
 
-// through is Through with the addresses of the proxy.
+// through is like Through with the addresses of the proxy.
 func (d *Dialer) through(ctx context.Context, t hostport.Target, proxy *procurement.Endpoint, addrs []netip.AddrPort,
 	in *http1.Reader) (*net.TCPConn, time.Duration, *refusal.Refusal) {
 	var ref *refusal.Refusal

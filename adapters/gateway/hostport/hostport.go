@@ -1,4 +1,4 @@
-// Package hostport represents where a client wants to go. It is shared by the
+// Package hostport represents the target of a client's request. It is shared by the
 // protocols that read a target and those that ask an upstream proxy for one.
 package hostport
 

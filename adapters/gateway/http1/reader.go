@@ -228,7 +228,7 @@ func (r *Reader) takeHead(n int) []byte {
 	return b
 }
 
-// cutShort is err, but an end in the middle of something is unexpected.
+// cutShort returns err, or io.ErrUnexpectedEOF for an end in the middle of something.
 func cutShort(err error, within bool) error {
 	if err == io.EOF && within {
 		return io.ErrUnexpectedEOF

@@ -145,7 +145,7 @@ func (h *ResponseHead) frame(ex Exchange) {
 
 // Append appends the head as it goes to the client: HTTP/1.1, one framing,
 // nothing hop-by-hop. It has Connection: close if closing is set or if the
-// client's connection cannot go on, so that the client learns it before the end; an
+// client's connection cannot go on, so that the client is informed before the end; an
 // interim head never does. A Proxy-Status that names this gateway is dropped, so that
 // a target cannot imitate its answers.
 func (h *ResponseHead) Append(dst []byte, closing bool) []byte {

@@ -28,7 +28,7 @@ const (
 // MemberOf returns the member for a connection.
 func MemberOf(c Conn) Member { return Member{conn: c} }
 
-// members lists the open connections of a session. Each knows its index, so that
+// members lists the open connections of a session. Each has its index, so that
 // removal takes constant time.
 type members []*Member
 

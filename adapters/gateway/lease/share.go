@@ -27,7 +27,8 @@ type Share struct {
 // share with a limit.
 func (s *Share) left() int64 { return s.limit - s.base - (s.use.Up + s.use.Down - s.baseAt) }
 
-// Account is a pool and the worker that its bytes are counted for. The zero share is the session itself.
+// Account is a pool and the worker that its bytes are counted for. The zero share is the session
+// itself.
 type Account struct {
 	*Pool
 	share *Share
@@ -36,7 +37,7 @@ type Account struct {
 // Account returns the account of a member.
 func (p *Pool) Account(m *Member) Account { return Account{p, m.share} }
 
-// Know sets what the core knows of a worker: its limit, 0 for none, and the bytes that it moved. The
+// Know sets the core's values of a worker: its limit, 0 for none, and the bytes that it moved. The
 // bytes count only if no lease has uses of the worker that the core may have counted or not.
 func (p *Pool) Know(s *Share, limit, bytes int64) {
 	p.mu.Lock()
@@ -202,7 +203,7 @@ func (p *Pool) uses(ask *traffic.Ask) {
 	}
 }
 
-// counted records that the core has counted an ask, and what it knows of the workers. It is called
+// counted records that the core has counted an ask, and its values of the workers. It is called
 // under mu.
 func (p *Pool) counted(ask traffic.Ask, bytes map[int64]int64) {
 	p.gone = slices.Delete(p.gone, 0, len(ask.Forget))

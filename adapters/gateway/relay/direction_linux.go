@@ -82,8 +82,8 @@ func (d *direction) run() ending {
 	}
 }
 
-// read is called with the source's descriptor until it returns true. Then bytes are
-// ready to be written, or err or v is set.
+// read reads from the source's descriptor. It is called until it returns true; then bytes are ready
+// to be written, or err or v is set.
 func (d *direction) read(fd uintptr) bool {
 	p := d.t.pool
 	n, epoch, v := p.Reserve(int64(d.room()))
@@ -240,8 +240,8 @@ func (d *direction) cover() lease.Verdict {
 	}
 }
 
-// write is called with the sink's descriptor until it returns true. Then everything
-// is written, or the rest needs a new reservation, or err is set.
+// write writes to the sink's descriptor. It is called until it returns true; then everything is
+// written, or the rest needs a new reservation, or err is set.
 func (d *direction) write(fd uintptr) bool {
 	p := d.t.pool
 	for d.n > 0 {

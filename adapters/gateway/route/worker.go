@@ -199,7 +199,7 @@ func (c *workerCache) evict(keep *list.Element) {
 	}
 }
 
-// remove is called under mu.
+// remove removes w. The caller holds mu.
 func (c *workerCache) remove(w *Worker) {
 	c.recent.Remove(w.place)
 	delete(c.byKey, w.key)

@@ -72,7 +72,7 @@ type target struct {
 	Type string `json:"type,omitempty"`
 }
 
-// catalog is the catalogue of the service's APIs.
+// catalog returns the catalogue of the service's APIs.
 func catalog(src Sources) []byte {
 	type links struct {
 		Anchor string   `json:"anchor"`

@@ -49,8 +49,8 @@ type Conn interface {
 // is the Cause of the error.
 func Unavailable(doing string, err error) error { return UnavailableFor(doing, doing, err) }
 
-// UnavailableFor is Unavailable with a cause of its own. Causes are labels of a metric: few words that
-// the program knows.
+// UnavailableFor is like Unavailable with a cause of its own. Causes are labels of a metric: few
+// words of a fixed list.
 func UnavailableFor(cause, doing string, err error) error {
 	return unavailable{fmt.Errorf("%s: %w: %w", doing, domain.ErrUnavailable, err), cause}
 }

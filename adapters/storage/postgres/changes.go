@@ -42,7 +42,7 @@ func (d *Database) ChangesSince(
 	return list, next, nil
 }
 
-// firstOf is the lowest number of a change of a transaction.
+// firstOf returns the lowest number of a change of a transaction.
 func firstOf(xid string) string { return "(" + xid + "::text::bigint << 20)" }
 
 // currentChange holds for the numbers that a transaction of this server may have given.
@@ -57,8 +57,9 @@ func (n nullIsFalse) Scan(v any) error {
 	return nil
 }
 
-// PurgeChanges is the statement that removes about ?2 changes from before ?1, the oldest first. It keeps the
-// newest of those that it looks at, which marks from where on none is missing.
+// PurgeChanges returns the statement that removes about ?2 changes from before ?1, the oldest
+// first. It keeps the newest of those that it looks at, which marks from where on none is
+// missing.
 func (d *Database) PurgeChanges() string {
 	return `WITH oldest AS (SELECT seq, at FROM changes WHERE ` + currentChange + ` ORDER BY seq LIMIT ?2::bigint + 1)
 		DELETE FROM changes WHERE seq IN (

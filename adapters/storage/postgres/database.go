@@ -28,8 +28,8 @@ type Database struct {
 	pool  *pgxpool.Pool
 	db    *sql.DB // the same connections for database/sql
 	reset atomic.Int64
-	// slots are the connections that units and snapshots may have. The others of the pool are for pipelines,
-	// which never wait for a unit, and for single statements.
+	// slots are the connections that units and snapshots may have. The others of the pool are for
+	// pipelines, which never wait for a unit, and for single statements.
 	slots  chan struct{}
 	waits  atomic.Int64 // for a slot
 	waited atomic.Int64 // nanoseconds
@@ -53,10 +53,10 @@ func Open(ctx context.Context, url URL, connections int) (*Database, error) {
 		slots: make(chan struct{}, connections-Reserved(connections))}, nil
 }
 
-// Reserved is how many connections of a pool units and snapshots leave to pipelines.
+// Reserved returns how many connections of a pool units and snapshots leave to pipelines.
 func Reserved(connections int) int { return min(8, connections/2) }
 
-// Slots is how many units and snapshots may have a connection at the same time.
+// Slots returns how many units and snapshots may have a connection at the same time.
 func (d *Database) Slots() int { return cap(d.slots) }
 
 // Waits returns how many units and snapshots waited for a connection, and for how long.
@@ -224,7 +224,7 @@ func (d *Database) View(ctx context.Context, fn func(engine.Conn) error) error {
 	return d.snapshot(ctx, unitWithin, "", fn)
 }
 
-// Audit is View without a limit for one statement: the ledger may be long.
+// Audit is like View without a limit for one statement: the ledger may be long.
 func (d *Database) Audit(ctx context.Context, fn func(engine.Conn) error) error {
 	return d.snapshot(ctx, auditWithin, "; SET LOCAL statement_timeout = 0", fn)
 }

@@ -11,9 +11,9 @@ import (
 	"agentproxy/adapters/storage/engine"
 )
 
-// PipelineLockTimeout is how long a statement of a pipeline waits for a lock that another transaction
-// has, in milliseconds. It is shorter than deadlock_timeout, and one busy row must not hold up the units of
-// everyone. Tests that look at what waits set another in a Database.
+// PipelineLockTimeout is how long a statement of a pipeline waits for a lock that another
+// transaction has, in milliseconds. It is shorter than deadlock_timeout, and one busy row must not
+// hold up the units of everyone. Tests that look at what waits set another in a Database.
 const PipelineLockTimeout = 100
 
 // Pipeline takes a connection for a transaction that several units share. Its BEGIN is sent with the
@@ -31,7 +31,7 @@ func (d *Database) Pipeline() (engine.Pipeline, error) {
 	return p, nil
 }
 
-// Snapshot is Pipeline for what is only read, on one snapshot.
+// Snapshot is like Pipeline for what is only read, on one snapshot.
 func (d *Database) Snapshot() (engine.Pipeline, error) {
 	p, err := d.pipeline("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")
 	if err != nil {
@@ -41,10 +41,11 @@ func (d *Database) Snapshot() (engine.Pipeline, error) {
 	return p, nil
 }
 
-// planOnce has the prepared statements of a transaction planned once. The planner would plan those with
-// arrays anew for each call, since it estimates that an array of one element costs less than the ten that
-// it assumes, and that takes longer than to execute them. A plan that is made while a table is empty would scan
-// it, and go on until the table is analyzed, so these plans use indexes: each of the statements has one.
+// planOnce has the prepared statements of a transaction planned once. The planner would plan those
+// with arrays anew for each call, since it estimates that an array of one element costs less than
+// the ten that it assumes, and that takes longer than to execute them. A plan that is made while a
+// table is empty would scan it, and go on until the table is analyzed, so these plans use indexes:
+// each of the statements has one.
 const planOnce = "set_config('plan_cache_mode', 'force_generic_plan', true) || " +
 	"set_config('enable_seqscan', 'off', true)"
 

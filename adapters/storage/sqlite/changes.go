@@ -45,8 +45,8 @@ func (d *Database) ChangesSince(
 	return list, ports.Cursor(strconv.FormatInt(last, 10)), nil
 }
 
-// PurgeChanges is the statement that removes up to ?2 changes from before ?1, the oldest first. It
-// keeps the newest, from which the numbers go on.
+// PurgeChanges returns the statement that removes up to ?2 changes from before ?1, the oldest
+// first. It keeps the newest, from which the numbers go on.
 func (d *Database) PurgeChanges() string {
 	return `DELETE FROM changes WHERE seq IN (SELECT seq FROM changes
 		WHERE at < ?1 AND seq < (SELECT MAX(seq) FROM changes) ORDER BY seq LIMIT ?2)`

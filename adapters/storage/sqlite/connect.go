@@ -94,7 +94,7 @@ func openWriter(ctx context.Context, path string) (*sql.DB, error) {
 }
 
 // closeToOthers takes the rights of others from an existing file and those beside it, which SQLite
-// makes with its mode: they hold everything that the service knows. One that belongs to another
+// makes with its mode: they hold all data of the service. One that belongs to another
 // user stays as it is.
 func closeToOthers(path string) {
 	for _, end := range []string{"", "-wal", "-shm"} {

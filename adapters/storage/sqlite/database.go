@@ -30,8 +30,8 @@ type Database struct {
 	closed  atomic.Bool
 }
 
-// Open opens a file, which is created if it does not exist, with a number of connections that read. On a
-// full disk it uses the space that it kept there.
+// Open opens a file, which is created if it does not exist, with a number of connections that read.
+// On a full disk it uses the space that it kept there.
 func Open(ctx context.Context, path string, connections int) (_ *Database, err error) {
 	d, err := open(ctx, path, connections)
 	if err != nil && freeReserve(path, err) {
@@ -71,7 +71,7 @@ func (d *Database) Read(ctx context.Context, fn func(engine.Conn) error) error {
 	return d.readers.read(ctx, func(r *reader) error { return fn(conn{r.conn}) })
 }
 
-// Audit is View: a snapshot may last as long as it takes.
+// Audit calls View: a snapshot has no time limit.
 func (d *Database) Audit(ctx context.Context, fn func(engine.Conn) error) error {
 	return d.View(ctx, fn)
 }

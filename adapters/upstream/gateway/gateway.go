@@ -1,5 +1,5 @@
 // Package gateway sells the traffic of accounts at gateways: proxies that read from
-// the user name or the password which exit is wanted. Its profiles hold the grammar
+// the user name or the password which exit is requested. Its profiles hold the grammar
 // of each seller.
 package gateway
 

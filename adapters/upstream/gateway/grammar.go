@@ -80,7 +80,7 @@ func (p Profile) credential(a Account, t procurement.Target) (user, password str
 	return user, password, nil
 }
 
-// protocol returns the wanted protocol, or the only one of the gateway. A port that
+// protocol returns the requested protocol, or the only one of the gateway. A port that
 // the operator configured is assumed to serve both.
 func (p Profile) protocol(a Account, want session.Protocol) session.Protocol {
 	if want == "" {

@@ -116,7 +116,7 @@ func (p *Dynamic) Find(ctx context.Context, in procurement.Intent) ([]procuremen
 	return []procurement.Delivery{d}, err
 }
 
-// Read returns an order. If its line is lost it gets a seat of another one before.
+// Read returns an order. If its line is lost, the order first gets a slot of another line.
 func (p *Dynamic) Read(ctx context.Context, ref string) (d procurement.Delivery, err error) {
 	own, err := p.of(ctx, ref)
 	if err != nil {

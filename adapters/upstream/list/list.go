@@ -151,7 +151,7 @@ type seller struct {
 // Name returns the name that the operator chose.
 func (s *seller) Name() string { return s.name }
 
-// Ready is false while no list could be loaded.
+// Ready returns false while no list could be loaded.
 func (s *seller) Ready() bool { return !s.failed.Load() || s.pool.isLoaded() }
 
 // Balance returns an unknown balance.

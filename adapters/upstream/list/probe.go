@@ -21,7 +21,7 @@ import (
 	"agentproxy/domain/session"
 )
 
-// Probe is what the echo saw of a line.
+// Probe is the result of a request to the echo service through a line.
 type Probe struct {
 	Exit    netip.Addr
 	Country string // if the echo names it

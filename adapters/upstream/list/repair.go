@@ -39,7 +39,7 @@ func (s *seller) worn(own []procurement.Claim) (yes bool) {
 	return yes
 }
 
-// Moves is a Source that knows which line has come in place of another.
+// Moves is a Source that reports which line has replaced another.
 type Moves interface {
 	// MovedTo returns the key of the line that replaced one.
 	MovedTo(key string) (string, bool)

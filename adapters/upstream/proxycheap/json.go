@@ -164,7 +164,7 @@ func parseTime(s string) (time.Time, error) {
 	return t.UTC(), err
 }
 
-// explainBalance is explain for the balance, where 403 is a key without the right to read
+// explainBalance is like explain for the balance, where 403 is a key without the right to read
 // it. A wrong key is 401.
 func explainBalance(status int, header http.Header, body []byte) *procurement.Error {
 	if status == http.StatusForbidden {

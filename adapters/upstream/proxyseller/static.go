@@ -305,7 +305,7 @@ func (p *addressProvider) Read(ctx context.Context, ref string) (procurement.Del
 
 // Cancel fails with Unsupported, because the seller takes nothing back. It fails with
 // Temporary until the addresses are delivered and their automatic renewal is off, so
-// that a cancelled order does not renew itself for ever.
+// that a cancelled order does not renew itself again and again.
 func (p *addressProvider) Cancel(ctx context.Context, ref string) error {
 	d, err := p.Read(ctx, ref)
 	switch {

@@ -124,7 +124,7 @@ func (p *Provider) Balance(context.Context) (procurement.ProviderBalance, error)
 	return procurement.ProviderBalance{}, nil
 }
 
-// Order creates a pool key, which costs nothing by itself. The seller remembers the
+// Order creates a pool key, which costs nothing by itself. The seller stores the
 // Idempotency-Key for 24 hours.
 func (p *Provider) Order(ctx context.Context, in procurement.Intent) (procurement.Delivery, error) {
 	gb, err := p.check(in)

@@ -122,7 +122,7 @@ func (c *Client) Call(ctx context.Context, how Repeat, method, path string, in, 
 	return c.CallWith(ctx, how, method, path, nil, in, out)
 }
 
-// CallWith is Call with additional header fields.
+// CallWith is like Call with additional header fields.
 func (c *Client) CallWith(ctx context.Context, how Repeat, method, path string, header http.Header, in, out any) error {
 	timeout := c.Timeout
 	if how == Once {

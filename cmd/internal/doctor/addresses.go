@@ -9,7 +9,8 @@ import (
 	"agentproxy/adapters/configfile"
 )
 
-// addresses judges where agents reach the service, and whether on the way anybody can read what they send.
+// addresses judges where agents reach the service, and whether others on the network can read what
+// they send.
 func (f *Findings) addresses(s configfile.Settings) {
 	u, err := url.Parse(s.PublicURL)
 	if err != nil {
@@ -73,7 +74,7 @@ func (f *Findings) admin(s configfile.Settings) {
 // widest are the prefix lengths below which a network is no load balancer's.
 const widest4, widest6 = 8, 16
 
-// proxies judges whose word about a client's address is believed.
+// proxies checks which reverse proxies are trusted to name a client's address.
 func (f *Findings) proxies(s configfile.Settings) {
 	wide := false
 	for _, p := range s.TrustedProxies {

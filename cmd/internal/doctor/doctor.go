@@ -13,7 +13,7 @@ import (
 // Level is how much a finding matters.
 type Level string
 
-// Error: do not open before it is mended. Warning: know what you do. OK: it is as it should be.
+// Error: do not open before it is mended. Warning: check that it is intended. OK: no fault.
 const (
 	Error   Level = "error"
 	Warning Level = "warning"

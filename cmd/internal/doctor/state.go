@@ -62,14 +62,14 @@ func Stored(d Database) (f Findings) {
 	return f
 }
 
-// NoDatabase is the finding of a database that could not be read.
+// NoDatabase returns the finding of a database that could not be read.
 func NoDatabase(err error) (f Findings) {
 	f.add(Error, "database", "The database could not be read: "+err.Error(), "The service does not run with it.",
 		"Start it, or correct AGENTPROXY_DATABASE_URL and AGENTPROXY_SECRET.")
 	return f
 }
 
-// NewDatabase is the finding of a database that does not exist yet.
+// NewDatabase returns the finding of a database that does not exist yet.
 func NewDatabase(path string) (f Findings) {
 	f.add(Warning, "database", "There is no database at "+path+".", "What is stored could not be judged.",
 		"Run this command where the service runs, once it has been started.")

@@ -30,8 +30,7 @@ type Loader struct {
 // Load reads and checks the configuration.
 func (l Loader) Load() (configfile.Settings, error) { return l.load(nil) }
 
-// load is Load; running are the providers since the start of the service, and nil
-// before it.
+// load implements Load; running are the providers since the start of the service, nil before it.
 func (l Loader) load(running Providers) (configfile.Settings, error) {
 	return configfile.Load(configfile.Rules{
 		NewProvider: func(p configfile.Provider) (ports.Provider, error) {

@@ -282,7 +282,7 @@ func (s *Server) MostLogs(n int) {
 	s.mostLogs = n
 }
 
-// sum is what an address has received less what it has sent up to a block, at least 0.
+// sum returns what an address has received less what it has sent up to a block, at least 0.
 func (s *Server) sum(address string, head int64) int64 {
 	sum := s.skew[address]
 	for i := range s.blocks {

@@ -1,5 +1,5 @@
-// Package trongrid is a fake of TronGrid, and by /jsonrpc of a java-tron node: it
-// serves the documented calls for a chain that the test scripts, and has every known failure of the real one.
+// Package trongrid is a fake of TronGrid, and by /jsonrpc of a java-tron node: it serves the
+// documented calls for a chain that the test scripts, and has every known failure of the real one.
 //
 //	grid := trongrid.Start(t)                  // or New, which is an http.Handler without a socket
 //	tx := grid.Send(from, to, 10_000_000)      // waits for the next block
@@ -7,9 +7,8 @@
 //	grid.Mine(trongrid.Gap)                    // now it is final
 //	grid.Fail("/v1/", trongrid.TooMany, 1)     // the next call of that prefix is refused
 //
-// A block takes 3 seconds of chain time, and the solid head follows Gap blocks
-// behind unless Stall holds it. Chain time is not the clock: At sets the time of
-// the next block.
+// A block takes 3 seconds of chain time, and the solid head follows Gap blocks behind unless Stall
+// holds it. Chain time is not the clock: At sets the time of the next block.
 package trongrid
 
 import (
@@ -87,7 +86,7 @@ type Call struct {
 	Methods []string
 }
 
-// Count is the number of calls, each of a batch counted.
+// Count returns the number of calls, each of a batch counted.
 func (c Call) Count() int { return max(len(c.Methods), 1) }
 
 // Server is the fake. It may be used by many goroutines.
@@ -121,7 +120,7 @@ type Server struct {
 // Start serves a new chain on a loopback port until the test ends.
 func Start(t testing.TB) *Server { return StartAt(t, first) }
 
-// StartAt is Start with the number of the first block.
+// StartAt is like Start with the number of the first block.
 func StartAt(t testing.TB, number int64) *Server {
 	s := newAt(number)
 	h := httptest.NewServer(s)

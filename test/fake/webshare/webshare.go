@@ -103,7 +103,7 @@ func New(t testing.TB, replacements int, proxies ...Proxy) *Server {
 	return s
 }
 
-// ProxyAt is a proxy of the account in a country.
+// ProxyAt returns a proxy of the account in a country.
 func ProxyAt(n int, address string, port int, country string) Proxy {
 	return Proxy{ID: "d-" + strconv.Itoa(n), Username: "username", Password: "passw0rd-of-proxies", ProxyAddress: &address, Port: port,
 		Valid: true, LastVerification: "2026-11-22T10:00:00.000000-07:00", CountryCode: country, CityName: "New York",

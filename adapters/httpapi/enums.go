@@ -1,0 +1,104 @@
+package httpapi
+
+import (
+	"reflect"
+
+	"github.com/danielgtaylor/huma/v2"
+
+	"agentproxy/app/accounts"
+	"agentproxy/domain/account"
+	"agentproxy/domain/billing"
+	"agentproxy/domain/catalog"
+	"agentproxy/domain/connect"
+	"agentproxy/domain/health"
+	"agentproxy/domain/policy"
+	"agentproxy/domain/recharge"
+	"agentproxy/domain/session"
+	"agentproxy/domain/webhook"
+	"agentproxy/domain/worker"
+)
+
+// typeFilter is a session.Type, or all.
+type typeFilter string
+
+// clientName is the name of a connect.Client.
+type clientName string
+
+// enumeration is a type of texts whose values the document lists.
+type enumeration struct {
+	name   string // of the schema; empty if each use has the values of its own
+	values []any
+	of     reflect.Type
+	schema reflect.Type // a huma.SchemaProvider
+}
+
+// enumerations lists the types whose values are those of a list elsewhere. A field of such a type
+// needs no tag.
+var enumerations = []enumeration{
+	enumOf("AccountState", account.Statuses),
+	enumOf("Permission", account.Scopes),
+	enumOf("Tier", account.Tiers),
+	enumOf("AuthMode", accounts.AuthModes),
+	enumOf("TransactionType", billing.Types),
+	enumOf("UseCase", catalog.UseCases),
+	enumOf("", each(connect.Names(), func(name string) clientName { return clientName(name) })),
+	enumOf("EventType", health.Types()),
+	enumOf("HealthAdvice", health.Recommendations),
+	enumOf("HealthReason", health.Reasons),
+	enumOf("RiskLevel", health.Risks),
+	enumOf("RotateReason", health.RotationReasons),
+	enumOf("PolicyMode", policy.Modes),
+	enumOf("RechargeState", recharge.Statuses),
+	enumOf("Protocol", session.Protocols),
+	enumOf("ProvisioningMode", session.ProvisioningModes),
+	enumOf("RotationMode", session.RotationModes),
+	enumOf("SessionState", session.Statuses),
+	enumOf("SessionType", session.Types),
+	enumOf("SessionTypeFilter",
+		append(each(session.Types, func(t session.Type) typeFilter { return typeFilter(t) }), "all")),
+	enumOf("DeliveryState", webhook.Statuses),
+	enumOf("WebhookState", webhook.States),
+	enumOf("WebhookType", webhook.Types),
+	enumOf("WorkerState", worker.Statuses),
+}
+
+// enumNames has the names of the document's enumerations, by their values: those of enumerations, and
+// those that tags list.
+var enumNames = func() map[string]string {
+	names := map[string]string{
+		"GB IP":                             "Unit",
+		"accepted rejected":                 "EventOutcome",
+		"day week month":                    "Period",
+		"gateway agent service":             "EventSource",
+		"gateway direct":                    "DeliveryMode",
+		"hour day":                          "Granularity",
+		"sync async":                        "Provisioning",
+		"SESSION_NOT_FOUND SESSION_EXPIRED": "EventRefusal",
+	}
+	for _, e := range enumerations {
+		names[joined(e.values)] = e.name
+	}
+	return names
+}()
+
+func enumOf[T ~string](name string, values []T) enumeration {
+	return enumeration{name, oneOf(values...), reflect.TypeFor[T](), reflect.TypeFor[enumSchema[T]]()}
+}
+
+// enumSchema provides the schema of T, one of enumerations.
+type enumSchema[T ~string] struct{}
+
+// Schema returns a text of T's values.
+func (enumSchema[T]) Schema(huma.Registry) *huma.Schema {
+	for _, e := range enumerations {
+		if e.of == reflect.TypeFor[T]() {
+			return &huma.Schema{Type: huma.TypeString, Enum: e.values}
+		}
+	}
+	return nil
+}
+
+// oneOf returns the values of an enumeration for the document.
+func oneOf[T ~string](values ...T) []any {
+	return each(values, func(v T) any { return string(v) })
+}
