@@ -200,6 +200,7 @@ func newWorld(t testing.TB, o options) *world {
 			Stats:     ledger.NewStats(w.store, clock),
 			Reveals:   w.reveals,
 			Tools:     o.tools,
+			Console:   noPages,
 			Limits:    ratelimit.New(o.limits, clock, nil, log),
 			Store:     w.store,
 			Clock:     clock,

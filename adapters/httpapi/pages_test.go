@@ -6,6 +6,7 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"net/netip"
 	"os"
 	"regexp"
 	"slices"
@@ -36,6 +37,9 @@ func gatewayErrors() (list []pages.Refusal) {
 
 // noTools is a service of tools that the tests of pages need and do not call.
 func noTools(http.ResponseWriter, *http.Request, *httpapi.Agent) {}
+
+// noPages is a console that nobody signs in to.
+func noPages(http.ResponseWriter, *http.Request, netip.Addr) (agentID string) { return "" }
 
 // get reads a page, with headers in pairs.
 func (w *world) get(method, path string, headers ...string) *http.Response {

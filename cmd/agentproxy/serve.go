@@ -7,6 +7,7 @@ import (
 	"io"
 	"log/slog"
 	"net"
+	"net/netip"
 	"os"
 	"runtime"
 	"strconv"
@@ -108,6 +109,8 @@ const hello = `agentproxy {version} is ready
 
   API        {api}/v1
   reference  {api}/docs
+  console    {api}/console (sign in with an API key)
+  operator   {admin}
   gateway    {gateway} (HTTP proxy and SOCKS5)
   database   {database}
   payments   {payments}
@@ -150,9 +153,18 @@ func welcome(w io.Writer, s configfile.Settings) {
 	if s.Catalog.WithoutEmbedded { // the operator's own products need orders of their own
 		text = hello + "Register, and see what is sold:\n\n" + register + "\n"
 	}
-	fmt.Fprint(w, strings.NewReplacer("{version}", wire.Version, "{api}", s.PublicURL,
+	fmt.Fprint(w, strings.NewReplacer("{version}", wire.Version, "{api}", s.PublicURL, "{admin}", adminURL(s.AdminAddr),
 		"{gateway}", net.JoinHostPort(s.PublicHost, strconv.Itoa(s.PublicPort)), "{database}", databaseOf(s),
 		"{payments}", paymentsText(s), "{mode}", mode, "{target}", target).Replace(text))
+}
+
+// adminURL returns the address of the operator's pages for a browser on this host.
+func adminURL(listens string) string {
+	host, port, _ := net.SplitHostPort(listens)
+	if ip, err := netip.ParseAddr(host); host == "" || err == nil && ip.IsUnspecified() {
+		host = "localhost"
+	}
+	return "http://" + net.JoinHostPort(host, port)
 }
 
 // paymentsText describes where payments come from.

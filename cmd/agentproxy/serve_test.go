@@ -26,6 +26,17 @@ func TestTheWelcomeNamesOnlyWhatIsSold(t *testing.T) {
 	}
 }
 
+func TestTheWelcomeNamesThePagesForPeople(t *testing.T) {
+	for listens, want := range map[string]string{"127.0.0.1:8082": "http://127.0.0.1:8082\n", ":8082": "http://localhost:8082\n",
+		"[::]:8082": "http://localhost:8082\n", "10.0.0.1:80": "http://10.0.0.1:80\n"} {
+		var b bytes.Buffer
+		welcome(&b, configfile.Settings{PublicURL: "http://127.0.0.1:8080", AdminAddr: listens})
+		if got := b.String(); !strings.Contains(got, "http://127.0.0.1:8080/console ") || !strings.Contains(got, "operator   "+want) {
+			t.Errorf("%s:\n%s", listens, got)
+		}
+	}
+}
+
 func TestATakenPortIsReportedWithItsVariable(t *testing.T) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io/fs"
 	"log/slog"
+	"time"
 
 	"github.com/pressly/goose/v3"
 	"github.com/riverqueue/river/riverdriver"
@@ -24,8 +25,12 @@ func Migrator(kind goose.Dialect, files fs.FS, db *sql.DB, more ...goose.Provide
 // MigrateOwn brings the tables of the service up to date.
 func MigrateOwn(ctx context.Context, log *slog.Logger, provider *goose.Provider) error {
 	done, err := provider.Up(ctx)
-	for _, result := range done {
-		log.Info("migrated", "version", result.Source.Version, "took", result.Duration)
+	if n := len(done); n > 0 {
+		var took time.Duration
+		for _, result := range done {
+			took += result.Duration
+		}
+		log.Info("migrated", "migrations", n, "version", done[n-1].Source.Version, "took", took)
 	}
 	if err != nil {
 		return fmt.Errorf("migrate: %w", err)
