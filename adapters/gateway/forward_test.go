@@ -17,7 +17,7 @@ import (
 	"agentproxy/test/freeport"
 )
 
-// site is an HTTP target that remembers what it was asked.
+// site is an HTTP target that records its requests.
 type site struct {
 	*httptest.Server
 	mu       sync.Mutex

@@ -133,7 +133,7 @@ func (w *world) client(id string) *http.Client {
 }
 
 // counting is a target that counts what it reads and writes. The client sends
-// two numbers: how much it will send after them and how much it wants back.
+// two numbers: how much it will send after them and how much it expects back.
 type counting struct {
 	l        net.Listener
 	in, out  atomic.Int64

@@ -55,7 +55,7 @@ func TestEarlyBytesBelongToTheTunnel(t *testing.T) {
 }
 
 // Every tunnel's bytes are counted at both ends, whatever their number, and the
-// sum is what the core knows in the end.
+// sum is what the core has counted in the end.
 func TestMetersToTheByte(t *testing.T) {
 	t.Parallel()
 	for _, pipes := range []int{0, -1} {

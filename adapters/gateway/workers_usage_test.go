@@ -138,7 +138,7 @@ func TestALimitIsSharedByReplicas(t *testing.T) {
 		t.Errorf("counted are %+v of %d, received %d", used, limit, got)
 	}
 	for _, w := range []*world{first, second} {
-		w.Changed(id) // as after any commit; else the first gateway learns it with its next lease
+		w.Changed(id) // as after any commit; else the first gateway gets it with its next lease
 		if status, _ := w.as(id, "-session-capped", target.addr()); status != 402 {
 			t.Errorf("a tunnel beyond the limit: %d", status)
 		}

@@ -396,7 +396,7 @@ func goldenRecharges(w *world, a agent) {
 	)
 }
 
-// everyOperation wants a golden answer of each documented operation.
+// everyOperation requires a golden answer of each documented operation.
 func everyOperation(t *testing.T, w *world) {
 	t.Helper()
 	files, err := os.ReadDir("testdata")

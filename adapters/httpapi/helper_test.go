@@ -371,7 +371,7 @@ func (a *answer) want(status int) *answer {
 	return a
 }
 
-// refused wants a status and an error code.
+// refused checks for a status and an error code.
 func (a *answer) refused(status int, code string) *answer {
 	a.t.Helper()
 	if a.status != status || a.str("error.code") != code {

@@ -33,8 +33,8 @@ func (s *Server) invalidInput(o *operation, details []*huma.ErrorDetail) *domain
 	return domain.InvalidFields(issues...)
 }
 
-// issuesOf returns the issues at one location, under the path that the caller
-// knows: body.config.quantity is config.quantity, query.page is page. It is more
+// issuesOf returns the issues at one location, under the path of the
+// request: body.config.quantity is config.quantity, query.page is page. It is more
 // than one if required fields of an object are missing.
 func (s *Server) issuesOf(o *operation, d *huma.ErrorDetail) []domain.FieldIssue {
 	_, field, _ := strings.Cut(d.Location, ".")

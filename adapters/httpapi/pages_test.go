@@ -38,7 +38,7 @@ func gatewayErrors() (list []pages.Refusal) {
 // noTools is a service of tools that the tests of pages need and do not call.
 func noTools(http.ResponseWriter, *http.Request, *httpapi.Agent) {}
 
-// noPages is a console that nobody signs in to.
+// noPages is a console without a signed-in agent.
 func noPages(http.ResponseWriter, *http.Request, netip.Addr) (agentID string) { return "" }
 
 // get reads a page, with headers in pairs.

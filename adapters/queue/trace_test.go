@@ -10,7 +10,7 @@ import (
 	"agentproxy/ports"
 )
 
-// A job that was inserted by what is traced runs in its trace, which learns of a failure, but not of a job that
+// A job that was inserted by what is traced runs in its trace, which records a failure, but not a job that
 // is put off.
 func TestAJobRunsInTheTraceOfItsUnit(t *testing.T) {
 	type run struct {

@@ -61,7 +61,7 @@ type world struct {
 	got     []received
 }
 
-// received is a request that the server saw.
+// received is a request that reached the server.
 type received struct {
 	*http.Request
 	body []byte
@@ -133,7 +133,7 @@ func (w *world) send(url string) domain.Outcome {
 	return out
 }
 
-// requests are what the server saw.
+// requests returns what reached the server.
 func (w *world) requests() []received {
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -12,7 +12,7 @@ import (
 	"agentproxy/ports"
 )
 
-// post sends a message and returns what the server saw of it.
+// post sends a message and returns what the server received.
 func post(t *testing.T, m ports.Message) received {
 	t.Helper()
 	w := begin(t, nil, nil)

@@ -206,7 +206,7 @@ func TestRotateKey(t *testing.T) {
 	apptest.ErrorIs(t, err, account.ErrNotFound)
 }
 
-// Another replica knows a key until it polls what changed.
+// Another replica accepts a key until it polls what changed.
 func TestKeysHoldOnOtherReplicas(t *testing.T) {
 	t.Parallel()
 	k := openKeys(t)

@@ -74,7 +74,7 @@ func TestTheChangeIsNotMadeIfTheActionCannotBeKept(t *testing.T) {
 		_, err := wallet.Adjust(ctx, agent, domain.Dollar, "gift")
 		return err
 	})
-	d.Exec("ALTER TABLE elsewhere RENAME TO audit_actions") // as the proof at the end wants it
+	d.Exec("ALTER TABLE elsewhere RENAME TO audit_actions") // as the proof at the end needs it
 	if err == nil || d.Balance(agent) != before {
 		t.Errorf("%v, and the balance went from %s to %s", err, before, d.Balance(agent))
 	}

@@ -64,7 +64,7 @@ func TestWhatIsBoughtAtItsCost(t *testing.T) {
 }
 
 // The cost that a delivery shows is checked once more: it cannot be undone, but the
-// operator learns of it, once.
+// operator is notified, once.
 func TestACostAboveThePriceIsReported(t *testing.T) {
 	t.Parallel()
 	w := apptest.New(t)

@@ -47,7 +47,7 @@ func TestTheOperatorGivesUpWhatIsNotDelivered(t *testing.T) {
 	}
 }
 
-// A seller that shows none of its orders ends no session by itself. The operator knows when
+// A seller that shows none of its orders ends no session by itself. The operator decides when
 // it is for good.
 func TestTheOperatorGivesUpWhatIsNotShown(t *testing.T) {
 	t.Parallel()

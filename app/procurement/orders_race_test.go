@@ -28,7 +28,7 @@ func pauseCall(w *apptest.World, op fake.Op, s fake.Step) (reached, on func()) {
 	return func() { w.WaitForCall(op, n) }, func() { close(gate) }
 }
 
-// Whoever asked a seller before another one sent the order knows nothing of what
+// An answer of a seller from before another replica sent the order does not have what
 // became of it: the refusal that it got refuses nothing.
 func TestARefusalBeforeTheCallDoesNotCountAfterIt(t *testing.T) {
 	t.Parallel()

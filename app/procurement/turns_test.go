@@ -154,7 +154,7 @@ func (b *buyers) Order(ctx context.Context, in domain.Intent) (domain.Delivery, 
 	return b.Provider.Order(ctx, in)
 }
 
-// A provider learns which agent it is called for, so that its calls can take turns.
+// A provider gets the agent that it is called for, so that its calls can take turns.
 func TestAProviderIsCalledOnBehalfOfAnAgent(t *testing.T) {
 	t.Parallel()
 	p := &buyers{Provider: fake.NewProvider("known")}

@@ -228,7 +228,7 @@ func TestApply(t *testing.T) {
 	}
 }
 
-// purchase is what the model knows of one purchase.
+// purchase is one purchase in the model.
 type purchase struct{ held, charged split }
 
 // Whatever happens in whatever order, money is neither made nor lost: the sum of

@@ -39,7 +39,7 @@ func TestNearestCity(t *testing.T) {
 }
 
 // placed is a product of two sources: one has two cities of the US, the other
-// one of Germany and all that it knows of in France, which is none.
+// one of Germany and all of its cities in France, which is none.
 func placed() catalog.Product {
 	return changed(dynamic("dyn", domain.Dollar, "DE", "FR", "US"), func(p *catalog.Product) {
 		p.Cities = []string{"newyork", "miami", "berlin"}

@@ -1,4 +1,4 @@
 package procurement
 
-// Remembered returns of how many parties the turns are remembered.
+// Remembered returns the number of parties whose turns are stored.
 func (l *FairQueue[T]) Remembered() int { return len(l.used) }

@@ -95,7 +95,7 @@ func TestAFundedOneComesBeforeNewTrials(t *testing.T) {
 }
 
 // Others that come for the first time, again and again, do not keep one from its turn, and are
-// not remembered for ever.
+// not stored without end.
 func TestNewcomersDoNotKeepOneFromItsTurn(t *testing.T) {
 	var l procurement.FairQueue[string]
 	for range 20 {

@@ -216,7 +216,7 @@ type Settlement struct {
 // a window closes when it is past.
 //
 // Orders are those that may still change, in any order. The result does not
-// depend on how the transfers were split over calls, as long as each call knows
+// depend on how the transfers were split over calls, as long as each call gets
 // the chain completely up to its Through.
 func Settle(orders []Order, final, seen []Transfer, through time.Time) Settlement {
 	before := slices.Clone(orders)

@@ -37,7 +37,7 @@ func genesisRoundTrip(t *testing.T, st ports.Store) {
 	}
 }
 
-// devTransfer returns what a chain knows of a transfer.
+// devTransfer returns a transfer as a chain has it.
 func devTransfer(n int, from, to string) recharge.Transfer {
 	x := transferNo(n, "")
 	x.AgentID, x.OrderID, x.FirstSeen, x.From, x.To = "", "", time.Time{}, from, to

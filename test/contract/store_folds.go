@@ -15,7 +15,7 @@ var foldClaims = []claim{
 	{"units that read a cursor come one after another", foldSerial},
 }
 
-// moveFold runs a unit that changes a cursor. ReadSet is whether the store knows before what it reads.
+// moveFold runs a unit that changes a cursor. ahead is whether the unit declares what it reads.
 func moveFold(ctx context.Context, st ports.Store, queue string, ahead bool, move func(*ports.FoldCursor) error) error {
 	if ahead {
 		ctx = ports.WithReadSet(ctx, ports.ReadSet{Agent: "agt_1", Fold: queue})

@@ -53,7 +53,7 @@ type failure struct {
 	proxy   *url.URL
 }
 
-// met is what a client saw.
+// met is what a client reports.
 type met struct {
 	text   string
 	status int

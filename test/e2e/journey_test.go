@@ -217,7 +217,7 @@ func TestTerminateCutsIdleTunnelsAtOnce(t *testing.T) {
 	key, _ := s.register("idle")
 	target := listenSilently(t)
 	// A second apart, so that their leases are not renewed together. A gateway that
-	// learned of the end by a renewal alone would keep one of them too long.
+	// is notified of the end by a renewal alone would keep one of them too long.
 	var ids []string
 	var ended atomic.Int32
 	for range 4 {

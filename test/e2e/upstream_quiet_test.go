@@ -8,7 +8,7 @@ import (
 )
 
 // settles waits until nothing is on its way, and compares what each seller has with
-// what the service knows of.
+// what the service has recorded.
 func (m *sellerService) settles(db *sql.DB, sellers []stall) {
 	m.t.Helper()
 	limit := 3 * time.Minute

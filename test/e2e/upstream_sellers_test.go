@@ -80,7 +80,7 @@ func TestPoolKeysAreSoldAsOurs(t *testing.T) {
 	if n := seller.Sales(); n != 3 {
 		t.Errorf("%d keys were sold for 3 sessions", n)
 	}
-	// The seller knows sooner than the service that a call went well. One that took
+	// The seller has recorded a call before the service has its answer. One that took
 	// too long is made once more, and then counted again.
 	metrics := m.shows(`agentproxy_provider_calls_total{operation="order",provider="sx",result="ok"} 3`,
 		"agentproxy_upstream_orders_open 0", "agentproxy_upstream_orders_frozen 0")

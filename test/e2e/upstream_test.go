@@ -135,7 +135,7 @@ func (m *sellerService) noIDs(text string, ids ...string) {
 
 // carries sends traffic through a session on every path, and checks that the
 // usage is what passed on the client's wire. It returns the exits that the
-// targets saw.
+// targets received.
 func (m *sellerService) carries(key string, d sessionData) (exits []string) {
 	m.t.Helper()
 	before := m.session(key, d.SessionID).Usage

@@ -18,7 +18,7 @@ import (
 	"agentproxy/test/freeport"
 )
 
-// The credential that every proxy wants.
+// The credential that every proxy requires.
 const (
 	User     = "customer-7-session-abc"
 	Password = "S3cret-of-the-hop"
@@ -47,7 +47,7 @@ func (p *Proxy) Kill() {
 	<-p.done
 }
 
-// All starts each of the proxies. Every one wants the credential, connects from an address of
+// All starts each of the proxies. Every one requires the credential, connects from an address of
 // this host, and those of HTTP refuse refused.test:9.
 var All = []func(t *testing.T, exit string) *Proxy{Squid, Tinyproxy, Microsocks}
 

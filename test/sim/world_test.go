@@ -154,7 +154,7 @@ func (w *world) newKey() {
 	w.recharges = payments.NewOrders(payments.Config{}, w.store, w.clock, w.ids, w.chain, fake.NewKeys(fmt.Sprintf("key%d", w.keys)))
 }
 
-// restart replaces a watcher by one that remembers nothing.
+// restart replaces a watcher by one with empty caches.
 func (w *world) restart(n int) {
 	w.watchers[n] = payments.NewWatcher(w.store, w.clock, w.ids, w.chain, slog.New(slog.DiscardHandler))
 }

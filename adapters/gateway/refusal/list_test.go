@@ -24,7 +24,7 @@ func TestEachCodeIsDocumentedOnce(t *testing.T) {
 	}
 }
 
-// An agent that has the code, or whose session's event log has it, learns the cause.
+// An agent that has the code, or whose session's event log has it, can look the cause up.
 func TestEachCodeHasACause(t *testing.T) {
 	t.Parallel()
 	live := diagnose.Session{Status: "active"}

@@ -98,7 +98,7 @@ func TestADamagedChunkIsRefused(t *testing.T) {
 	}
 }
 
-// A program that knows version 1 only reads what has no counts.
+// A program that has version 1 only reads what has no counts.
 func TestCountsAloneNeedTheSecondVersion(t *testing.T) {
 	events := someEvents(3)
 	events[1].Count = 1

@@ -30,7 +30,7 @@ func echo(t *testing.T, form string, start func(*httptest.Server)) string {
 	return s.URL
 }
 
-// A probe through proxies that others have written learns the exit, and an order gets it.
+// A probe through proxies that others have written finds the exit, and an order gets it.
 func TestProbesThroughRealProxies(t *testing.T) {
 	t.Parallel()
 	for i, start := range realproxy.All {
