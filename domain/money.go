@@ -38,7 +38,7 @@ func ParseMoney(s string) (Money, error) {
 func MustMoney(s string) Money {
 	m, err := ParseMoney(s)
 	if err != nil {
-		panic("domain: " + s + " is no amount")
+		panic("domain: " + s + " is not an amount")
 	}
 	return m
 }

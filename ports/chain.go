@@ -19,8 +19,7 @@ type Chain interface {
 	Network() string
 	// Required returns about how many confirmations make a transfer final.
 	Required() int
-	// Heads reads both ends of the chain. What is read after it, is complete up
-	// to the final one.
+	// Heads reads the latest and the final block. Later reads are complete up to the final one.
 	Heads(ctx context.Context) (recharge.Heads, error)
 	// Final reads the final head alone, for less.
 	Final(ctx context.Context) (recharge.Head, error)

@@ -29,14 +29,13 @@ type Provider interface {
 	// Repeatable, a repeated order of one Key is answered as before.
 	Order(ctx context.Context, in procurement.Intent) (procurement.Delivery, error)
 	// Find lists what may be the order of an intent: where the provider is
-	// Labelled what has its Key, else the newest orders of its product. Nothing
-	// is no error.
+	// Labelled what has its Key, else the newest orders of its product. An empty list is not an error.
 	Find(ctx context.Context, in procurement.Intent) ([]procurement.Delivery, error)
 	// Read returns the state of an order; NotFound when there is no such order.
 	// Reading a second time gives the same, as long as nothing happens there.
 	Read(ctx context.Context, ref string) (procurement.Delivery, error)
 	// Cancel gives an order up, so that it cannot be used and costs no more.
-	// Repeating it, or cancelling what is not there, is no error. Unsupported
+	// Repeating it, or cancelling what is not there, is not an error. Unsupported
 	// where an order runs to its end.
 	Cancel(ctx context.Context, ref string) error
 }

@@ -29,7 +29,7 @@ type Sender interface {
 	// operator lets agents reach, checked when it connects, follows no redirect,
 	// and takes at most 10 s. Every answer, and every failure that is the
 	// receiver's or its network's, is an outcome. An error is ours or the
-	// context's: it is no evidence about the endpoint, and the attempt does not
+	// context's: it is not evidence about the endpoint, and the attempt does not
 	// count.
 	Send(ctx context.Context, m Message) (webhook.Outcome, error)
 }

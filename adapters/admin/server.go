@@ -32,7 +32,8 @@ type Config struct {
 	Console http.Handler
 	// Connections is how many clients may be connected; 0 is unlimited.
 	Connections int
-	// DrainDelay is the time between Announce's end of readiness and the stop of what started before it.
+	// DrainDelay is the time between Announce's end of readiness and the stop of what started
+	// before it.
 	DrainDelay time.Duration
 	// CheckTimeout is the timeout of one check; default 2 s.
 	CheckTimeout time.Duration
@@ -129,7 +130,7 @@ func (s *Server) guard(next http.Handler) http.Handler {
 		switch {
 		case s.hosts != nil && !s.hosts.Allow(r.Host):
 			plain(w, http.StatusMisdirectedRequest,
-				"the Host header is no name of this listener; use its address, or add the name to AGENTPROXY_ADMIN_HOSTS\n")
+				"the Host header is not a name of this listener; use its address, or add the name to AGENTPROXY_ADMIN_HOSTS\n")
 		case r.Header.Get("Sec-Fetch-Site") == "cross-site":
 			plain(w, http.StatusForbidden, "a web page of another site must not read this\n")
 		default:

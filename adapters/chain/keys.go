@@ -28,7 +28,7 @@ const (
 	keyBytes      = 78
 )
 
-var errPrivateKey = errors.New("this is a private key; with it anybody can spend the money of every address: " +
+var errPrivateKey = errors.New("this is a private key; who has it can spend the money of every address: " +
 	"export the extended public key (xpub) of account m/44'/195'/0' instead, and treat the private one as leaked")
 
 // Account derives receiving addresses from an extended public key. It holds no
@@ -53,7 +53,7 @@ func NewAccount(xpub string) (*Account, error) {
 		err = errPrivateKey // a damaged one is as secret
 	}
 	if err != nil {
-		return nil, fmt.Errorf("account key: it is no extended public key: %w", err)
+		return nil, fmt.Errorf("account key: it is not an extended public key: %w", err)
 	}
 	if err := checkAccount(key); err != nil {
 		return nil, fmt.Errorf("account key: %w", err)

@@ -135,12 +135,12 @@ func TestAKeyThatIsNoAccountIsRefused(t *testing.T) {
 		"a ypub":                      {retold("\x04\x9d\x7c\xb2", 3, first), "049d7cb2"},
 		"a zpub":                      {retold("\x04\xb2\x47\x46", 3, first), "04b24746"},
 		"one that is mistyped":        {mistyped, "checksum"},
-		"one that is cut off":         {testAccount[:100], "no extended public key"},
-		"an address":                  {vectors[0].address, "no extended public key"},
-		"a character outside base58":  {"0" + testAccount[1:], "no extended public key"},
-		"words":                       {strings.Repeat("abandon ", 11) + "about", "no extended public key"},
-		"a key twice":                 {testAccount + testAccount, "no extended public key"},
-		"a point that is not a point": {noPoint(), "no extended public key"},
+		"one that is cut off":         {testAccount[:100], "not an extended public key"},
+		"an address":                  {vectors[0].address, "not an extended public key"},
+		"a character outside base58":  {"0" + testAccount[1:], "not an extended public key"},
+		"words":                       {strings.Repeat("abandon ", 11) + "about", "not an extended public key"},
+		"a key twice":                 {testAccount + testAccount, "not an extended public key"},
+		"a point that is not a point": {noPoint(), "not an extended public key"},
 	} {
 		a, err := NewAccount(c.key)
 		if err == nil {

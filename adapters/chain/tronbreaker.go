@@ -25,7 +25,7 @@ type breaker struct {
 	probing  bool
 }
 
-var errProbing = errors.New("the source failed; another call is finding out how it is")
+var errProbing = errors.New("the source failed; another call is probing it")
 
 // check returns the reason why calls are refused, or nil.
 func (g *breaker) check() error {

@@ -91,7 +91,7 @@ func (c TronConfig) complete() (TronConfig, [20]byte, error) {
 	}
 	c.BaseURL = strings.TrimRight(u.String(), "/")
 	if strings.ContainsFunc(c.APIKey, func(r rune) bool { return r <= ' ' || r > '~' }) {
-		return c, contract, errors.New("the API key has characters that no header can carry")
+		return c, contract, errors.New("the API key has characters that are not allowed in a header")
 	}
 	switch {
 	case c.PerSecond == 0 && c.APIKey != "":

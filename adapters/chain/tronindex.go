@@ -140,7 +140,7 @@ func (t restNode) page(ctx context.Context, address string, from int64, mark str
 			return err
 		}
 		if !out.Success || !bytes.HasPrefix(out.Data, []byte("[")) {
-			return errors.New("the answer says no success or has no data")
+			return errors.New("the answer reports a failure or has no data")
 		}
 		page.fingerprint = out.Meta.Fingerprint
 		return json.Unmarshal(out.Data, &page.rows)

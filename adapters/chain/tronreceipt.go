@@ -40,7 +40,7 @@ const (
 
 var errReceipt = errors.New("no id, block or time")
 
-// check refuses what is no receipt and writes the id in its normal form.
+// check refuses what is not a receipt and writes the id in its normal form.
 func (r *tronReceipt) check() error {
 	id, ok := normalTx(r.ID)
 	if !ok || r.Block < 0 || r.Time <= 0 {
@@ -66,7 +66,7 @@ func (t *Tron) appendTransfers(list []recharge.Transfer, r *tronReceipt, state r
 		from, okFrom := topicAddress(l.Topics[1])
 		to, okTo := topicAddress(l.Topics[2])
 		if !okFrom || !okTo {
-			t.log.Warn("a transfer of the token has a party that is no address", "network", t.network, "tx", r.ID, "log", i)
+			t.log.Warn("a transfer of the token has a party that is not an address", "network", t.network, "tx", r.ID, "log", i)
 			continue
 		}
 		var word [32]byte

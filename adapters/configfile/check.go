@@ -52,7 +52,7 @@ func (c *check) exits(texts []string) []Exit {
 		}
 		code, city, hasCity := strings.Cut(place, "/")
 		if declared && !catalog.IsCountryCode(code) {
-			c.fault("AGENTPROXY_EXITS", "%q is no place: write @ and an upper case ISO 3166-1 alpha-2 code, and / and a city "+
+			c.fault("AGENTPROXY_EXITS", "%q is not a place: write @ and an upper case ISO 3166-1 alpha-2 code, / and a city "+
 				"where there is one", place)
 		} else if hasCity && !session.IsLabel(city) {
 			c.fault("AGENTPROXY_EXITS", "the city %q must be 1 to 64 of A-Z, a-z, 0-9, _ and -", city)

@@ -38,8 +38,8 @@ func TestFaultsOfThePolicy(t *testing.T) {
 		t.Fatal("it is accepted")
 	}
 	for _, want := range []string{`policy.deny[0]: "*.example.com" has a wildcard`, "policy.deny[1].file: cannot read the file", "policy.deny[2].name: unknown key",
-		`policy.deny[3]: "10.0.0.1/8" has bits beyond its length; write 10.0.0.0/8`, "policy.allow: must be a list", `policy.denied_ports[0]: "ssh" is no port`,
-		`policy.ports[0]: "9-1" is no port`, "policy.mode: unknown key"} {
+		`policy.deny[3]: "10.0.0.1/8" has bits beyond its length; write 10.0.0.0/8`, "policy.allow: must be a list", `policy.denied_ports[0]: "ssh" is not a port`,
+		`policy.ports[0]: "9-1" is not a port`, "policy.mode: unknown key"} {
 		if !strings.Contains(err.Error(), want) {
 			t.Errorf("%q is not named in\n%v", want, err)
 		}

@@ -125,7 +125,7 @@ func (t *Table) isFresh(s *Slot) bool {
 
 type connKey struct{}
 
-// Attach makes an http.Server keep the Table up to date and its requests find their Conn.
+// Attach sets the hooks of an http.Server by which it updates the Table and requests find their Conn.
 func Attach(s *http.Server) {
 	s.ConnContext = func(ctx context.Context, c net.Conn) context.Context {
 		return context.WithValue(ctx, connKey{}, c)

@@ -163,9 +163,9 @@ var statusOf = map[domain.Kind]int{
 }
 
 var errInternal = &domain.Error{Code: "INTERNAL_ERROR",
-	Message: "the service failed; try again, and tell its operator if the problem persists"}
+	Message: "the service failed; try again, and contact its operator if the problem persists"}
 
-// problem returns an error as a person may see it, and its status. Any error that is no refusal is
+// problem returns an error as a person may see it, and its status. Any error that is not a refusal is
 // logged.
 func (v *visit) problem(err error) (*ui.Problem, int) {
 	var e *domain.Error
@@ -227,7 +227,7 @@ func backTo(r *http.Request) string {
 	return Base + "/"
 }
 
-// nothing answers what is no page.
+// nothing answers what is not a page.
 func (c *Console) nothing(*visit) error {
 	return &domain.Error{Kind: domain.NotFound, Code: "NOT_FOUND", Message: "there is no such page"}
 }

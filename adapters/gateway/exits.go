@@ -50,7 +50,7 @@ func (g *Gateway) opened(c *client.Conn, p path, pass *targetCheck, tcp *net.TCP
 	return use{number: g.deps.Exits.Opened(e), client: e.Client}
 }
 
-// tokenOf returns what names an exit to its seller and is no credential: the token in the user
+// tokenOf returns what names an exit to its seller and is not a credential: the token in the user
 // name if there is one, else the address of the proxy.
 func tokenOf(p path) string {
 	token := p.token

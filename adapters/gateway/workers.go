@@ -205,7 +205,7 @@ func (g *Gateway) noWorker(c *client.Conn, err error) *refusal.Refusal {
 type noWorkers struct{}
 
 func (noWorkers) Worker(context.Context, string, worker.Words) (traffic.WorkerRoute, error) {
-	return traffic.WorkerRoute{}, worker.ErrParameter.Msgf("this gateway carries no workers")
+	return traffic.WorkerRoute{}, worker.ErrParameter.Msgf("this gateway supports no workers")
 }
 
 func (noWorkers) Lost(context.Context, worker.Worker) error { return nil }

@@ -152,10 +152,10 @@ func (o *operation) judgeQuery(raw string) error {
 		}
 		if !slices.Contains(o.query, name) {
 			if i := slices.IndexFunc(o.query, func(known string) bool { return spelling.NearMiss(name, known) }); i >= 0 {
-				return domain.InvalidField(shown, "is no parameter of this call; did you mean %s?", o.query[i])
+				return domain.InvalidField(shown, "is not a parameter of this call; did you mean %s?", o.query[i])
 			}
 			if o.Method != http.MethodGet {
-				return domain.InvalidField(shown, "is no parameter of this call")
+				return domain.InvalidField(shown, "is not a parameter of this call")
 			}
 		}
 		for _, v := range query[name] {

@@ -46,7 +46,7 @@ func (s *Server) newAPI() {
 					"ApiKey": {Type: "apiKey", In: "header", Name: "X-API-Key",
 						Description: "The api_key of the registration. It holds every permission. It may be sent as Bearer too."},
 					"Bearer": {Type: "http", Scheme: "bearer", BearerFormat: "JWT",
-						Description: "An access_token of POST /auth/token. It decides when both are sent."},
+						Description: "An access_token of POST /auth/token. It is used when both are sent."},
 				},
 			},
 		},

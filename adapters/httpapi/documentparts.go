@@ -39,7 +39,7 @@ var apiTags = []*huma.Tag{
 	{Name: "workers", Description: "Sticky identities of their own inside one session."},
 	{Name: "telemetry", Description: "What agents report of their requests, and what follows from it."},
 	{Name: "billing", Description: "Balance, movements, recharges in USDT, and the agent's own spending guard."},
-	{Name: "webhooks", Description: "What the service tells agents by itself. See receive-event for its form."},
+	{Name: "webhooks", Description: "What the service sends to agents by itself. See receive-event for its form."},
 	{Name: "stats", Description: "Figures over all sessions and over time."},
 }
 

@@ -71,7 +71,7 @@ var fieldDocs = map[string]string{
 	"interval_seconds":            "Seconds between two timed rotations; for mode timed.",
 	"ip":                          "The address that targets see.",
 	"items":                       "The items of this page.",
-	"key_id":                      "Names the key; it is no secret.",
+	"key_id":                      "Names the key; it is not a secret.",
 	"last_event_at":               "When the last event occurred; null before the first.",
 	"last_rotated_at":             "When it last rotated; null before the first time.",
 	"latency_ms":                  "Milliseconds until the answer.",

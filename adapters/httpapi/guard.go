@@ -14,8 +14,8 @@ import (
 
 var (
 	errMisdirected = &domain.Error{Kind: domain.Misdirected, Code: "MISDIRECTED_REQUEST",
-		Message: "this port serves the API and is no proxy; connect to the gateway, which proxy.full_url of a session names"}
-	errHost = errMisdirected.Msgf("the Host header is no name of this service; use 127.0.0.1 or localhost, " +
+		Message: "this port serves the API and is not a proxy; connect to the gateway, the address in proxy.full_url"}
+	errHost = errMisdirected.Msgf("the Host header is not a name of this service; use 127.0.0.1 or localhost, " +
 		"or set AGENTPROXY_PUBLIC_URL to the name that agents reach it by")
 	errCrossSite = &domain.Error{Kind: domain.Forbidden, Code: "CROSS_SITE_REQUEST",
 		Message: "a web page of another site must not call this service; call it from a program"}

@@ -62,7 +62,7 @@ type byTypeReply struct {
 type healthStatsReply struct {
 	FigureFields
 	Rotations   int64         `json:"rotations"`
-	Observed    observedReply `json:"observed" doc:"What the gateway saw on the way to the target."`
+	Observed    observedReply `json:"observed" doc:"What the gateway observed on the way to the target."`
 	CurrentExit exitReply     `json:"current_exit" doc:"The same since the last rotation."`
 }
 

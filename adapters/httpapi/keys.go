@@ -22,7 +22,7 @@ type newKeyBody struct {
 type rotateKeyBody struct {
 	_            struct{} `json:"-" additionalProperties:"true"`
 	APISecret    string   `json:"api_secret"`
-	GraceSeconds int      `json:"grace_seconds,omitempty" minimum:"0" maximum:"86400" doc:"How long the old key goes on working beside the new one; 0: it ends at once."`
+	GraceSeconds int      `json:"grace_seconds,omitempty" minimum:"0" maximum:"86400" doc:"How long the old key stays valid beside the new one; 0: it ends at once."`
 }
 
 type keyReply struct {

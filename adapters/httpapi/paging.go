@@ -17,7 +17,7 @@ type paging struct {
 	Cursor   string `query:"cursor" maxLength:"32" doc:"next_cursor of a page, instead of page: what follows it, none skipped or repeated whatever was added."`
 }
 
-// page returns the requested page. It refuses an empty parameter, which is no number.
+// page returns the requested page. It refuses an empty parameter, which is not a number.
 func (p paging) page(ctx context.Context) (domain.Page, error) {
 	query := callIn(ctx).gin
 	for _, name := range []string{"page", "page_size"} {
@@ -30,7 +30,7 @@ func (p paging) page(ctx context.Context) (domain.Page, error) {
 		return page, nil
 	}
 	if _, given := query.GetQuery("page"); given {
-		return page, domain.InvalidField("cursor", "stands for page; send one of them")
+		return page, domain.InvalidField("cursor", "replaces page; send one of them")
 	}
 	var ok bool
 	if page.After, page.Tie, ok = parseCursor(p.Cursor); !ok {

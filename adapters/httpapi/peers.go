@@ -24,7 +24,7 @@ type peersInput struct {
 }
 
 type clientAddressReply struct {
-	Address     maybeText `json:"address" doc:"null: all beyond the 256 that are listed apart."`
+	Address     maybeText `json:"address" doc:"null: all others beyond the 256 that are listed."`
 	FirstAt     stamp     `json:"first_at" doc:"When it connected first."`
 	LastAt      stamp     `json:"last_at" doc:"When it connected last."`
 	Connections int64     `json:"connections" doc:"Connections and plain requests, refused ones included."`

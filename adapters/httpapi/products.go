@@ -32,8 +32,8 @@ type productReply struct {
 	Delivery     string          `json:"delivery" enum:"gateway,direct" doc:"gateway: proxy.full_url is the service's own gateway. direct: it is the upstream's proxy itself; usage is what the upstream counts, up to a minute late, and what is left is given back once it has counted the end."`
 	MinTier      account.Tier    `json:"min_tier" doc:"The least tier of an account that may buy it; a lower one is refused with TIER_REQUIRED."`
 	TrialCredit  bool            `json:"trial_credit" doc:"Whether trial credit pays for it. false: only your own money does, whatever the balance."`
-	FairUseGB    maybeGB         `json:"fair_use_gb" doc:"Static: GB that an IP may carry for each 30 days bought; null: no limit."`
-	Workers      bool            `json:"workers" doc:"Whether its sessions carry workers, see make-workers."`
+	FairUseGB    maybeGB         `json:"fair_use_gb" doc:"Static: GB that an IP may transfer for each 30 days bought; null: no limit."`
+	Workers      bool            `json:"workers" doc:"Whether its sessions can have workers, see make-workers."`
 	UniqueExits  maybeInt        `json:"unique_exits" doc:"The most workers with unique_exits; null: not known."`
 	Available    bool            `json:"available"`
 }

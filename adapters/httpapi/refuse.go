@@ -24,7 +24,7 @@ var (
 		Message: "the service failed; try again, and report the request_id if the problem persists"}
 )
 
-// refuse answers an error. An error that is no refusal of the core is a fault of
+// refuse answers an error. An error that is not a refusal of the core is a fault of
 // the service: it is logged once, in full, and answered without its text.
 func (s *Server) refuse(c *call, err error) {
 	e := s.refusalOf(c, err)

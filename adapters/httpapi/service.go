@@ -10,7 +10,7 @@ import (
 )
 
 type healthReply struct {
-	Status  string `json:"status" enum:"ok" doc:"Always ok; a service that cannot answer says 503."`
+	Status  string `json:"status" enum:"ok" doc:"Always ok; a service that cannot answer returns 503."`
 	Version string `json:"version" doc:"The version of the service."`
 }
 

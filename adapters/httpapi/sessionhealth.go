@@ -18,8 +18,8 @@ type eventsInput struct {
 
 type eventReply struct {
 	EventID    string     `json:"event_id"`
-	At         stamp      `json:"at" doc:"When the service heard of it."`
-	OccurredAt maybeStamp `json:"occurred_at" doc:"As the agent said; null otherwise."`
+	At         stamp      `json:"at" doc:"When the service received it."`
+	OccurredAt maybeStamp `json:"occurred_at" doc:"As the agent reported; null otherwise."`
 	Source     string     `json:"source" enum:"gateway,agent,service"`
 	Type       string     `json:"type"`
 	TargetHost maybeText  `json:"target_host"`

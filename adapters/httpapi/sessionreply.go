@@ -136,7 +136,7 @@ type trafficReply struct {
 	UsedGB         gigabytes `json:"used_gb"`
 	RemainingGB    maybeGB   `json:"remaining_gb"`
 	LimitBytes     maybeInt  `json:"limit_bytes"`
-	FairUseGB      maybeGB   `json:"fair_use_gb" doc:"Static: what it may carry in all; null: no limit."`
+	FairUseGB      maybeGB   `json:"fair_use_gb" doc:"Static: GB that it may transfer in all; null: no limit."`
 	UsedBytes      int64     `json:"used_bytes" minimum:"0"`
 	UploadBytes    int64     `json:"upload_bytes" minimum:"0"`
 	DownloadBytes  int64     `json:"download_bytes" minimum:"0"`

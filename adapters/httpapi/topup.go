@@ -35,7 +35,7 @@ func (autoTopUpBody) TransformSchema(_ huma.Registry, s *huma.Schema) *huma.Sche
 	return s
 }
 
-// setting returns what the body asks for; nil is no body. A number that is none is out of bounds.
+// setting returns what the body asks for; nil means no body. A number that is none is out of bounds.
 func (b *autoTopUpBody) setting() *session.AutoTopUp {
 	if b == nil {
 		return nil

@@ -22,7 +22,7 @@ type Backend interface {
 	May(scope string) bool
 	// Run runs an operation. The path is relative to /v1 and may have a query; key is the
 	// Idempotency-Key or empty. It returns the HTTP status and the body. An error means that there
-	// is no answer: the operation may have been executed.
+	// is not an answer: the operation may have been executed.
 	Run(ctx context.Context, method, path, key string, body []byte) (status int, answer []byte, err error)
 	// Place puts the credentials of a session where a program finds them and a model does not: behind
 	// a link that works once until the time returned, or in a file, without a time.

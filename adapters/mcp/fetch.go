@@ -28,7 +28,7 @@ const (
 	maxRedirects = 5
 )
 
-// errAddress refuses what is no address of a page.
+// errAddress refuses what is not an address of a page.
 var errAddress = invalid("url", "must be http:// or https:// with a host, without credentials, of at most %d bytes",
 	maxAddress)
 

@@ -36,8 +36,9 @@ type heartbeat struct {
 	id   string
 	log  *slog.Logger
 
-	// The first heartbeat and the last of those that followed each other without a gap. After an outage of the
-	// database every process looks dead: a witness was connected itself for as long as the dead was not.
+	// The first heartbeat and the last of those that followed each other without a gap. After an
+	// outage of the database every process looks dead: a witness was connected itself for as long
+	// as the dead was not.
 	since, last time.Time
 }
 
@@ -74,7 +75,7 @@ func (h *heartbeat) beat(ctx context.Context, now time.Time) error {
 		h.log.Warn("took back the jobs of a dead replica", "jobs", n)
 	}
 	if _, err := h.pool.Exec(ctx, forgetDead, int(keepDead.Seconds())); err != nil {
-		return fmt.Errorf("forget dead replicas: %w", err)
+		return fmt.Errorf("delete dead replicas: %w", err)
 	}
 	return nil
 }
@@ -89,7 +90,7 @@ func (h *heartbeat) run(ctx context.Context) {
 		err := h.beat(within, time.Now())
 		cancel()
 		if err != nil && !failing && ctx.Err() == nil {
-			h.log.Warn("this replica may be taken for dead, and its jobs may run again elsewhere", "err", err)
+			h.log.Warn("the heartbeat of this replica is late: its jobs may run again on another one", "err", err)
 		}
 		failing = err != nil
 		select {

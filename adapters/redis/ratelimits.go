@@ -48,7 +48,7 @@ type RateLimits struct{ client *goredis.Client }
 
 var _ ports.RateLimits = (*RateLimits)(nil)
 
-// ErrURL is returned for a text that is no URL of a server. It does not repeat the text, in which
+// ErrURL is returned for a text that is not a URL of a server. It does not repeat the text, in which
 // there may be a password.
 var ErrURL = errors.New("must be redis://[user:password@]host[:port][/database], rediss:// for TLS, or unix:///path")
 
@@ -90,7 +90,7 @@ func (r *RateLimits) Take(ctx context.Context, key string, ask ratelimit.Ask) (r
 	got, err := takeScript.Run(ctx, r.client, []string{states}, key, ask.Interval.Microseconds(), ask.Burst.Microseconds(),
 		ask.Tokens, forgotten.Microseconds()).Int64Slice()
 	if err != nil {
-		return ratelimit.Grant{}, fmt.Errorf("take of %s: %w", key, err)
+		return ratelimit.Grant{}, fmt.Errorf("take tokens of %s: %w", key, err)
 	}
 	if len(got) != 3 {
 		return ratelimit.Grant{}, fmt.Errorf("take of %s: the answer has %d values", key, len(got))

@@ -48,9 +48,9 @@ func (r orders) one(name string, query *gorm.DB) (procurement.Order, error) {
 	return fromOrderRow(row)
 }
 
-// refIsFree holds for an order that is no confirmed purchase, and for one whose ref no other confirmed
-// purchase has. Of two that are written at the same time the unique index refuses one, which then
-// runs again.
+// refIsFree holds for an order that is not a confirmed purchase, and for one whose ref no other
+// confirmed purchase has. Of two that are written at the same time the unique index refuses one,
+// which then runs again.
 const refIsFree = `(kind <> 'purchase' OR @status <> 'confirmed' OR NOT EXISTS (SELECT 1 FROM upstream_orders other
 	WHERE other.provider = upstream_orders.provider AND other.ref = @ref AND other.id <> @id
 	AND other.kind = 'purchase' AND other.status = 'confirmed' AND other.ref <> ''))`

@@ -72,7 +72,7 @@ func (u SignIns) Caller(ctx context.Context, token string) (Caller, error) {
 	return c, err
 }
 
-// End ends a sign-in; repeating it is no error.
+// End ends a sign-in; repeating it is not an error.
 func (u SignIns) End(ctx context.Context, token string) error {
 	in, err := u.find(ctx, token)
 	switch {

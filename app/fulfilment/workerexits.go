@@ -33,12 +33,12 @@ func (f *Service) WorkerExits(ctx context.Context, s session.Session) (WorkerExi
 	c.provider, _ = p.(ports.Dynamic)
 	caps := p.Capabilities()
 	if c.provider == nil || !caps.Workers {
-		return WorkerExits{}, worker.ErrParameter.Msgf("the source of this session carries no workers; " +
-			"products tell it by workers")
+		return WorkerExits{}, worker.ErrParameter.Msgf("the source of this session supports no workers; " +
+			"the field workers of a product shows which do")
 	}
 	if !caps.ViaUpstream {
 		if c.local, ok = p.(ports.ExitPool); !ok {
-			return WorkerExits{}, worker.ErrParameter.Msgf("the source of this session carries no workers")
+			return WorkerExits{}, worker.ErrParameter.Msgf("the source of this session supports no workers")
 		}
 		return c, nil
 	}

@@ -208,7 +208,7 @@ func (p auditor) reread(ctx context.Context, a recharge.Address, d *Drift) error
 }
 
 // compare compares the balance of an address with what is known, both at one
-// final head: what becomes final in between is no difference.
+// final head: what becomes final in between is not a difference.
 func (p auditor) compare(ctx context.Context, a recharge.Address, d *Drift) error {
 	for range stillTries {
 		before, err := p.chain.Final(ctx)

@@ -36,7 +36,7 @@ func (p *Watcher) owners(
 
 // sorted makes one reading an agent of transfers: who receives is credited, what
 // only leaves is stored beside whom it left. Strangers' are dropped, and so is
-// what comes with an amount that is no money.
+// what comes with an amount that is not an amount of money.
 func (p *Watcher) sorted(transfers []recharge.Transfer, ours map[string]recharge.Address) []reading {
 	var readings []reading
 	of := map[string]int{}

@@ -195,7 +195,7 @@ func (s *settlement) book(ctx context.Context, t recharge.Transfer) error {
 }
 
 // events are the webhook events of an order. That one waits again, because
-// all that was seen is gone, is no news: the agent has still to pay.
+// all that was seen is gone, is not news: the agent has still to pay.
 var orderEvents = map[recharge.Status]webhook.Type{
 	recharge.Confirming: webhook.RechargeConfirming,
 	recharge.Paid:       webhook.RechargePaid,

@@ -223,7 +223,7 @@ func (p *Watcher) warnOfSkew(heads recharge.Heads) {
 		return
 	}
 	p.warned = now
-	p.log.Warn("the clock and the newest block differ: a clock is wrong, or the chain stands still",
+	p.log.Warn("the clock and the newest block differ: a clock is wrong, or the chain makes no blocks",
 		"network", p.chain.Network(), "ahead", skew.String(), "block", heads.Latest.Number)
 }
 

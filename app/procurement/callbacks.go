@@ -38,7 +38,7 @@ func (u *Callbacks) Receive(ctx context.Context, provider string, header map[str
 	refs, err := calls.Callback(header, body, u.clock.Now())
 	u.driver.calls.Count(p, "callback", err)
 	if err != nil {
-		return domain.ErrInvalid.Msgf("the signature of the call does not hold")
+		return domain.ErrInvalid.Msgf("the signature of the call is invalid")
 	}
 	var orders []procurement.Order
 	err = u.store.View(ctx, func(ctx context.Context, tx Repos) error {

@@ -40,7 +40,7 @@ func (u *Driver) PlanRenewal(
 	}
 	bought, ok := fulfilment.Purchased(orders)
 	if !ok {
-		return o, ports.ErrProvider.Msgf("the provider does not know this session; buy a new one")
+		return o, ports.ErrProvider.Msgf("the provider has no record of this session; buy a new one")
 	}
 	o = procurement.Order{ID: u.ids.New(orderPrefix), Kind: procurement.Renewal, SessionID: s.ID, Provider: s.Provider,
 		Intent: bought.Intent, Status: procurement.Planned, Ref: bought.Ref, PlannedAt: now, NextAt: now.Add(sendWithin)}

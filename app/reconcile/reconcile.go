@@ -236,7 +236,7 @@ func (u *Service) report(r Report) {
 		}
 	}
 	if n := r.Orphans(); n > 0 {
-		u.log.Warn("a provider has orders that the service does not know of; reconcile its orders to list them",
+		u.log.Warn("a provider has orders without a record in the service; reconcile its orders to list them",
 			"provider", r.Provider, "orphans", n, "listed", r.Listed)
 	}
 }

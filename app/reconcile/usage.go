@@ -75,7 +75,7 @@ func (u *Service) compareUsage(ctx context.Context, p ports.Dynamic) error {
 		if err != nil || used.Gone {
 			continue // its own order looks after it
 		}
-		// Read after the seller's count, so that what passes meanwhile is no difference.
+		// Read after the seller's count, so that what passes meanwhile is not a difference.
 		charged, err := u.charged(ctx, o.sessionID)
 		if err != nil {
 			return err

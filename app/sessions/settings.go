@@ -132,7 +132,7 @@ func (u *Service) ReplacePassword(ctx context.Context, in ReplacePassword) (Done
 		})
 }
 
-// changedOnce changes a session under an Idempotency-Key. change stores what it changes.
+// changedOnce is like changed under an Idempotency-Key. change stores its result itself.
 func (u *Service) changedOnce(ctx context.Context, agentID, id string, call idempotency.Call,
 	change func(context.Context, Repos, ports.SessionRead, time.Time) (ports.SessionRead, error)) (Done, error) {
 	var done Done

@@ -55,7 +55,7 @@ func decodeCall(body []byte) (c queuedCall, err error) {
 		return c, fmt.Errorf("decode a call: %w", err)
 	}
 	if c.Version < 1 || c.Version > callVersion {
-		return c, fmt.Errorf("decode a call: version %d; this program knows 1 to %d", c.Version, callVersion)
+		return c, fmt.Errorf("decode a call: version %d; this program reads 1 to %d", c.Version, callVersion)
 	}
 	return c, nil
 }

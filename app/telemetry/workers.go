@@ -8,7 +8,7 @@ import (
 	"agentproxy/domain/worker"
 )
 
-// sessionsOf lists the sessions of what events are about, each once and in their order.
+// sessionsOf lists the sessions of events, each once and in the order of the events.
 func sessionsOf(order []of) []string {
 	ids, seen := make([]string, 0, len(order)), make(map[string]bool, len(order))
 	for _, on := range order {
@@ -80,7 +80,7 @@ func unknownWorker(on of, events []ReportedEvent) error {
 			break
 		}
 	}
-	return domain.InvalidField(field, "is no worker of the session; its first use makes it, no report does")
+	return domain.InvalidField(field, "is not a worker of the session; its first use makes it, a report does not")
 }
 
 // put stores the state after reports.

@@ -37,7 +37,7 @@ func (t *Service) renewApart(ctx context.Context, replica string, asks []traffic
 	}
 	if len(asks) == 1 {
 		if t.failing.add(asks[0].SessionID, t.clock.Now()) {
-			t.log.Error("the traffic of a session cannot be booked; it stops until this is mended",
+			t.log.Error("the traffic of a session cannot be booked; it stops until this is fixed",
 				"session_id", asks[0].SessionID, "err", err)
 		}
 		return nil, nil
@@ -100,7 +100,8 @@ func (t *Service) renewAll(ctx context.Context, replica string, asks []traffic.A
 }
 
 // payers lists the agents whose money the asks may move, sorted: those of sessions that are settled
-// because they ended, because an hour began, or because the asks use them up, and of those that buy more.
+// because they ended, because an hour began, or because the asks use them up, and of those that buy
+// more.
 func payers(asks []traffic.Ask, metered map[string]*ports.Metered, now time.Time) []string {
 	used := map[string]int64{}
 	for _, ask := range asks {

@@ -93,8 +93,8 @@ func (t *Service) routed(ctx context.Context, s session.Session) (traffic.Route,
 	return r, err
 }
 
-// routeOf leaves out the end of a session that is being renewed: it may be about to
-// move, and until the renewal is decided the session does not expire.
+// routeOf returns the route of a session, without the end of one that is being renewed: it may be
+// about to move, and until the renewal is decided the session does not expire.
 func routeOf(s session.Session) traffic.Route {
 	if s.Renewing() {
 		s.ExpiresAt = time.Time{}

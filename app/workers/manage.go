@@ -73,7 +73,7 @@ func (u *Service) Make(ctx context.Context, m Make) (list []View, made bool, err
 	}
 	if m.Unique && !crowd.Local() {
 		return nil, false, domain.InvalidField("unique_exits",
-			"cannot be kept: the seller of this session does not tell its exits")
+			"cannot be kept: the seller of this session does not report its exits")
 	}
 	err = u.store.Update(ctx, func(ctx context.Context, tx Repos) error {
 		list, made = list[:0], false

@@ -141,7 +141,7 @@ func TestAPlaceThatWasNotBoughtIsRefused(t *testing.T) {
 		{newYork.ID, "-country-us-city-boston-rotate", "city-boston"},
 		{anywhere.ID, "-country-zz-session-a", "country-zz"},
 		{w.Buy(agent, apptest.Static).ID, "-session-a", "static"},
-		{w.Buy(w.RegisterFunded(100), apptest.Remote).ID, "-session-a", "carries no workers"},
+		{w.Buy(w.RegisterFunded(100), apptest.Remote).ID, "-session-a", "supports no workers"},
 	} {
 		_, err := use(w, tc.id, tc.words)
 		if !errors.Is(err, worker.ErrParameter) || !strings.Contains(err.Error(), tc.named) {

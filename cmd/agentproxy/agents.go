@@ -50,7 +50,7 @@ func (c agentAddCmd) Run(k *kit) error {
 
 type agentListCmd struct {
 	Page     int `default:"1" help:"Page, from 1."`
-	PageSize int `default:"100" help:"Agents a page, at most 100."`
+	PageSize int `default:"100" help:"Agents per page, at most 100."`
 
 	Search         string `help:"Only those with this id, or with this text in the name or the email address."`
 	Referrer       string `placeholder:"CODE" help:"Only those of the referring agent of this code or name."`

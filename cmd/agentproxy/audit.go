@@ -20,7 +20,7 @@ type auditListCmd struct {
 	From     string `help:"From this day (2026-11-01) or time (2026-11-01T12:00:00Z) on, UTC."`
 	To       string `help:"Until before this day or time."`
 	Page     int    `default:"1" help:"Page, from 1."`
-	PageSize int    `default:"100" help:"Actions a page, at most 100."`
+	PageSize int    `default:"100" help:"Actions per page, at most 100."`
 }
 
 // Run lists actions.

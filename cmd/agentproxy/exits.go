@@ -11,7 +11,7 @@ import (
 )
 
 type exitsCmd struct {
-	Lookup  exitsLookupCmd  `cmd:"" help:"Name who used an exit at a time; the look-up is kept. Exits with 1 if it was nobody."`
+	Lookup  exitsLookupCmd  `cmd:"" help:"Name who used an exit at a time; the look-up is kept. Exits with 1 if there is none."`
 	Lookups exitsLookupsCmd `cmd:"" help:"List the look-ups, the newest first."`
 	Hold    exitsHoldCmd    `cmd:"" help:"Keep UTC days of the log from deletion."`
 	Holds   exitsHoldsCmd   `cmd:"" help:"List what is kept from deletion."`
@@ -19,7 +19,7 @@ type exitsCmd struct {
 }
 
 type exitsLookupCmd struct {
-	ExitIP   string        `required:"" name:"exit-ip" help:"The exit's address, as the target saw it."`
+	ExitIP   string        `required:"" name:"exit-ip" help:"The exit's address, as the target logged it."`
 	ExitPort uint16        `help:"Its source port; without it every connection of the exit is listed."`
 	At       time.Time     `required:"" help:"When, as RFC 3339 with a zone: 2026-05-15T12:00:00Z."`
 	Within   time.Duration `default:"5m" help:"By how much the clocks may differ, at most 24h."`

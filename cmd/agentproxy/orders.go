@@ -22,7 +22,7 @@ type ordersListCmd struct {
 	Provider string `help:"Only orders of this provider."`
 	Frozen   bool   `help:"Only orders that wait for a decision."`
 	Page     int    `default:"1" help:"Page, from 1."`
-	PageSize int    `default:"100" help:"Orders a page, at most 100."`
+	PageSize int    `default:"100" help:"Orders per page, at most 100."`
 }
 
 // Run lists orders.

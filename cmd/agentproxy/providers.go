@@ -99,7 +99,7 @@ func sells(p ports.Provider) words {
 }
 
 type providerCheckCmd struct {
-	Name    string        `arg:"" optional:"" name:"NAME" help:"One provider; without it all."`
+	Name    string        `arg:"" optional:"" name:"NAME" help:"Only this provider."`
 	Timeout time.Duration `default:"20s" help:"How long each of the two calls may take."`
 }
 
@@ -158,7 +158,7 @@ func (c providerCheckCmd) Run(k *kit) error {
 }
 
 // ask makes the calls that buy nothing. A call that the provider does not support
-// is no failure.
+// is not a failure.
 func ask(ctx context.Context, p ports.Provider, timeout time.Duration) (a answer) {
 	call := func(f func(context.Context) error) error {
 		ctx, cancel := context.WithTimeout(ctx, timeout)

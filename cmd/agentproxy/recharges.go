@@ -23,7 +23,7 @@ type rechargeCmd struct {
 type rechargeListCmd struct {
 	Status   string `enum:",${recharge_statuses}" default:"" help:"Only orders of this status."`
 	Page     int    `default:"1" help:"Page, from 1."`
-	PageSize int    `default:"100" help:"Orders a page, at most 100."`
+	PageSize int    `default:"100" help:"Orders per page, at most 100."`
 }
 
 // Run lists orders.

@@ -22,7 +22,7 @@ type sessionListCmd struct {
 	Product  string `placeholder:"CODE" help:"Only sessions of this product."`
 	Provider string `placeholder:"NAME" help:"Only sessions that this provider sold."`
 	Page     int    `default:"1" help:"Page, from 1."`
-	PageSize int    `default:"100" help:"Sessions a page, at most 100."`
+	PageSize int    `default:"100" help:"Sessions per page, at most 100."`
 }
 
 // Run lists sessions.
@@ -111,7 +111,7 @@ func (c sessionEndCmd) Run(k *kit) error {
 type refundCmd struct {
 	SessionID string `arg:"" name:"SESSION_ID"`
 	Percent   int    `required:"" help:"How much of all that the session was charged, 1 to 100."`
-	Ref       string `help:"Your reference of this refund; run again with the same one, it is not booked twice."`
+	Ref       string `help:"Your reference of this refund: a second run with the same one books nothing."`
 	signed
 	Reason string `required:"" help:"Why; shown to the agent."`
 }

@@ -19,7 +19,8 @@ type configured struct {
 	Proxies []workerAddress `json:"proxies"`
 }
 
-// workerAddress is the proxy of a session or of a worker. An address that the session does not offer is empty.
+// workerAddress is the proxy of a session or of a worker. An address that the session does not
+// offer is empty.
 type workerAddress struct {
 	Worker *string `json:"worker"`
 	HTTP   string  `json:"http_url"`
@@ -46,7 +47,7 @@ func (o one) configured(ctx context.Context, client, workers, country string) (j
 	var d configured
 	data, err := service.read(ctx, "GET", path, "", nil, &d)
 	if err == nil && len(d.Proxies) == 0 {
-		err = errors.New("the service does not know the proxy at the moment; try again")
+		err = errors.New("the service cannot read the proxy at the moment; try again")
 	}
 	return data, d, err
 }
@@ -133,7 +134,7 @@ func (o urlCommand) Run(ctx context.Context, c *commands, s streams) error {
 			urls[i] = p.SOCKS
 		}
 		if urls[i] == "" {
-			return errors.New("the session offers the other protocol alone; leave --socks out, or give it")
+			return errors.New("the session offers only the other protocol; add --socks or leave it out")
 		}
 	}
 	if c.JSON {

@@ -26,7 +26,7 @@ func (o forwardCommand) Run(ctx context.Context, c *commands, s streams) error {
 	}
 	proxy, err := url.Parse(address)
 	if err != nil {
-		return errors.New("the service answered no address of a proxy")
+		return errors.New("the service returned no proxy address")
 	}
 	host, port, err := net.SplitHostPort(o.Listen)
 	if err != nil {

@@ -24,7 +24,7 @@ const (
 	firstByteTime = 10 * time.Second
 	dialTime      = 30 * time.Second // the gateway gives a target 15 s
 	idleTime      = time.Minute      // between two plain requests
-	maxRefusal    = 64 << 10         // bytes of an answer that is no tunnel
+	maxRefusal    = 64 << 10         // bytes of an answer that is not a tunnel
 )
 
 // forwarder is a local proxy that adds the credential of another proxy. It takes CONNECT and plain

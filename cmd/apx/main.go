@@ -33,7 +33,7 @@ type commands struct {
 	Connect      connectCommand      `cmd:"" help:"What to write so that a client uses a session."`
 	Workers      workersCommand      `cmd:"" help:"Workers of a dynamic session, each with an exit of its own: makes them, or lists them all."`
 	Rotate       rotateCommand       `cmd:"" help:"Change the exit of a dynamic session, or of a worker of it."`
-	Explain      explainCommand      `cmd:"" help:"Why a request failed: joins what the client saw with what the gateway saw."`
+	Explain      explainCommand      `cmd:"" help:"Why a request failed: joins the client's report with the gateway's events."`
 	Check        checkCommand        `cmd:"" help:"Try one connection through a session."`
 	Renew        renewCommand        `cmd:"" help:"Extend a static session."`
 	Report       reportCommand       `cmd:"" help:"Tell what came of a request; prints whether to go on, rotate or pause."`

@@ -125,7 +125,7 @@ type endCommand struct {
 // Run ends a session.
 func (o endCommand) Run(ctx context.Context, c *commands, s streams) error {
 	if !o.Yes && isTerminal(s.in) && !agrees(s, "End "+o.Session+" for good? [y/N] ") {
-		return fmt.Errorf("%w: the session goes on", errMisuse)
+		return fmt.Errorf("%w: the session was not ended", errMisuse)
 	}
 	return o.act(ctx, c, s, "POST", "/terminate", map[string]any{})
 }

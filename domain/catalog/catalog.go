@@ -101,7 +101,8 @@ func (p Product) ListPrice() domain.Money {
 // multiple of.
 func (p Product) Step() int64 { return max(p.StepBytes, session.TrafficStep) }
 
-// MayAdd returns INVALID_REQUEST, which names a field, for a number of bytes that cannot be bought at once.
+// MayAdd returns INVALID_REQUEST, which names a field, for a number of bytes that cannot be bought
+// at once.
 func (p Product) MayAdd(bytes int64, field string) error {
 	switch {
 	case bytes < p.MinBytes || bytes > p.MaxBytes:
@@ -115,7 +116,7 @@ func (p Product) MayAdd(bytes int64, field string) error {
 }
 
 // StepOf returns the smallest traffic that is a multiple of every unit, and can be
-// asked for. A unit of 0 is no cap, and does not count.
+// asked for. A unit of 0 means no cap, and does not count.
 func StepOf(units ...int64) int64 {
 	step := int64(session.TrafficStep)
 	for _, unit := range units {

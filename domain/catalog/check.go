@@ -84,7 +84,7 @@ type adder func(field, format string, args ...any)
 func (p Product) checkPlaces(add adder) {
 	for i, c := range p.Countries {
 		if !IsCountryCode(c) {
-			add(fmt.Sprintf("countries[%d]", i), "the country %q is no upper case ISO 3166-1 alpha-2 code", c)
+			add(fmt.Sprintf("countries[%d]", i), "the country %q is not an upper case ISO 3166-1 alpha-2 code", c)
 		}
 	}
 	if !slices.IsSorted(p.Countries) || len(slices.Compact(slices.Clone(p.Countries))) != len(p.Countries) {

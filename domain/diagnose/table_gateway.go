@@ -4,7 +4,7 @@ package diagnose
 var ofGateway = []rule{
 	{
 		name:     "fair_use_reached",
-		what:     "the static session has carried all that its fair use allows",
+		what:     "the static session has used up the traffic of its fair use",
 		do:       "renew the session: each renewal adds the fair use of its days",
 		codes:    []string{"FAIR_USE_REACHED"},
 		statuses: []int{402},
@@ -29,7 +29,7 @@ var ofGateway = []rule{
 	},
 	{
 		name:     "target_not_public",
-		what:     "the target is no public address, a closed port, or the service itself",
+		what:     "the target is not a public address, a closed port, or the service itself",
 		do:       "use a public address or name",
 		codes:    []string{"TARGET_REFUSED"},
 		statuses: []int{403},

@@ -128,7 +128,7 @@ func (t *hostTable) read(r *reader) {
 	r.require(names == "")
 }
 
-// reader takes an encoded State apart. After the first fault every read is 0.
+// reader decodes a State. After the first fault every read is 0.
 type reader struct {
 	rest   []byte
 	failed bool

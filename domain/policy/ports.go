@@ -65,7 +65,7 @@ func parsePorts(text string) (r portRange, ok bool, err error) {
 	a, errA := strconv.ParseUint(first, 10, 16)
 	b, errB := strconv.ParseUint(last, 10, 16)
 	if errA != nil || errB != nil || a == 0 || a > b {
-		return r, false, fmt.Errorf("%s is no port; a port is 1 to 65535, a range begins with the lower one", quote(text))
+		return r, false, fmt.Errorf("%s is not a port; a port is 1 to 65535, a range begins with the lower one", quote(text))
 	}
 	return portRange{uint16(a), uint16(b)}, true, nil
 }

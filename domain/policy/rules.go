@@ -134,7 +134,7 @@ func (b *Builder) Port(text string) error {
 		return err
 	}
 	if !ok {
-		return fmt.Errorf("%s is no port; write a number of 1 to 65535, or a range such as 8000-8010", quote(text))
+		return fmt.Errorf("%s is not a port; write a number of 1 to 65535, or a range such as 8000-8010", quote(text))
 	}
 	b.rules.ports = append(b.rules.ports, r)
 	b.n++
@@ -196,7 +196,7 @@ func parse(text string) (rule, error) {
 		return rule{}, fmt.Errorf("%s has a wildcard; .example.com stands for example.com with everything below it",
 			quote(text))
 	case err != nil || below && addr.IsValid() || addr.Zone() != "":
-		return rule{}, fmt.Errorf("%s is no rule; write a host (example.com), a host with everything below it "+
+		return rule{}, fmt.Errorf("%s is not a rule; write a host (example.com), a host with everything below it "+
 			"(.example.com), a network (192.0.2.0/24), a port (22) or a range (6660-6669)", quote(text))
 	case addr.IsValid():
 		addr = egress.Inner(addr)

@@ -55,7 +55,7 @@ func (s Source) CostOf(of session.Session, days int) domain.Money {
 
 // MaxCost returns the most that a purchase may cost at the source: what the agent pays
 // for it, and no more than its configured cost. What may be sold below cost is bounded
-// by the configured cost alone. 0 is no bound, for a cost that is not configured.
+// by the configured cost alone. 0 means no bound, for a cost that is not configured.
 func (s Source) MaxCost(configured, paid domain.Money) domain.Money {
 	if !s.BelowCost && (configured == 0 || paid < configured) {
 		return paid

@@ -127,7 +127,7 @@ func (s Session) Renew(days int, now time.Time) (Session, error) {
 		return s, err
 	}
 	if !now.Before(s.ExpiresAt) {
-		return s, ErrOver.Msgf("the time of the session is up; create a new one")
+		return s, ErrOver.Msgf("the session has reached its end; create a new one")
 	}
 	return s.Extend(days)
 }

@@ -52,7 +52,7 @@ var ErrNotMetered = domain.ErrInvalid.Msgf("traffic is added to a dynamic sessio
 
 // ErrTopUpLimit refuses a further addition of AutoTopUp on a day.
 var ErrTopUpLimit = &domain.Error{Kind: domain.Conflict, Code: "MAX_PER_DAY",
-	Message: "the session bought max_per_day times today; it goes on tomorrow, or add traffic yourself"}
+	Message: "the session bought max_per_day times today; it continues tomorrow, or add traffic yourself"}
 
 // Check returns INVALID_REQUEST with every field that is out of bounds.
 func (a AutoTopUp) Check() error {

@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// Usage is what has passed through a session. Limit 0 is no limit (static).
+// Usage is what has passed through a session. Limit 0 means no limit (static).
 type Usage struct {
 	Limit       int64 // bytes bought
 	Up          int64 // bytes taken from the client

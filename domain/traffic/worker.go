@@ -9,7 +9,7 @@ import (
 type WorkerUse struct {
 	ID                    int64
 	Up, Down, Connections int64
-	Open                  int64 // connections now, which is no counter
+	Open                  int64 // connections now, which is not a counter
 }
 
 // forgetWorkers returns the counters without those of some workers.

@@ -124,23 +124,23 @@ func (w *Words) set(at int, value string) string {
 	switch at {
 	case country:
 		if len(value) != 2 || !of(value, letter) {
-			return "is no country: two letters of ISO 3166-1 are"
+			return "is not a country: two letters of ISO 3166-1 are"
 		}
 		w.Country = strings.ToUpper(value)
 	case city:
 		if value == "" || len(value) > maxCity || !of(value, nameByte) {
-			return "is no city: letters, digits and _ are"
+			return "is not a city: letters, digits and _ are"
 		}
 		w.City = strings.ToLower(value)
 	case named:
 		if !IsName(value) {
-			return "is no name of a worker: 1 to 32 letters, digits and _ are"
+			return "is not a name of a worker: 1 to 32 letters, digits and _ are"
 		}
 		w.Name = value
 	case ttl:
 		d, ok := parseTTL(value)
 		if !ok || d < MinTTL || d > MaxTTL {
-			return "is no time from 10s to 24h in s, m or h"
+			return "is not a time from 10s to 24h in s, m or h"
 		}
 		w.TTL = d
 	case strict:

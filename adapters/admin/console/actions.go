@@ -240,7 +240,7 @@ func lookUp(ctx context.Context, c *Console, in input) (string, []section, error
 			Port: uint16(port),
 			At:   at.UTC(), Within: time.Duration(within) * time.Minute, Target: in.get("target")}})
 	if errors.Is(err, exitlog.ErrNoneFound) {
-		return "", []section{{Title: "It was nobody", Note: exitlog.ErrNoneFound.Message}}, nil
+		return "", []section{{Title: "No connection found", Note: exitlog.ErrNoneFound.Message}}, nil
 	}
 	return "", []section{{Title: "Who used it", ID: "found", Table: foundTable(found)}}, err
 }

@@ -161,7 +161,7 @@ func (c *Console) serve(show func(*http.Request) (page, error)) http.HandlerFunc
 var statuses = map[domain.Kind]int{domain.Invalid: http.StatusBadRequest, domain.NotFound: http.StatusNotFound,
 	domain.Unavailable: http.StatusServiceUnavailable}
 
-// problemOf returns what of an error is shown. What is no refusal is logged and not shown.
+// problemOf returns what of an error is shown. What is not a refusal is logged and not shown.
 func (c *Console) problemOf(err error) (*ui.Problem, int) {
 	e, ok := errors.AsType[*domain.Error](err)
 	if !ok || e.Kind == domain.Internal && e.Code == "" {

@@ -166,7 +166,7 @@ func (h *RequestHead) check() error {
 	return h.checkHost()
 }
 
-// checkHost refuses a Host field that is no authority. Its value is not used: the
+// checkHost refuses a Host field that is not an authority. Its value is not used: the
 // URI wins (RFC 9112 section 3.2.2).
 func (h *RequestHead) checkHost() error {
 	if h.hosts == 0 {

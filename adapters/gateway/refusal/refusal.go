@@ -102,7 +102,7 @@ var (
 		HowToFix: "create a new session with POST /v1/sessions"}
 	FairUseReached = &Refusal{Status: 402, Code: CodeFairUseReached, ProxyError: "http_request_denied",
 		SOCKS:    socks5.GeneralFailure,
-		Message:  "this static session has carried all that its fair use allows",
+		Message:  "this static session has used up the traffic of its fair use",
 		HowToFix: "renew it with POST /v1/sessions/{session_id}/renew, which adds the fair use of the days bought"}
 	TargetForbidden = &Refusal{Status: 403, Code: CodeTargetRefused, ProxyError: "destination_ip_prohibited",
 		SOCKS:    socks5.NotAllowed,

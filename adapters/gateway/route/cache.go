@@ -53,7 +53,7 @@ type versioned struct {
 	until   time.Duration // when it is outdated, by monotime; 0: by a new version alone
 }
 
-// trialFor is how long a route of a trial is used: the end of a trial is no change of the
+// trialFor is how long a route of a trial is used: the end of a trial is not a change of the
 // session.
 const trialFor = time.Minute
 

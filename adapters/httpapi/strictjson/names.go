@@ -11,7 +11,7 @@ type Name struct {
 	Within Names // of its object, or of the objects in its array
 }
 
-// find returns the names within a field. Of a key that is no field it returns the field
+// find returns the names within a field. Of a key that is not a field it returns the field
 // that the key is a near miss of, or "".
 func (n Names) find(key []byte) (within Names, meant string) {
 	for i := range n {

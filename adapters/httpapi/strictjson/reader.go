@@ -310,7 +310,7 @@ func (r *Reader) key(seen *keySet, names Names) (name []byte, known bool) {
 	}
 	if meant != "" {
 		r.within("." + printable(name))
-		r.fail("is no field of this body; did you mean " + meant + "?")
+		r.fail("is not a field of this body; did you mean " + meant + "?")
 		r.err.Key = true
 		return nil, false
 	}

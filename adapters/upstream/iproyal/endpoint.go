@@ -39,19 +39,19 @@ func parseGateway(text string) (host string, port uint16, err error) {
 	host, service, err := net.SplitHostPort(text)
 	n, bad := strconv.ParseUint(service, 10, 16)
 	if err != nil || bad != nil || host == "" || n == 0 {
-		return "", 0, fmt.Errorf("options.gateway is no host:port: %q", text)
+		return "", 0, fmt.Errorf("options.gateway is not a host:port: %q", text)
 	}
 	return host, uint16(n), nil
 }
 
-// parseAnswers reads the setting answers; empty is no answer.
+// parseAnswers reads the setting answers; empty means no answers.
 func parseAnswers(text string) (map[string]any, error) {
 	answers := map[string]any{}
 	if text == "" {
 		return answers, nil
 	}
 	if err := json.Unmarshal([]byte(text), &answers); err != nil {
-		return nil, fmt.Errorf("options.answers is no JSON object: %w", err)
+		return nil, fmt.Errorf("options.answers is not a JSON object: %w", err)
 	}
 	return answers, nil
 }

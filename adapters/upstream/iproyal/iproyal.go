@@ -58,7 +58,7 @@ func (c Config) Validate() error {
 	}
 	for place, id := range c.Locations {
 		if n, err := strconv.ParseInt(id, 10, 64); err != nil || n <= 0 {
-			faults = append(faults, fmt.Errorf("locations.%s is no number of a location: %q", place, id))
+			faults = append(faults, fmt.Errorf("locations.%s is not a number of a location: %q", place, id))
 		}
 	}
 	return errors.Join(faults...)
@@ -144,7 +144,7 @@ func (p *Provider) sells(typ session.Type) error {
 }
 
 // Offers lists addresses by product and place, and traffic, whose stock is unknown.
-// A place whose name is no country is left out unless it is configured.
+// A place whose name is not a country is left out unless it is configured.
 func (p *Provider) Offers(ctx context.Context) ([]procurement.Offer, error) {
 	var offers []procurement.Offer
 	if p.reseller != nil {

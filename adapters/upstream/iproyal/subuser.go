@@ -82,7 +82,7 @@ func (p *Provider) subUserPassword(key string) string {
 // traffic of the intent, rounded up to capUnit.
 func (p *Provider) createSubUser(ctx context.Context, in procurement.Intent) (procurement.Delivery, error) {
 	if !userForm.MatchString(in.Key) {
-		return procurement.Delivery{}, procurement.Refuse(procurement.Invalid, "the key of the intent is no user name")
+		return procurement.Delivery{}, procurement.Refuse(procurement.Invalid, "the key of the intent is not a user name")
 	}
 	if in.SKU != "" && in.SKU != trafficSKU || in.Bytes <= 0 {
 		return procurement.Delivery{}, procurement.Refuse(procurement.Invalid, "only traffic is sold, as "+trafficSKU)
@@ -175,7 +175,7 @@ func (p *Provider) subUser(ctx context.Context, ref string) (subUser, error) {
 	return out.Value, nil
 }
 
-// deleteSubUser deletes a sub-user. An unknown one is no error, so that it can be
+// deleteSubUser deletes a sub-user. An unknown one is not an error, so that it can be
 // repeated.
 func (p *Provider) deleteSubUser(ctx context.Context, ref string) error {
 	if err := p.sells(session.Dynamic); err != nil {

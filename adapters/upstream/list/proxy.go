@@ -16,7 +16,7 @@ var (
 	errScheme     = errors.New("the scheme must be http, https, socks5 or socks5h")
 	errPath       = errors.New("a URL of a proxy has no path, query or fragment")
 	errEscape     = errors.New("the user info of the URL has a wrong percent escape")
-	errAmbiguous  = errors.New("both ends look like host and port; write a URL such as http://user:password@host:port")
+	errAmbiguous  = errors.New("both sides of @ may be host:port; write a URL such as http://user:password@host:port")
 	errPassword   = errors.New("has a user name without a password")
 	errCredential = errors.New("user name and password must be 1 to 255 bytes each")
 )

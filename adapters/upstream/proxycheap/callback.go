@@ -47,7 +47,7 @@ func (p *Provider) Callback(headers map[string][]string, body []byte, _ time.Tim
 		return nil, domain.ErrInvalid.Msgf("the signature of the callback is wrong")
 	}
 	if !json.Valid(body) {
-		return nil, domain.ErrInvalid.Msgf("the callback is no JSON")
+		return nil, domain.ErrInvalid.Msgf("the callback is not JSON")
 	}
 	return nil, nil
 }

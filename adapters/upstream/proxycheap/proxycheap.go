@@ -51,7 +51,7 @@ func (c Config) Validate() error {
 	}
 	for _, f := range []struct{ name, value string }{{"service", c.Service}, {"plan", c.Plan}} {
 		if f.value != "" && !idForm.MatchString(f.value) {
-			faults = append(faults, fmt.Errorf("options.%s is no id: %q", f.name, f.value))
+			faults = append(faults, fmt.Errorf("options.%s is not an id: %q", f.name, f.value))
 		}
 	}
 	if len(c.Locations) > 0 {
@@ -75,7 +75,7 @@ func (c Config) Validate() error {
 type Provider struct {
 	config Config
 	api    *rest.Client
-	// balance reads the balance, which a key may lack the right for. That is no failure
+	// balance reads the balance, which a key may lack the right for. That is not a failure
 	// of the seller for the circuit breaker, which it shares with api.
 	balance *rest.Client
 	now     func() time.Time

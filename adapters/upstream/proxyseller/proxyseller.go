@@ -75,7 +75,7 @@ func (c Config) Validate() error {
 // checkAddresses returns the faults of the settings for addresses.
 func (c Config) checkAddresses() (faults []error) {
 	if strings.TrimSpace(c.Purpose) == "" {
-		faults = append(faults, errors.New("options.purpose is missing: what the proxies are for, in words"))
+		faults = append(faults, errors.New("options.purpose is missing: a short text on what the proxies are for"))
 	}
 	for name, value := range map[string]string{"host": c.Host, "port": c.Port} {
 		if value != "" {

@@ -88,7 +88,7 @@ type soldCountry struct {
 func (c soldCountry) alpha2() string {
 	code := c.Alpha3
 	if code == "" {
-		_ = json.Unmarshal(c.ID, &code) // a number is no code
+		_ = json.Unmarshal(c.ID, &code) // a number is not a code
 	}
 	return country.Alpha2(strings.ToUpper(code))
 }

@@ -196,7 +196,7 @@ func (p *Provider) read(ctx context.Context, ref string) (k poolKey, err error) 
 	return k, nil
 }
 
-// Cancel deletes a pool key. An unknown one is no error.
+// Cancel deletes a pool key. An unknown one is not an error.
 func (p *Provider) Cancel(ctx context.Context, ref string) error {
 	path, err := keyPath(ref)
 	if err == nil {

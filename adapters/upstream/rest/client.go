@@ -197,7 +197,7 @@ func (c *Client) attempt(ctx context.Context, how Repeat, method, path string, h
 	}
 	failed.Reason = string(c.Redact([]byte(failed.Reason)))
 	switch {
-	case errors.Is(ctx.Err(), context.Canceled): // by the caller, which is no fault of the seller
+	case errors.Is(ctx.Err(), context.Canceled): // by the caller, which is not a fault of the seller
 		done(nil)
 	case failed.Class == procurement.Temporary, failed.Class == procurement.TimedOut,
 		failed.Class == procurement.Ambiguous, failed.Class == procurement.Auth:

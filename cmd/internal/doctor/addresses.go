@@ -71,7 +71,7 @@ func (f *Findings) admin(s configfile.Settings) {
 	}
 }
 
-// widest are the prefix lengths below which a network is no load balancer's.
+// widest are the prefix lengths below which a network is not a load balancer's.
 const widest4, widest6 = 8, 16
 
 // proxies checks which reverse proxies are trusted to name a client's address.

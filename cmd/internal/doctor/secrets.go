@@ -41,7 +41,7 @@ func (f *Findings) Root(where, text string) {
 var placeholders = []string{"agentproxy", "changeme", "change-me", "change_me", "default", "example", "insecure",
 	"password", "placeholder", "replace", "secret", "qwerty", "12345678", "abcdefgh"}
 
-// guessable reports whether a text is no random one of its length: it holds a word of an example,
+// guessable reports whether a text is not a random one of its length: it holds a word of an example,
 // repeats itself, counts, or is made of words. Of 44 random base64 characters fewer than 1 in a
 // million are.
 func guessable(text string) bool {
@@ -81,7 +81,7 @@ func (f *Findings) database(text string) {
 		f.add(Warning, "database_password", "The password of the database has fewer than 12 characters.",
 			"It can be guessed by whoever reaches its port.", "Choose a longer one.")
 	default:
-		f.ok("database_password", "The password of the database is no default one.")
+		f.ok("database_password", "The password of the database is not a default one.")
 	}
 	local := isLocal(u.Hostname()) // a socket has no host
 	if mode := u.Query().Get("sslmode"); !local && mode != "verify-full" && mode != "verify-ca" && mode != "require" {

@@ -271,7 +271,7 @@ func localAddresses() func(netip.Addr) bool {
 
 // echoURL returns the URL of this process's own /v1/ip.
 func echoURL(listen string) string {
-	addr, _ := configfile.ParseListener(listen) // Load has refused what is no address
+	addr, _ := configfile.ParseListener(listen) // Load has refused what is not an address
 	return configfile.LocalURL(addr) + "/v1/ip"
 }
 

@@ -35,7 +35,7 @@ func (p prober) route(ctx context.Context, id, name string) (r traffic.Route, co
 	w, err := p.workers.Worker(ctx, id, worker.Words{Name: name})
 	switch {
 	case errors.Is(err, worker.ErrParameter):
-		return r, "", domain.InvalidField("worker", "cannot be had: the exits of this session carry no workers")
+		return r, "", domain.InvalidField("worker", "cannot be made: the exits of this session support no workers")
 	case errors.Is(err, worker.ErrExitLost):
 		return r, "", ports.ErrProvider.Msgf("the exit of this worker is gone; rotate the worker and try again")
 	}
