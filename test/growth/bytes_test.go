@@ -1,0 +1,60 @@
+//go:build campaign
+
+package growth_test
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+	"testing"
+
+	"agentproxy/test/apptest"
+)
+
+// workersEach is how many workers a session gets for TestBytesOfASession.
+const workersEach = 2
+
+// TestBytesOfASession prints what each table and index of PostgreSQL takes for a session that ended, after
+// growth.large of them, and on SQLite what the file does. Nothing is asserted.
+func TestBytesOfASession(t *testing.T) {
+	w := apptest.Open(t, apptest.Options{Database: database(t)})
+	numbers(w, *large)
+	f := fill(w, *large, lives)
+	addWorkers(w, f)
+	apptest.OK(t, w.DB.SumUp(t.Context()))
+	w.Exec("DROP TABLE growth_n")
+	sizes := "SELECT 'the_file ' || page_count * page_size FROM pragma_page_count, pragma_page_size"
+	if w.Postgres() {
+		w.Exec("VACUUM FULL ANALYZE")
+		sizes = `SELECT relname || ' ' || pg_relation_size(oid) FROM pg_class WHERE relkind IN ('r', 'i')
+			AND relnamespace = 'public'::regnamespace ORDER BY pg_relation_size(oid) DESC LIMIT 30`
+	}
+	var b strings.Builder
+	total := 0
+	for _, line := range w.Column(sizes) {
+		name, size, _ := strings.Cut(line, " ")
+		bytes, err := strconv.Atoi(size)
+		apptest.OK(t, err)
+		total += bytes
+		fmt.Fprintf(&b, "%-32s %6.0f\n", name, float64(bytes)/float64(f.sessions))
+	}
+	t.Logf("bytes for each of %d sessions with %d workers\n%s%-32s %6.0f", f.sessions, workersEach, &b, "all",
+		float64(total)/float64(f.sessions))
+}
+
+// addWorkers gives each session workers with a state of health, a client and a host.
+func addWorkers(w *apptest.World, f filled) {
+	of := fmt.Sprintf("FROM sessions s WHERE s.agent_id = '%s' AND s.ended_at > 0", f.agent)
+	for n := range workersEach {
+		w.Exec(fmt.Sprintf(`INSERT INTO workers (session, name, country, city, ttl, strict, uniq, max_bytes, exit_ip, turn,
+			assigned_at, lost, changeable, rotations, created_at, up, down, connections, used_at)
+			SELECT s.seq, 'worker-%d', 'US', '', 600000000, 0, 1, 0, '203.0.113.%d', %d, s.created_at, 0, 1, 0, s.created_at,
+			100000, 900000, 0, s.ended_at %s`, n, n, n, of))
+	}
+	w.Exec(`INSERT INTO worker_health (worker, state) SELECT x.seq, h.state FROM workers x
+		JOIN session_health h ON h.session = x.session`)
+	w.Exec("INSERT INTO session_clients (session, address, first_at, last_at, connections, bytes) SELECT s.seq, " +
+		"'198.51.100.7', s.created_at, s.created_at, 12, 2500000 " + of)
+	w.Exec("INSERT INTO session_hosts (session, day, host, connections, failures, bytes) SELECT s.seq, " +
+		"s.created_at - s.created_at % 86400000000, 'example.com', 12, 0, 2500000 " + of)
+}
