@@ -19,10 +19,10 @@ type Dynamic interface {
 	// Capabilities.CounterLag before AsOf may be missing.
 	Usage(ctx context.Context, ref string) (procurement.Usage, error)
 	// Endpoint returns the proxy of an exit. It does no IO: the same arguments give the
-	// same endpoint, another Token and Turn another one. Invalid when the place or the time
-	// cannot be asked for.
+	// same endpoint, another Token and Turn another one. It fails with Invalid if the place or
+	// the time cannot be requested.
 	Endpoint(a procurement.Access, t procurement.Target) (procurement.Endpoint, error)
-	// NewExit returns the exit after the current one, else OutOfStock. It does no IO.
+	// NewExit returns the exit after the current one, or fails with OutOfStock. It does no IO.
 	// The zero Exit means that the next Token is the next exit.
 	NewExit(in procurement.Intent, current session.Exit) (session.Exit, error)
 }

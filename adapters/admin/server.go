@@ -154,7 +154,7 @@ func (s *Server) Start(ctx context.Context) error {
 	if a, ok := l.Addr().(*net.TCPAddr); ok {
 		s.hosts = &conns.Hosts{Names: s.cfg.Hosts, Addr: a.AddrPort().Addr().Unmap()}
 	}
-	s.log.InfoContext(ctx, "the admin pages listen", "addr", l.Addr().String())
+	s.log.InfoContext(ctx, "admin pages listen", "addr", l.Addr().String())
 	go func() {
 		if err := s.http.Serve(s.table.Listen(l, s.log)); err != nil && !errors.Is(err, http.ErrServerClosed) {
 			s.log.Error("the admin pages stopped", "err", err)

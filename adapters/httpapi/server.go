@@ -196,7 +196,7 @@ func (s *Server) Start(ctx context.Context) error {
 		return errors.Join(fmt.Errorf("register the metrics of the API: %w", err), l.Close())
 	}
 	s.listener, s.hosts = l, s.guarded(l)
-	s.Log.InfoContext(ctx, "the API listens", "addr", l.Addr().String())
+	s.Log.InfoContext(ctx, "API listens", "addr", l.Addr().String())
 	go func() {
 		if err := s.http.Serve(s.table.Listen(l, s.Log)); err != nil && !errors.Is(err, http.ErrServerClosed) {
 			s.Log.Error("the API stopped", "err", err)

@@ -129,7 +129,7 @@ func TestADeliveryIsTriedWhenItIsDue(t *testing.T) {
 	}
 }
 
-// Whoever looks for lost jobs may insert one that waits: it stays one. A later
+// A search for lost jobs may insert one that waits already: it stays one. A later
 // attempt is another job, also while the first is at work.
 func TestAnAttemptHasOneJob(t *testing.T) {
 	at := time.Now().UTC().Truncate(time.Microsecond)

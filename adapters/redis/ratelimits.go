@@ -60,8 +60,8 @@ func Check(url string) error {
 	return nil
 }
 
-// The timeouts of a connection and of a call. Whoever calls has a timeout of its own, and goes on
-// alone when the server is away.
+// The timeouts of a connection and of a call. The caller has a timeout of its own, and goes on
+// alone when the server is down.
 const (
 	dialTimeout = time.Second
 	callTimeout = time.Second
@@ -93,7 +93,7 @@ func (r *RateLimits) Take(ctx context.Context, key string, ask ratelimit.Ask) (r
 		return ratelimit.Grant{}, fmt.Errorf("take tokens of %s: %w", key, err)
 	}
 	if len(got) != 3 {
-		return ratelimit.Grant{}, fmt.Errorf("take of %s: the answer has %d values", key, len(got))
+		return ratelimit.Grant{}, fmt.Errorf("take tokens of %s: the answer has %d values", key, len(got))
 	}
 	return ratelimit.Grant{Tokens: int(got[0]), TAT: time.UnixMicro(got[1]), Now: time.UnixMicro(got[2])}, nil
 }

@@ -287,7 +287,7 @@ func seed(t *testing.T, st *storage.Store) {
 	})
 }
 
-// Nobody changes or removes what was credited, whichever way he comes.
+// No statement changes or removes what was credited.
 func TestAFinalTransferIsAsFixedAsTheLedger(t *testing.T) {
 	onEachStore(t, func(t *testing.T, open func(testing.TB) *storage.Store) {
 		st := openBooks(t, open)

@@ -47,8 +47,8 @@ func FirstRun(
 	return prev, true, nil
 }
 
-// Keep stores the key of a call in the transaction of its effect.
-func Keep(
+// Store stores the key of a call in the transaction of its effect.
+func Store(
 	ctx context.Context, tx Repos, agentID string, c Call, resource string, outcome ports.Outcome, now time.Time,
 ) error {
 	if c.Key == "" {

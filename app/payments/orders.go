@@ -143,7 +143,7 @@ func (u *Orders) order(ctx context.Context, tx repos, agent account.Agent, in Cr
 	if err := tx.Recharges().InsertOrder(ctx, o); err != nil {
 		return OrderDone{}, err
 	}
-	if err := idempotency.Keep(ctx, tx, in.AgentID, in.Call, id, ports.Created, now); err != nil {
+	if err := idempotency.Store(ctx, tx, in.AgentID, in.Call, id, ports.Created, now); err != nil {
 		return OrderDone{}, err
 	}
 	return OrderDone{View: OrderView{Order: o, Required: u.chain.Required()}, Outcome: ports.Created}, nil

@@ -61,7 +61,7 @@ type settlement struct {
 }
 
 func (s *settlement) run(ctx context.Context) error {
-	// Whoever touches an agent's orders holds its wallet first.
+	// Every unit that reads an agent's orders locks its wallet first.
 	if _, err := s.tx.Ledger().Wallet(ctx, s.agentID); err != nil {
 		return err
 	}

@@ -179,7 +179,7 @@ func (p *Watcher) putMark(ctx context.Context, l *snapshot, complete bool) error
 		if complete {
 			next.ReadAt = p.clock.Now()
 		}
-		// Somebody may have gone further meanwhile; and what was read here only
+		// Another replica may have gone further meanwhile; and what was read here only
 		// joins on to where the mark was.
 		if to := l.mark.Final; cur.Final.Number >= l.began.Final.Number && to.Number >= cur.Final.Number {
 			next.Final = recharge.Head{Number: to.Number, Time: later(to.Time, cur.Final.Time)}
@@ -188,7 +188,7 @@ func (p *Watcher) putMark(ctx context.Context, l *snapshot, complete bool) error
 			return nil
 		}
 		if l.stored == 0 && next.Final == cur.Final && p.clock.Now().Sub(cur.ReadAt).Abs() < markEvery {
-			// Only the time has moved on. Nobody counts confirmations unless a
+			// Only the time has moved on. Confirmations are not counted unless a
 			// transfer waits for them.
 			seen, err := tx.Recharges().SeenUpTo(ctx, p.chain.Network(), 1<<62, 1)
 			if err != nil || len(seen) == 0 {

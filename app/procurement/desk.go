@@ -59,7 +59,7 @@ func (u *Desk) Adopt(ctx context.Context, id, ref string) (procurement.Order, er
 	if err != nil {
 		return o, ports.Refusal(procurement.ClassOf(err)).Msgf("the provider does not show %s: %v", ref, err)
 	}
-	if err = u.driver.kind(o).confirm(ctx, o, d); err == nil {
+	if err = u.driver.handlerOf(o).confirm(ctx, o, d); err == nil {
 		_, err = u.driver.Drive(ctx, o.SessionID)
 	}
 	return u.decided(ctx, id, procurement.Confirmed, err)

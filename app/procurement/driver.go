@@ -202,13 +202,13 @@ func (u *Driver) next(s session.Session, o procurement.Order,
 	due := !o.NextAt.IsZero() && !now.Before(o.NextAt)
 	switch {
 	case o.Status == procurement.Planned && (o.Class == "" || due):
-		return u.kind(o).send
+		return u.handlerOf(o).send
 	case o.Status == procurement.Sent && due:
 		return func(ctx context.Context, _ session.Session, o procurement.Order) error {
 			return u.markUnknown(ctx, o, "the process that sent it has died")
 		}
 	case o.Status == procurement.Unknown && due:
-		return u.kind(o).resolve
+		return u.handlerOf(o).resolve
 	case o.Status != procurement.Confirmed || !due:
 		return nil
 	case s.AwaitsOutcome() && o.Undelivered():
@@ -221,8 +221,8 @@ func (u *Driver) next(s session.Session, o procurement.Order,
 	return deliveries{u}.await
 }
 
-// kind is what purchases and renewals do in their own ways.
-type kind interface {
+// handler has the steps in which purchases and renewals differ.
+type handler interface {
 	// send places a planned order.
 	send(ctx context.Context, s session.Session, o procurement.Order) error
 	// resolve asks the provider for the outcome of an unknown order.
@@ -233,7 +233,8 @@ type kind interface {
 	refused(ctx context.Context, tx Repos, s session.Session, o procurement.Order, now time.Time) error
 }
 
-func (u *Driver) kind(o procurement.Order) kind {
+// handlerOf returns the handler of an order.
+func (u *Driver) handlerOf(o procurement.Order) handler {
 	if o.Renews() {
 		return renewals{u}
 	}

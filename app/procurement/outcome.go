@@ -51,7 +51,7 @@ func (u *Driver) refuse(ctx context.Context, o procurement.Order, class procurem
 		if err := c.put(ctx); err != nil {
 			return err
 		}
-		return u.kind(c.order).refused(ctx, c.tx, c.session, c.order, c.now)
+		return u.handlerOf(c.order).refused(ctx, c.tx, c.session, c.order, c.now)
 	})
 }
 

@@ -314,7 +314,7 @@ func (u *Service) buy(ctx context.Context, tx Repos, p purchase, id string, now 
 			return Done{}, err
 		}
 	}
-	if err := idempotency.Keep(ctx, tx, p.AgentID, p.Call, id, outcome, now); err != nil {
+	if err := idempotency.Store(ctx, tx, p.AgentID, p.Call, id, outcome, now); err != nil {
 		return Done{}, err
 	}
 	r := ports.SessionRead{Session: s, Usage: traffic.Usage{Limit: s.Limit()}, Health: new(health.State)}

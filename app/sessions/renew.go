@@ -95,7 +95,7 @@ func (u *Service) renew(ctx context.Context, tx Repos, in Renew, now time.Time) 
 		return Done{}, "", err
 	}
 	return Done{View: u.view(n.SessionRead, now), Outcome: ports.Completed}, "",
-		idempotency.Keep(ctx, tx, in.AgentID, in.Call, s.ID, ports.Completed, now)
+		idempotency.Store(ctx, tx, in.AgentID, in.Call, s.ID, ports.Completed, now)
 }
 
 // planExtension holds the cost of a renewal and stores its order. The end of the
@@ -116,7 +116,7 @@ func (u *Service) planExtension(
 	}
 	n.Session = s
 	return Done{View: u.view(n.SessionRead, now), Outcome: ports.InFlight}, o.ID,
-		idempotency.Keep(ctx, tx, in.AgentID, in.Call, idempotency.RenewalResource(s.ID, o.ID), ports.InFlight, now)
+		idempotency.Store(ctx, tx, in.AgentID, in.Call, idempotency.RenewalResource(s.ID, o.ID), ports.InFlight, now)
 }
 
 // extend drives the order of a renewal, after the transaction that held the

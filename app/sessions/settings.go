@@ -152,7 +152,7 @@ func (u *Service) changedOnce(ctx context.Context, agentID, id string, call idem
 			return err
 		}
 		done = Done{View: u.view(r, now), Outcome: ports.Completed}
-		return idempotency.Keep(ctx, tx, agentID, call, r.ID, ports.Completed, now)
+		return idempotency.Store(ctx, tx, agentID, call, r.ID, ports.Completed, now)
 	})
 	if err != nil {
 		return Done{}, err

@@ -99,7 +99,7 @@ func (u topUps) topUp(ctx context.Context, tx Repos, in TopUp, now time.Time) (D
 	}
 	r.Usage.Limit = r.Session.Bytes
 	return Done{View: u.view(r, now), Outcome: ports.Completed},
-		idempotency.Keep(ctx, tx, in.AgentID, in.Call, r.ID, ports.Completed, now)
+		idempotency.Store(ctx, tx, in.AgentID, in.Call, r.ID, ports.Completed, now)
 }
 
 // addition is traffic that a session and its product allow to add.

@@ -129,7 +129,7 @@ func (u *Service) TestOnce(ctx context.Context, agentID string, call idempotency
 		if err != nil {
 			return err
 		}
-		return idempotency.Keep(ctx, tx, agentID, call, eventID, ports.Completed, now)
+		return idempotency.Store(ctx, tx, agentID, call, eventID, ports.Completed, now)
 	})
 	return eventID, err
 }
@@ -168,7 +168,7 @@ func (u *Service) RedeliverOnce(
 		if d = was; err != nil || found {
 			return err
 		}
-		if err := idempotency.Keep(ctx, tx, agentID, call, id, ports.Completed, now); err != nil {
+		if err := idempotency.Store(ctx, tx, agentID, call, id, ports.Completed, now); err != nil {
 			return err
 		}
 		e, err := tx.Webhooks().Endpoint(ctx, agentID)

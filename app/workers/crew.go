@@ -2,6 +2,7 @@ package workers
 
 import (
 	"context"
+	"maps"
 	"net/netip"
 	"time"
 
@@ -26,7 +27,7 @@ type crew struct {
 }
 
 // crew reads a session, which the unit has locked, and its workers.
-func (u *Service) crew(ctx context.Context, tx Repos, id string, crowd fulfilment.WorkerExits) (*crew, error) {
+func (u *Service) crew(ctx context.Context, tx Repos, id string, exits fulfilment.WorkerExits) (*crew, error) {
 	s, err := tx.Sessions().Load(ctx, id)
 	if err != nil {
 		return nil, err
@@ -35,7 +36,7 @@ func (u *Service) crew(ctx context.Context, tx Repos, id string, crowd fulfilmen
 	if err != nil {
 		return nil, err
 	}
-	c := &crew{service: u, tx: tx, session: s, exits: crowd, now: u.clock.Now(),
+	c := &crew{service: u, tx: tx, session: s, exits: exits, now: u.clock.Now(),
 		workers: make(map[string]worker.Worker, len(list)), used: map[netip.Addr]int{},
 		unique: map[netip.Addr]int{}, bad: map[netip.Addr]bool{}}
 	for _, exit := range s.Exits {
@@ -48,7 +49,7 @@ func (u *Service) crew(ctx context.Context, tx Repos, id string, crowd fulfilmen
 	return c, nil
 }
 
-// occupy counts a worker for its exit, or no longer.
+// occupy adds by, 1 or -1, to the number of workers of a worker's exit.
 func (c *crew) occupy(w worker.Worker, by int) {
 	c.used[w.Exit.IP] += by
 	if w.Unique {
@@ -77,10 +78,7 @@ func (c *crew) exitFor(w worker.Worker, avoid session.Exit) (session.Exit, bool)
 	if !c.exits.Local() {
 		return session.Exit{}, true
 	}
-	used := make(map[netip.Addr]int, len(c.used))
-	for a, n := range c.used {
-		used[a] = n
-	}
+	used := maps.Clone(c.used)
 	for a, n := range c.unique {
 		switch {
 		case n == 0:
@@ -104,8 +102,8 @@ func (c *crew) exitFor(w worker.Worker, avoid session.Exit) (session.Exit, bool)
 	}
 }
 
-// ask checks that the seller can be asked for a worker.
-func (c *crew) ask(w worker.Worker) error {
+// checkEndpoint refuses a worker that the seller has no endpoint for.
+func (c *crew) checkEndpoint(w worker.Worker) error {
 	_, err := c.exits.Endpoint(w.Location, procurement.WorkerToken(w.SessionID, w.ID, w.Turn), w.Turn, w.Strict)
 	return err
 }
@@ -116,7 +114,7 @@ func (c *crew) add(ctx context.Context, name string, settings worker.Settings) (
 		return worker.Worker{}, worker.ErrLimit
 	}
 	w := worker.Worker{SessionID: c.session.ID, Name: name, Settings: settings, CreatedAt: c.now, AssignedAt: c.now}
-	if err := c.ask(w); err != nil {
+	if err := c.checkEndpoint(w); err != nil {
 		return w, err
 	}
 	exit, ok := c.exitFor(w, session.Exit{})

@@ -61,7 +61,7 @@ func (u *Service) Make(ctx context.Context, m Make) (list []View, made bool, err
 	if issues := m.issues(); issues != nil {
 		return nil, false, domain.InvalidFields(issues...)
 	}
-	s, crowd, err := u.open(ctx, m.AgentID, m.SessionID)
+	s, exits, err := u.open(ctx, m.AgentID, m.SessionID)
 	if err != nil {
 		return nil, false, err
 	}
@@ -71,7 +71,7 @@ func (u *Service) Make(ctx context.Context, m Make) (list []View, made bool, err
 	if m.Location, err = u.place(s, m.Country, m.City); err != nil {
 		return nil, false, domain.InvalidField("city", notSold)
 	}
-	if m.Unique && !crowd.Local() {
+	if m.Unique && !exits.Local() {
 		return nil, false, domain.InvalidField("unique_exits",
 			"cannot be kept: the seller of this session does not report its exits")
 	}
@@ -80,7 +80,7 @@ func (u *Service) Make(ctx context.Context, m Make) (list []View, made bool, err
 		if err := tx.Sessions().Lock(ctx, []string{s.ID}); err != nil {
 			return err
 		}
-		c, err := u.crew(ctx, tx, s.ID, crowd)
+		c, err := u.crew(ctx, tx, s.ID, exits)
 		if err != nil {
 			return err
 		}
@@ -266,7 +266,7 @@ func (u *Service) Rotate(ctx context.Context, in Rotate) (v View, replayed bool,
 		return View{}, false, domain.InvalidField("reason", "must be http_403, http_429, captcha, timeout, block, "+
 			"scheduled or manual")
 	}
-	s, crowd, err := u.open(ctx, in.AgentID, in.SessionID)
+	s, exits, err := u.open(ctx, in.AgentID, in.SessionID)
 	if err != nil {
 		return View{}, false, err
 	}
@@ -283,7 +283,7 @@ func (u *Service) Rotate(ctx context.Context, in Rotate) (v View, replayed bool,
 		if err := tx.Sessions().Lock(ctx, []string{s.ID}); err != nil {
 			return err
 		}
-		c, err := u.crew(ctx, tx, s.ID, crowd)
+		c, err := u.crew(ctx, tx, s.ID, exits)
 		if err != nil {
 			return err
 		}
@@ -293,7 +293,7 @@ func (u *Service) Rotate(ctx context.Context, in Rotate) (v View, replayed bool,
 		if v, err = u.view(ctx, tx, s.ID, in.Name); err != nil {
 			return err
 		}
-		return idempotency.Keep(ctx, tx, in.AgentID, in.Call, s.ID, ports.Completed, now)
+		return idempotency.Store(ctx, tx, in.AgentID, in.Call, s.ID, ports.Completed, now)
 	})
 	if err == nil && !replayed {
 		u.hub.SessionChanged(s.ID)

@@ -142,7 +142,7 @@ func (c *crew) change(w *worker.Worker, words worker.Words) error {
 		w.TTL = words.TTL
 	}
 	w.Strict = w.Strict || words.Strict
-	return c.ask(*w)
+	return c.checkEndpoint(*w)
 }
 
 // lost lists in the event log that the exit of a worker is gone, and notifies every replica. It returns

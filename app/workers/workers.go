@@ -48,23 +48,23 @@ func (u *Service) Worker(ctx context.Context, sessionID string, words worker.Wor
 	if err := s.MayRotate(); err != nil && s.Type == session.Dynamic {
 		return traffic.WorkerRoute{}, err
 	}
-	crowd, err := u.access.WorkerExits(ctx, s)
+	exits, err := u.access.WorkerExits(ctx, s)
 	if err != nil {
 		return traffic.WorkerRoute{}, err
 	}
 	if words.Name == "" {
-		return u.anywhere(s, crowd, words)
+		return u.anywhere(s, exits, words)
 	}
 	w := found
 	if w.Lost && w.Differs(words) == "" {
 		return traffic.WorkerRoute{}, worker.ErrExitLost
 	}
-	if w.ID == 0 || w.Changeable || w.Due(u.clock.Now()) || w.Differs(words) != "" || !crowd.Has(w.Exit) {
-		if w, err = u.first.use(ctx, request{sessionID, words, crowd, nil}); err != nil {
+	if w.ID == 0 || w.Changeable || w.Due(u.clock.Now()) || w.Differs(words) != "" || !exits.Has(w.Exit) {
+		if w, err = u.first.use(ctx, request{sessionID, words, exits, nil}); err != nil {
 			return traffic.WorkerRoute{}, err
 		}
 	}
-	return routeOf(crowd, w)
+	return routeOf(exits, w)
 }
 
 // read returns a session and one of its workers, which has no ID if there is none of the name.
@@ -83,9 +83,9 @@ func (u *Service) read(ctx context.Context, sessionID, name string) (s session.S
 }
 
 // routeOf returns the way of a worker's connections.
-func routeOf(crowd fulfilment.WorkerExits, w worker.Worker) (traffic.WorkerRoute, error) {
+func routeOf(exits fulfilment.WorkerExits, w worker.Worker) (traffic.WorkerRoute, error) {
 	token := tokenOf(w)
-	hop, err := crowd.Endpoint(w.Location, token, w.Turn, w.Strict)
+	hop, err := exits.Endpoint(w.Location, token, w.Turn, w.Strict)
 	return traffic.WorkerRoute{Worker: w, Upstream: hop, Token: token}, err
 }
 
@@ -130,11 +130,11 @@ func (u *Service) Lost(ctx context.Context, lost worker.Worker) error {
 	if err != nil || w.ID != lost.ID || w.Turn != lost.Turn {
 		return err
 	}
-	crowd, err := u.access.WorkerExits(ctx, s)
-	if err != nil || crowd.Local() && crowd.Binds(w.Exit) {
+	exits, err := u.access.WorkerExits(ctx, s)
+	if err != nil || exits.Local() && exits.Binds(w.Exit) {
 		return err
 	}
-	_, err = u.first.use(ctx, request{w.SessionID, worker.Words{Name: w.Name}, crowd, &lost})
+	_, err = u.first.use(ctx, request{w.SessionID, worker.Words{Name: w.Name}, exits, &lost})
 	return err
 }
 

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net/netip"
 	"time"
@@ -100,7 +101,7 @@ func (c exitsHoldCmd) Run(k *kit) error {
 	from, errFrom := time.Parse(time.DateOnly, c.From)
 	to, errTo := time.Parse(time.DateOnly, c.To)
 	if errFrom != nil || errTo != nil {
-		return fmt.Errorf("--from and --to are days such as 2026-05-15")
+		return errors.New("--from and --to are days such as 2026-05-15")
 	}
 	var service *exitlog.Service
 	action := noted{c.signed, c.Reason}.action("exits hold", c.From+" to "+c.To)

@@ -189,8 +189,8 @@ func (f *facts) classify(r *rule) Cause {
 
 func (f *facts) classifyText(r *rule, add func(int, string)) {
 	for _, code := range r.codes {
-		says := r.says == "" || strings.Contains(f.text, r.says)
-		if strings.Contains(f.text, code) && says && (!r.ipv6 || slices.ContainsFunc(f.gateway, r.refuses)) {
+		message := r.message == "" || strings.Contains(f.text, r.message)
+		if strings.Contains(f.text, code) && message && (!r.ipv6 || slices.ContainsFunc(f.gateway, r.refuses)) {
 			add(ofSureText, "the client's error has the code "+code)
 			return
 		}

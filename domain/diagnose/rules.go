@@ -25,7 +25,7 @@ type rule struct {
 	codes    []string           // of the gateway's answers
 	fix      string             // how how_to_fix of the answer begins; empty: any
 	ipv6     bool               // the target is an IPv6 address
-	says     string             // what the answer's message has beside the code
+	message  string             // what the answer's message has beside the code
 	statuses []int              // of the answer; none: any
 	sure     *regexp.Regexp     // what a client's error has for this cause alone
 	text     *regexp.Regexp     // what it has for this cause too

@@ -15,7 +15,7 @@ var ofGateway = []rule{
 		do:       "use another target, or change the session's policy",
 		codes:    []string{"TARGET_DENIED"},
 		fix:      FixOwnRule,
-		says:     "of this session",
+		message:  "of this session",
 		statuses: []int{403},
 	},
 	{
@@ -24,7 +24,7 @@ var ofGateway = []rule{
 		do:       "use another host, address or port",
 		codes:    []string{"TARGET_DENIED"},
 		fix:      FixDenied,
-		says:     "denies this target",
+		message:  "denies this target",
 		statuses: []int{403},
 	},
 	{
@@ -111,7 +111,7 @@ var onTheWay = []rule{
 		do:       FixName,
 		codes:    []string{"TARGET_UNREACHABLE"},
 		fix:      FixName,
-		says:     "has no address",
+		message:  "has no address",
 		statuses: []int{502},
 	},
 	{
@@ -121,7 +121,7 @@ var onTheWay = []rule{
 		retry:    true,
 		codes:    []string{"TARGET_TIMEOUT"},
 		fix:      FixNameSilent,
-		says:     "looked up in time",
+		message:  "looked up in time",
 		statuses: []int{504},
 	},
 	{
@@ -130,7 +130,7 @@ var onTheWay = []rule{
 		do:       "use the target's name or its IPv4 address",
 		codes:    []string{"TARGET_UNREACHABLE"},
 		fix:      FixRoute,
-		says:     "cannot be reached",
+		message:  "cannot be reached",
 		ipv6:     true,
 		statuses: []int{502},
 	},
@@ -141,7 +141,7 @@ var onTheWay = []rule{
 		retry:    true,
 		codes:    []string{"TARGET_UNREACHABLE"},
 		fix:      FixRefused,
-		says:     "refused the connection",
+		message:  "refused the connection",
 		statuses: []int{502},
 	},
 	{
@@ -151,7 +151,7 @@ var onTheWay = []rule{
 		retry:    true,
 		codes:    []string{"TARGET_UNREACHABLE"},
 		fix:      FixRoute,
-		says:     "cannot be reached",
+		message:  "cannot be reached",
 		statuses: []int{502},
 	},
 	{
@@ -161,7 +161,7 @@ var onTheWay = []rule{
 		retry:    true,
 		codes:    []string{"TARGET_UNREACHABLE"},
 		fix:      FixReset,
-		says:     "ended the connection",
+		message:  "ended the connection",
 		statuses: []int{502},
 		text: oneOf(
 			`reset by peer`, `ECONNRESET`, `empty reply`, `socket hang up`, `\bEOF\b`, `remotedisconnected`,

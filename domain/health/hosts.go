@@ -9,7 +9,7 @@ import (
 const (
 	hostsKept    = 16   // hosts whose bad weight is followed
 	hostsVisible = 5    // of them reported
-	visibleFrom  = 0.01 // bad weight below which a host is no longer worth a word
+	visibleFrom  = 0.01 // bad weight below which a host is no longer listed
 )
 
 // HostWeight is the share of a target host in the bad weight.

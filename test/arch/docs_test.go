@@ -5,6 +5,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -56,5 +57,62 @@ func TestReadmeIsShort(t *testing.T) {
 	text, err := os.ReadFile(filepath.Join(root, "README.md"))
 	if n := strings.Count(string(text), "\n"); err != nil || n > 150 {
 		t.Errorf("README.md has %d lines, %v; at most 150: the rest belongs to docs/", n, err)
+	}
+}
+
+var (
+	variable  = regexp.MustCompile(`\bAGENTPROXY_[A-Z0-9_]*[A-Z0-9]\b`)
+	metric    = regexp.MustCompile(`\bagentproxy_[a-z0-9_]*[a-z0-9]\b`)
+	endpoint  = regexp.MustCompile("`(?:GET|POST|PUT|PATCH|DELETE) (/[A-Za-z0-9_{}./-]*)")
+	literal   = regexp.MustCompile(`"([^"\n]*)"`)
+	parameter = regexp.MustCompile(`\{[^}]*\}|:[a-z_]+`)
+)
+
+// TestPagesNameVariablesMetricsAndEndpointsThatExist looks for each in the texts of the code.
+func TestPagesNameVariablesMetricsAndEndpointsThatExist(t *testing.T) {
+	texts, prefixes, words := map[string]bool{}, []string{}, map[string]bool{}
+	for _, s := range sources(t) {
+		if s.test() {
+			continue
+		}
+		for _, m := range literal.FindAllSubmatch(s.text, -1) {
+			text := string(m[1])
+			texts[parameter.ReplaceAllString(text, "{}")] = true
+			if strings.HasPrefix(text, "agentproxy_") && strings.HasSuffix(text, "_") && text != "agentproxy_" {
+				prefixes = append(prefixes, text)
+			}
+		}
+		for _, word := range variable.FindAll(s.text, -1) {
+			words[string(word)] = true
+		}
+	}
+	all := pages(t)
+	for _, name := range variable.FindAllString(all[filepath.Join(root, "docs/configuration.md")], -1) {
+		words[name] = true // a test of configfile writes this page from the code
+	}
+	words["AGENTPROXY_TELEMETRY_0"] = true // a stream of NATS
+	found := 0
+	for page, text := range all {
+		for _, name := range variable.FindAllString(text, -1) {
+			if found++; !words[name] {
+				t.Errorf("%s names the variable %s, which the code does not have", page, name)
+			}
+		}
+		for _, name := range metric.FindAllString(text, -1) {
+			series := regexp.MustCompile(`_(bucket|sum|count)$`).ReplaceAllString(name, "")
+			found++
+			if !texts[name] && !texts[series] && !slices.ContainsFunc(prefixes, func(p string) bool { return strings.HasPrefix(name, p) }) {
+				t.Errorf("%s names the metric %s, which the code does not have", page, name)
+			}
+		}
+		for _, m := range endpoint.FindAllStringSubmatch(text, -1) {
+			path := parameter.ReplaceAllString(strings.TrimRight(m[1], "./"), "{}")
+			if found++; !texts[path] && !texts[strings.TrimPrefix(path, "/v1")] {
+				t.Errorf("%s names the endpoint %s, which the code does not have", page, m[1])
+			}
+		}
+	}
+	if found < 200 {
+		t.Errorf("found only %d names", found)
 	}
 }

@@ -9,7 +9,7 @@ import (
 )
 
 // figurative are words that comments use for code as if it were a person.
-var figurative = regexp.MustCompile(`\b(says?|said|nobody|somebody|whoever|told|tells?|hears?|heard|speaks?|spoken|` +
+var figurative = regexp.MustCompile(`(?i)\b(says?|said|nobody|somebody|whoever|told|tells?|hears?|heard|speaks?|spoken|` +
 	`wish(es)?|stands?|of ours|so many|judges?|judged|knows|knew|saw|wants|learns|learned|thinks?|believes?|believed)\b`)
 
 func TestCommentsUseTechnicalTerms(t *testing.T) {

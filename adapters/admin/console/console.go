@@ -1,5 +1,5 @@
-// Package console serves the operator's web console. Whoever reaches it is the operator: it belongs on
-// the admin listener, which checks the Host header.
+// Package console serves the operator's web console. It treats every client as the operator: it
+// belongs on the admin listener, which checks the Host header.
 package console
 
 import (

@@ -40,11 +40,11 @@ func Check(body []byte, names Names) error {
 // Reader reads one JSON value and validates it on the way. After an error Next
 // returns 0, the other methods return zero values, and Err returns the error.
 type Reader struct {
-	body []byte
-	i    int
-	deep int
-	err  *Error
-	path string // of the value that is refused, with a leading dot
+	body  []byte
+	i     int
+	depth int
+	err   *Error
+	path  string // of the value that is refused, with a leading dot
 	// names are those of the value that follows.
 	names Names
 }
@@ -188,7 +188,7 @@ func (r *Reader) open(begin, end byte) bool {
 	case r.Next() != begin:
 		r.fail("expected " + string(rune(begin)))
 		return false
-	case r.deep == maxDepth:
+	case r.depth == maxDepth:
 		r.fail("it nests too deep")
 		return false
 	}
@@ -197,7 +197,7 @@ func (r *Reader) open(begin, end byte) bool {
 		r.i++
 		return false
 	}
-	r.deep++
+	r.depth++
 	return true
 }
 
@@ -210,7 +210,7 @@ func (r *Reader) more(end byte) bool {
 		return true
 	case c == end:
 		r.i++
-		r.deep--
+		r.depth--
 	case end == ']':
 		r.fail("expected , or ]")
 	default:

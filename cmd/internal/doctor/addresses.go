@@ -19,7 +19,7 @@ func (f *Findings) addresses(s configfile.Settings) {
 	switch host := u.Hostname(); {
 	case isLocal(host):
 		f.add(Error, "public_url", "The public address of the API is "+s.PublicURL+".", "Agents on other hosts cannot "+
-			"reach it, and it is what they are told.",
+			"reach it, and answers and documents name it.",
 			"Set AGENTPROXY_PUBLIC_URL to the https address that agents use.")
 	case u.Scheme != "https":
 		f.add(Error, "public_url", "The public address of the API is "+s.PublicURL+", without TLS.",
