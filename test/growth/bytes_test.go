@@ -23,7 +23,7 @@ func TestBytesOfASession(t *testing.T) {
 	addWorkers(w, f)
 	apptest.OK(t, w.DB.SumUp(t.Context()))
 	w.Exec("DROP TABLE growth_n")
-	sizes := "SELECT 'the_file ' || page_count * page_size FROM pragma_page_count, pragma_page_size"
+	sizes := "SELECT 'the_file ' || (page_count * page_size) FROM pragma_page_count, pragma_page_size"
 	if w.Postgres() {
 		w.Exec("VACUUM FULL ANALYZE")
 		sizes = `SELECT relname || ' ' || pg_relation_size(oid) FROM pg_class WHERE relkind IN ('r', 'i')
