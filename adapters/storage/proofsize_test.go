@@ -74,12 +74,12 @@ func TestTheProofOfALongLedgerTakesBoundedMemory(t *testing.T) {
 			return p.Faults, int(p.Entries)
 		}},
 	} {
-		before, began := memory(t), time.Now()
+		before, began := residentMemory(t), time.Now()
 		peak, stop, sampled := before, make(chan struct{}), make(chan struct{})
 		go func() {
 			defer close(sampled)
 			for {
-				peak = max(peak, memory(t))
+				peak = max(peak, residentMemory(t))
 				select {
 				case <-stop:
 					return
@@ -100,9 +100,9 @@ func TestTheProofOfALongLedgerTakesBoundedMemory(t *testing.T) {
 
 var anonymous = regexp.MustCompile(`RssAnon:\s+(\d+) kB`)
 
-// memory returns the resident memory of the process in bytes, without the pages of mapped files: SQLite
+// residentMemory returns the resident memory of the process in bytes, without the pages of mapped files: SQLite
 // maps the database, and the kernel takes those pages back when it needs them.
-func memory(t *testing.T) int64 {
+func residentMemory(t *testing.T) int64 {
 	text, err := os.ReadFile("/proc/self/status")
 	if err != nil {
 		t.Error(err)
