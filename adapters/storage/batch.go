@@ -58,6 +58,7 @@ type batchWallet struct {
 // batchHealth is a row of the health of a session, or its absence.
 type batchHealth struct {
 	seq                 int64
+	lastNo              int64 // of its last event as it was read; 0 if it is not known
 	owner, kind, status string
 	state               []byte
 	stored, dirty       bool // stored: the table has it

@@ -25,7 +25,7 @@ var (
 	lockAgentsAhead   = "SELECT 1 FROM agents WHERE id = " + agentsOf + " ORDER BY id FOR " + rowLock
 	agentsAhead       = agentSelect + "WHERE a.id = " + agentsOf
 	lockSessionsAhead = "SELECT 1 FROM sessions WHERE id = ANY(?1::text[]) ORDER BY id FOR " + rowLock
-	healthAhead       = `SELECT s.id, s.seq, s.agent_id, s.type, s.status, h.state
+	healthAhead       = `SELECT s.id, s.seq, s.agent_id, s.type, s.status, h.state, COALESCE(h.last_no, 0)
 		FROM sessions s LEFT JOIN session_health h ON h.session = s.seq WHERE s.id = ANY(?1::text[])`
 	sessionsAhead = "SELECT " + sessionSelect + ", " + usageColumns +
 		", s.settle_at FROM sessions s WHERE s.id = ANY(?1::text[])"
@@ -35,9 +35,11 @@ var (
 	// answersAhead reads the sessions that known keys name, for the answers to calls that are repeated.
 	answersAhead = sessionReadFrom + `WHERE s.id IN (SELECT split_part(k.resource, '#', 1) FROM idempotency_keys k
 		JOIN unnest(?1::text[], ?2::text[], ?3::text[]) AS u(a, p, k) ON k.agent_id = u.a AND k.path = u.p AND k.key = u.k)`
-	readsAhead   = sessionReadFrom + "WHERE s.id = ANY(?1::text[])"
-	holdingAhead = "SELECT s.agent_id, " + dueColumns + " FROM sessions s WHERE s.agent_id = ANY(?1::text[]) AND " +
-		holdsMoney
+	readsAhead = sessionReadFrom + "WHERE s.id = ANY(?1::text[])"
+	// holdingAhead names one agent at a time: as long as the table is not analyzed, the plan of a condition
+	// on several agents reads the sessions of all.
+	holdingAhead = "SELECT u.agent_id, held.* FROM unnest(?1::text[]) AS u(agent_id) CROSS JOIN LATERAL (SELECT " +
+		dueColumns + " FROM sessions s WHERE s.agent_id = u.agent_id AND " + holdsMoney + " OFFSET 0) AS held"
 )
 
 // named is what the units of a batch read, each once and in order.
@@ -151,7 +153,7 @@ func (b *batch) askSessions(n named) {
 	b.pipe.Ask("read health", healthAhead, []any{slices.Clone(n.health)}, func(row engine.Row) error {
 		var id string
 		var h batchHealth
-		err := row.Scan(&id, &h.seq, &h.owner, &h.kind, &h.status, &h.state)
+		err := row.Scan(&id, &h.seq, &h.owner, &h.kind, &h.status, &h.state, &h.lastNo)
 		h.stored = h.state != nil
 		b.health.load(id, h)
 		return err

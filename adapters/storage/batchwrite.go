@@ -31,10 +31,10 @@ type batchWrites struct {
 	jobs       []ports.Job
 }
 
-// chunkRow is a row of event_chunks whose number is behind those that the session has.
+// chunkRow is a row of event_chunks.
 type chunkRow struct {
-	Session, N, LastAt int64
-	Body               []byte
+	Session, LastNo, N, LastAt int64
+	Body                       []byte
 }
 
 type hourKey struct {
@@ -80,6 +80,12 @@ type foldRow struct {
 type healthRow struct {
 	Session int64
 	State   []byte
+}
+
+// movedHealth is a row of session_health that was read.
+type movedHealth struct {
+	healthRow
+	LastNo int64 // 0 if it is not known
 }
 
 // movedWallet is what entries and sessions change in a wallet.
@@ -145,15 +151,24 @@ func (w *batchWrites) append(session int64, added []eventlog.Event) {
 	w.events[session] = slices.Clip(added)
 }
 
-// chunks returns the events as rows, in the order of their sessions.
-func (w *batchWrites) chunks() (rows []chunkRow) {
+// chunks returns the events as rows, in the order of their sessions: those of sessions whose last numbers are
+// known, and those of the others, numbered from 1 on.
+func (w *batchWrites) chunks(lastNos map[int64]int64) (known, unknown []chunkRow) {
 	for _, session := range slices.Sorted(maps.Keys(w.events)) {
+		first := lastNos[session]
+		rows := &unknown
+		if first > 0 {
+			rows = &known
+		}
+		last := first
 		for chunk := range slices.Chunk(w.events[session], codec.MaxEvents) {
-			rows = append(rows, chunkRow{Session: session, N: int64(len(chunk)), LastAt: micros(codec.Newest(chunk)),
-				Body: codec.AppendEvents(make([]byte, 0, 64+32*len(chunk)), chunk)})
+			last += int64(len(chunk))
+			*rows = append(*rows, chunkRow{Session: session, LastNo: last, N: int64(len(chunk)),
+				LastAt: micros(codec.Newest(chunk)),
+				Body:   codec.AppendEvents(make([]byte, 0, 64+32*len(chunk)), chunk)})
 		}
 	}
-	return rows
+	return known, unknown
 }
 
 // The statements that write what a batch has changed, each for any number of rows.
@@ -180,20 +195,21 @@ var (
 
 	// moveHealths writes the health that was read: ON CONFLICT would lock each row by a write of
 	// its own.
-	healthMany  = newBulkRows(new(healthRow))
-	moveHealths = healthMany.statement("UPDATE session_health h SET state = u.state FROM " + healthMany.from() +
-		" WHERE h.session = u.session")
+	movedMany   = newBulkRows(new(movedHealth))
+	moveHealths = movedMany.statement("UPDATE session_health h SET state = u.state, last_no = NULLIF(u.last_no, 0) FROM " +
+		movedMany.from() + " WHERE h.session = u.session")
+	healthMany = newBulkRows(new(healthRow))
 	putHealths = healthMany.statement(healthMany.insert("session_health") +
 		" ON CONFLICT (session) DO UPDATE SET state = excluded.state")
 
-	chunkMany = newBulkRows(new(chunkRow), "behind") // events of the session in this batch up to the last of the chunk
-	// insertChunks does not look into the partitions of days to come, but for the next: another
-	// transaction may have begun after midnight.
-	insertChunks = chunkMany.statement(`INSERT INTO event_chunks (session, last_no, n, last_at, body)
-		SELECT u.session, u.behind +
-		COALESCE((SELECT MAX(c.last_no) FROM event_chunks c WHERE c.session = u.session AND
-			c.day <= floor(extract(epoch FROM now()) / 86400)::bigint + 1), 0), u.n, u.last_at, u.body
-		FROM ` + chunkMany.from())
+	chunkMany    = newBulkRows(new(chunkRow))
+	insertChunks = chunkMany.statement(chunkMany.insert("event_chunks"))
+	// numberChunks looks for the last number, and numberHealths keeps it. Neither looks into the partitions of
+	// days to come, but for the next: another transaction may have begun after midnight.
+	numberChunks = chunkMany.statement("INSERT INTO event_chunks (session, last_no, n, last_at, body) " +
+		"SELECT u.session, u.last_no + COALESCE(" + lastNumber("u") + ", 0), u.n, u.last_at, u.body FROM " +
+		chunkMany.from())
+	numberHealths = "UPDATE session_health h SET last_no = " + lastNumber("h") + " WHERE h.session = ANY(?1::bigint[])"
 
 	foldMany = newBulkRows(new(foldRow))
 	putFolds = foldMany.statement("UPDATE telemetry_folds f SET (stream, seq) = (u.stream, u.seq) FROM " +
@@ -208,6 +224,11 @@ var (
 	changeMany = newBulkRows(new(changeRow))
 	noteMany   = changeMany.statement(changeMany.insert("changes"))
 )
+
+func lastNumber(of string) string {
+	return "(SELECT MAX(c.last_no) FROM event_chunks c WHERE c.session = " + of +
+		".session AND c.day <= floor(extract(epoch FROM now()) / 86400)::bigint + 1)"
+}
 
 // putRow is the part of a session that Put writes, with its key.
 type putRow struct {
@@ -234,7 +255,7 @@ func (b *batch) ask() {
 	askMany(b, "plan settlements", planSettlements, plans)
 	askMany(b, "write health", moveHealths, moved)
 	askMany(b, "add health", putHealths, added)
-	b.askChunks(w.chunks())
+	b.askChunks(&w)
 	askMany(b, "put folds", putFolds, b.movedFolds())
 	askMany(b, "keep keys", putCalls, b.keptCalls())
 	askMany(b, "count", addTallies, tallies(w.counters))
@@ -286,27 +307,41 @@ func (b *batch) changedSessions() (puts []putRow, plans []planRow) {
 
 // changedHealths returns the changed rows of the health of sessions, and those of sessions that had
 // none.
-func (b *batch) changedHealths() (moved, added []healthRow) {
+func (b *batch) changedHealths() (moved []movedHealth, added []healthRow) {
 	for _, h := range b.health.base {
-		switch row := (healthRow{h.seq, h.state}); {
+		more := int64(len(b.writes.base.events[h.seq]))
+		row := movedHealth{healthRow{h.seq, h.state}, h.lastNo}
+		switch numbered := h.lastNo > 0 && more > 0; {
+		case numbered:
+			row.LastNo += more
+			moved = append(moved, row)
 		case h.dirty && h.stored:
 			moved = append(moved, row)
 		case h.dirty:
-			added = append(added, row)
+			added = append(added, row.healthRow)
 		}
 	}
-	bySession := func(x, y healthRow) int { return cmp.Compare(x.Session, y.Session) }
-	slices.SortFunc(moved, bySession)
-	slices.SortFunc(added, bySession)
+	slices.SortFunc(moved, func(x, y movedHealth) int { return cmp.Compare(x.Session, y.Session) })
+	slices.SortFunc(added, func(x, y healthRow) int { return cmp.Compare(x.Session, y.Session) })
 	return moved, added
 }
 
-func (b *batch) askChunks(rows []chunkRow) {
-	behind := map[int64]int64{}
-	insertChunks.ask(b.pipe, "append events", len(rows), func(i int) []any {
-		behind[rows[i].Session] += rows[i].N
-		return append(columnValues(&rows[i]), behind[rows[i].Session])
-	})
+// askChunks comes after health is written, which has the numbers.
+func (b *batch) askChunks(w *batchWrites) {
+	lastNos := make(map[int64]int64, len(w.events))
+	for _, h := range b.health.base {
+		lastNos[h.seq] = h.lastNo
+	}
+	known, unknown := w.chunks(lastNos)
+	askMany(b, "append events", insertChunks, known)
+	askMany(b, "append first events", numberChunks, unknown)
+	if len(unknown) > 0 {
+		var sessions []int64
+		for _, row := range unknown {
+			sessions = append(sessions, row.Session)
+		}
+		b.pipe.Ask("keep the numbers of events", numberHealths, []any{sessions}, nil)
+	}
 }
 
 // movedFolds returns the cursors that were put.

@@ -5,6 +5,7 @@ import (
 	"context"
 	"database/sql"
 	"errors"
+	"strings"
 	"time"
 
 	"gorm.io/gorm"
@@ -230,3 +231,6 @@ func (s *Store) Shard(agentID string) int {
 
 // SetLockTimeout sets how many milliseconds a batch waits for a lock.
 func (s *Store) SetLockTimeout(ms int) { s.postgres.LockTimeout = ms }
+
+// HoldingAhead is the statement that reads for a balance which sessions hold money.
+var HoldingAhead = strings.ReplaceAll(holdingAhead, "?", "$")

@@ -291,3 +291,26 @@ func TestDaysOfTheFeedAreDropped(t *testing.T) {
 		t.Error("a day that was made later does not take its rows")
 	}
 }
+
+// A plan that is made before the table is analyzed finds the sessions of the agents that are asked for, and does
+// not read those of all: it stays until the table is analyzed.
+func TestABalanceReadsTheSessionsOfItsAgentBeforeTheyAreAnalyzed(t *testing.T) {
+	t.Parallel()
+	st := openPostgres(t)
+	tx, err := st.Pool().Begin(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = tx.Rollback(context.Background()) }()
+	for _, statement := range []string{"SET LOCAL plan_cache_mode = force_generic_plan", "SET LOCAL enable_seqscan = off",
+		"PREPARE holding (text[]) AS " + storage.HoldingAhead} {
+		if _, err := tx.Exec(t.Context(), statement); err != nil {
+			t.Fatal(err)
+		}
+	}
+	rows, _ := tx.Query(t.Context(), "EXPLAIN EXECUTE holding ('{agt_1}')", pgx.QueryExecModeSimpleProtocol)
+	plan, err := pgx.CollectRows(rows, pgx.RowTo[string])
+	if text := strings.Join(plan, "\n"); err != nil || !regexp.MustCompile(`Index Cond: .*agent_id = `).MatchString(text) {
+		t.Errorf("the plan is %s (%v)", text, err)
+	}
+}

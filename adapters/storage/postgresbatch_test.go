@@ -128,7 +128,9 @@ func TestAUnitThatIsReadAheadTakesTwoRoundTrips(t *testing.T) {
 		}
 	}
 	trips("a purchase", func(n int64) error { return buyAhead(t.Context(), st, "agt_1", n, nothing) })
-	trips("a report", func(int64) error { return reportAhead(t.Context(), st, "agt_1", sessionID(0), sessionID(1)) })
+	trips("a report", func(int64) error {
+		return reportAhead(t.Context(), st, "agt_1", sessionID(0), sessionID(1), sessionID(2))
+	})
 	trips("an end", func(n int64) error { return endAhead(t.Context(), st, "agt_1", sessionID(n)) })
 	verify(t, st)
 }

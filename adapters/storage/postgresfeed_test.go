@@ -10,6 +10,7 @@ import (
 	"agentproxy/adapters/storage/codec"
 	"agentproxy/domain"
 	"agentproxy/domain/eventlog"
+	"agentproxy/domain/health"
 	"agentproxy/ports"
 )
 
@@ -82,5 +83,62 @@ func TestABatchStoresTheEventsOfASessionTogether(t *testing.T) {
 	}
 	if got, total := feed(ids[1], domain.Page{Number: 1, Size: 4}); total != codec.MaxEvents+2 || got[0] != "d-2" || got[3] != fmt.Sprint("b-", codec.MaxEvents-2) {
 		t.Errorf("%d events, the last are %v", total, got)
+	}
+}
+
+// A batch numbers the events of a session by what it read, and goes on behind those of older programs,
+// which look for the last number and do not keep it.
+func TestABatchNumbersEventsBehindThoseOfOthers(t *testing.T) {
+	t.Parallel()
+	st := openPostgres(t)
+	addAgent(t, st, "agt_1", domain.Dollar)
+	if err := buyAhead(t.Context(), st, "agt_1", 0, nothing); err != nil {
+		t.Fatal(err)
+	}
+	id, total := sessionID(0), int64(0)
+	ahead := func(n int) func() error {
+		return func() error { return appendAhead(st, id, fmt.Sprint(total, "-"), n, nil) }
+	}
+	alone := func() error {
+		return st.Update(context.Background(), func(ctx context.Context, tx ports.Tx) error {
+			return tx.Events().Append(ctx, id, []eventlog.Event{{ID: "alone", At: now, Type: "success"}})
+		})
+	}
+	report := func() error {
+		reads := ports.WithReadSet(context.Background(), ports.ReadSet{Agent: "agt_1", Health: []string{id}})
+		return st.Update(reads, func(ctx context.Context, tx ports.Tx) error {
+			return tx.Health().Put(ctx, id, health.State{})
+		})
+	}
+	older := func() error {
+		_, err := st.Pool().Exec(context.Background(), `INSERT INTO event_chunks (session, last_no, n, last_at, body)
+			SELECT s.seq, COALESCE((SELECT MAX(c.last_no) FROM event_chunks c WHERE c.session = s.seq), 0) + 4, 4, 0, ''
+			FROM sessions s WHERE s.id = $1`, id)
+		return err
+	}
+	for i, step := range []struct {
+		n   int64
+		run func() error
+	}{
+		{2, ahead(2)}, {0, report}, {3, ahead(3)}, {1, ahead(1)}, {1, alone}, {codec.MaxEvents + 5, ahead(codec.MaxEvents + 5)},
+		{4, older}, {2, ahead(2)}, {0, report}, {4, older}, {1, alone}, {1, ahead(1)},
+	} {
+		if err := step.run(); err != nil {
+			t.Fatalf("step %d: %v", i, err)
+		}
+		total += step.n
+		var last, stored int64
+		err := st.Pool().QueryRow(t.Context(), "SELECT COALESCE(MAX(last_no), 0), COALESCE(SUM(n), 0) FROM event_chunks").Scan(&last, &stored)
+		if err != nil || last != total || stored != total {
+			t.Fatalf("step %d: the last of %d events is number %d, want %d (%v)", i, stored, last, total, err)
+		}
+		if i == 0 {
+			continue // there is no health yet
+		}
+		var kept int64
+		err = st.Pool().QueryRow(t.Context(), "SELECT COALESCE(last_no, 0) FROM session_health").Scan(&kept)
+		if err != nil || i > 1 && kept != total {
+			t.Fatalf("step %d: %d is kept as the last number, want %d (%v)", i, kept, total, err)
+		}
 	}
 }

@@ -112,11 +112,11 @@ var clones = []string{
 		WHERE agent_id = '{agent}' AND charged_own > 0 AND id <> '{first}'`,
 	`UPDATE counters SET bytes = bytes + CAST({bytes} AS BIGINT) * {ended}, reported = reported + {n}, scored = scored + {n}, good = good + {n}
 		WHERE agent_id = '{agent}'`,
-	`INSERT INTO session_health (session, state) SELECT x.seq, h.state FROM session_health h
-		JOIN sessions s ON s.seq = h.session CROSS JOIN sessions x
-		WHERE s.id = '{first}' AND x.agent_id = '{agent}' AND x.id <> '{first}'`,
 	`INSERT INTO event_chunks (session, last_no, n, last_at, body, day) SELECT x.seq, {events}, {events}, c.last_at, c.body, c.day
 		FROM (SELECT e.* FROM event_chunks e JOIN sessions s ON s.seq = e.session WHERE s.id = '{first}'
 			ORDER BY e.last_no DESC LIMIT 1) c
 		CROSS JOIN sessions x WHERE x.agent_id = '{agent}' AND x.id <> '{first}'`,
+	`INSERT INTO session_health (session, state) SELECT x.seq, h.state FROM session_health h
+		JOIN sessions s ON s.seq = h.session CROSS JOIN sessions x
+		WHERE s.id = '{first}' AND x.agent_id = '{agent}' AND x.id <> '{first}'`,
 }

@@ -24,7 +24,7 @@ func (d *Database) Pipeline() (engine.Pipeline, error) {
 		return nil, err
 	}
 	p.Ask("begin", "SELECT pg_current_xact_id()::text, "+serverStarted+", set_config('lock_timeout', '"+
-		strconv.Itoa(d.LockTimeout)+"', true), "+planOnce, nil, func(row engine.Row) error {
+		strconv.Itoa(d.LockTimeout)+"', true), "+keepNumbers+" || "+planOnce, nil, func(row engine.Row) error {
 		var timeout, plans string
 		return row.Scan(&p.id.xid, &p.id.started, &timeout, &plans)
 	})
@@ -48,6 +48,9 @@ func (d *Database) Snapshot() (engine.Pipeline, error) {
 // each of the statements has one.
 const planOnce = "set_config('plan_cache_mode', 'force_generic_plan', true) || " +
 	"set_config('enable_seqscan', 'off', true)"
+
+// keepNumbers spares the trigger that keeps the numbers of events: who writes by a pipeline keeps them.
+const keepNumbers = "set_config('agentproxy.numbered', 'yes', true)"
 
 func (d *Database) pipeline(begin string) (*pipeline, error) {
 	soon, cancel := context.WithTimeout(context.Background(), connWithin)
