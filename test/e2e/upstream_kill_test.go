@@ -94,8 +94,9 @@ func killedWhileItBuys(t *testing.T, store string) {
 			for _, query := range []string{`UPDATE upstream_orders SET next_at = planned_at WHERE status IN ('planned', 'sent')`,
 				fmt.Sprintf(`UPDATE upstream_orders SET sent_at = sent_at - %d WHERE status IN ('sent', 'unknown')`, procurement.SendTimeout.Microseconds()),
 				// One that was cancelled, and not stored as cancelled, is not found, as if it were not listed yet.
+				// These sellers list at once, so a few seconds of the delay are enough.
 				fmt.Sprintf(`UPDATE upstream_orders SET sent_at = sent_at - %d WHERE status = 'confirmed' AND closed_at = 0`,
-					(procurement.ListingDelay - time.Minute).Microseconds())} {
+					(procurement.ListingDelay - 5*time.Second).Microseconds())} {
 				if _, err := db.Exec(query); err != nil {
 					t.Fatal(err)
 				}
