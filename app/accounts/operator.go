@@ -62,7 +62,7 @@ func (a *Service) Disable(ctx context.Context, agentID, reason string) error {
 			if err != nil {
 				return err
 			}
-			if _, err := a.life.Terminate(ctx, tx, s, session.AccountDisabled, now); err != nil {
+			if _, err := a.transitions.Terminate(ctx, tx, s, session.AccountDisabled, now); err != nil {
 				return err
 			}
 		}
