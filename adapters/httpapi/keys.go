@@ -161,9 +161,9 @@ type guess struct {
 	looked bool
 }
 
-// mayLook refuses a look-up in the database after too many wrong keys of the client. A key that is
+// allowLookup refuses a look-up in the database after too many wrong keys of the client. A key that is
 // in memory needs none.
-func (g *guess) mayLook() error {
+func (g *guess) allowLookup() error {
 	if d := g.s.Limits.WrongKeys().Left(g.s.clientAddr(g.c.gin.Request)); !d.Allowed {
 		return account.ErrRateLimited.Msgf(
 			"too many wrong API keys from this address; wait for the seconds in Retry-After").After(d.RetryAfter)

@@ -68,7 +68,7 @@ type renewal struct {
 	days              int
 	wallet            billing.Wallet
 	cost              domain.Money
-	means             billing.Means // that may pay
+	means             billing.FundingSource // that may pay
 }
 
 // renew runs the unit of a renewal. At a seller it holds the money and stores the

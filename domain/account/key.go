@@ -121,7 +121,7 @@ func CheckKey(name string, asked, callers []Scope, expires, now time.Time) (stri
 	if issues != nil {
 		return "", nil, domain.InvalidFields(issues...)
 	}
-	scopes, err := Narrow(asked, callers)
+	scopes, err := Downscope(asked, callers)
 	if err != nil {
 		return "", nil, err
 	}
@@ -131,9 +131,9 @@ func CheckKey(name string, asked, callers []Scope, expires, now time.Time) (stri
 	return strings.TrimSpace(name), scopes, nil
 }
 
-// Narrow returns the permissions that are asked for, all of the caller's if none are. It returns ErrScope
-// if one is not the caller's.
-func Narrow(asked, callers []Scope) ([]Scope, error) {
+// Downscope returns the permissions that are asked for, all of the caller's if none are. It returns
+// ErrScope if one is not the caller's.
+func Downscope(asked, callers []Scope) ([]Scope, error) {
 	if len(asked) == 0 {
 		return callers, nil
 	}
