@@ -29,7 +29,7 @@ func benchmarkBatch(b *testing.B, queued bool, size int) {
 		q, err := nats.New(nats.Config{URL: natstest.Start(b).URL()})
 		apptest.OK(b, err)
 		defer q.Close()
-		w.Telemetry.Through(q)
+		w.Telemetry.WithQueue(q)
 		defer fold(q, w.Telemetry)()
 	}
 	agents, batches := make([]string, 32), make([][]telemetry.ReportedEvent, 32)

@@ -136,7 +136,7 @@ func (a *Service) Register(ctx context.Context, in Register) (Registered, error)
 			return err
 		}
 		out.Info, out.Referred = a.info(agent, wallet, now), referred
-		auditing.On(ctx, id)
+		auditing.SetSubject(ctx, id)
 		return nil
 	})
 	if err != nil {

@@ -108,7 +108,7 @@ func (a *Service) DisableFrom(ctx context.Context, network netip.Prefix, reason 
 			if agent.Status != account.Active {
 				continue
 			}
-			if err := a.Disable(auditing.Each(ctx, agent.ID), agent.ID, reason); err != nil {
+			if err := a.Disable(auditing.ForSubject(ctx, agent.ID), agent.ID, reason); err != nil {
 				return ids, err
 			}
 			ids = append(ids, agent.ID)
