@@ -12,8 +12,8 @@ import (
 	"agentproxy/test/pg"
 )
 
-// BenchmarkBatch reports batches from 64 callers of 32 agents with a session each, straight to PostgreSQL and through
-// the queue.
+// BenchmarkBatch reports batches from 64 callers of 32 agents with a session each, straight to
+// PostgreSQL and through the queue.
 func BenchmarkBatch(b *testing.B) {
 	for _, size := range []int{20, 100} {
 		for _, way := range []string{"direct", "queued"} {

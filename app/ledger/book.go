@@ -74,8 +74,8 @@ func (b Book) book(ctx context.Context, p ports.Posting) error {
 	return notify.BalanceChanged(ctx, b.tx, b.ids, b.now, booked)
 }
 
-// Hold takes cost out of the wallet for a purchase, by the means that may pay for it. ref distinguishes
-// repeated purchases of one session; live is added to the agent's live sessions.
+// Hold takes cost out of the wallet for a purchase, by the means that may pay for it. ref
+// distinguishes repeated purchases of one session; live is added to the agent's live sessions.
 func (b Book) Hold(
 	ctx context.Context, w billing.Wallet, s *session.Session, cost domain.Money, by billing.FundingSource,
 	ref string, live int,

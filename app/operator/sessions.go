@@ -68,8 +68,8 @@ func (u *Sessions) Show(ctx context.Context, id string) (d Detail, err error) {
 	return d, err
 }
 
-// End ends a live session. The unused part is given back: traffic that was not used, and the whole days
-// that are left. It returns session.ErrOver for one that has ended.
+// End ends a live session. The unused part is given back: traffic that was not used, and the whole
+// days that are left. It returns session.ErrOver for one that has ended.
 func (u *Sessions) End(ctx context.Context, id string) (s session.Session, err error) {
 	err = u.store.Update(ctx, func(ctx context.Context, tx repos) error {
 		if s, err = tx.Sessions().Load(ctx, id); err != nil {

@@ -23,9 +23,9 @@ func NewTrail(store ports.Store, clock ports.Clock, ids ports.IDs) *Trail {
 	return &Trail{ports.Narrow(store, func(tx ports.Tx) trailRepos { return tx }), clock, ids}
 }
 
-// Do runs fn as an action of the operator. The first unit of work that fn commits keeps the action with
-// what it changes, on a store of Audited. If fn succeeds without a unit of its own, the action is kept
-// after it. An action that fails before it changed anything is not kept.
+// Do runs fn as an action of the operator. The first unit of work that fn commits keeps the action
+// with what it changes, on a store of Audited. If fn succeeds without a unit of its own, the action
+// is kept after it. An action that fails before it changed anything is not kept.
 func (u *Trail) Do(ctx context.Context, a audit.Action, fn func(context.Context) error) error {
 	a, err := a.Cleaned()
 	if err != nil {

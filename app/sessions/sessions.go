@@ -61,7 +61,7 @@ type View struct {
 	ports.SessionRead
 	Password string // of the proxy; derived, never stored
 	Verdict  health.Verdict
-	Workers  health.Crew // of a dynamic session
+	Workers  health.WorkerCount // of a dynamic session
 	Cost     Cost
 	// Direct holds the provider's own proxies of a direct session, one per exit. It
 	// is nil if the session goes through the gateway, and empty if the provider

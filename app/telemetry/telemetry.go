@@ -241,7 +241,7 @@ type HealthView struct {
 	Verdict health.Verdict
 	State   health.State
 	At      time.Time
-	Workers health.Crew // of a dynamic session
+	Workers health.WorkerCount // of a dynamic session
 }
 
 // Health reads the health of a session, whatever its status.
