@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 
+	"agentproxy/adapters/storage/work"
 	"agentproxy/ports"
 )
 
@@ -21,9 +22,9 @@ func (addressRow) TableName() string { return "static_addresses" }
 
 func (r addresses) Taken(ctx context.Context, provider string) (map[string]bool, error) {
 	// The caller takes one that is not in the list, so the lock is on the list.
-	r.serialize("addresses", provider)
+	r.Serialize("addresses", provider)
 	var ips []string
-	err := r.orm(ctx).Model(&addressRow{}).Where("provider = ?", provider).Pluck("ip", &ips).Error
+	err := r.ORM(ctx).Model(&addressRow{}).Where("provider = ?", provider).Pluck("ip", &ips).Error
 	if err != nil {
 		return nil, fmt.Errorf("list taken addresses: %w", err)
 	}
@@ -43,8 +44,8 @@ func (r addresses) Take(ctx context.Context, provider, sessionID string, ips []s
 	for i, ip := range ips {
 		rows[i] = addressRow{Provider: provider, IP: ip, SessionID: sessionID}
 	}
-	err := r.attempt(func() error { return r.write(ctx).Create(&rows).Error })
-	if err != nil && r.store.isDuplicate(err) {
+	err := r.Attempt(func() error { return r.Write(ctx).Create(&rows).Error })
+	if err != nil && r.IsDuplicate(err) {
 		return ports.ErrDuplicate
 	}
 	if err != nil {
@@ -55,12 +56,12 @@ func (r addresses) Take(ctx context.Context, provider, sessionID string, ips []s
 
 func (r addresses) Sold(_ context.Context, ip string) (bool, error) {
 	var n int64
-	err := r.row(`SELECT COUNT(*) FROM static_addresses WHERE ip = ?1`, ip).Scan(&n)
-	return n > 0, wrap("look for address "+ip, err)
+	err := r.Row(`SELECT COUNT(*) FROM static_addresses WHERE ip = ?1`, ip).Scan(&n)
+	return n > 0, work.Wrap("look for address "+ip, err)
 }
 
 func (r addresses) Free(ctx context.Context, sessionID string) error {
-	if err := r.write(ctx).Where("session_id = ?", sessionID).Delete(&addressRow{}).Error; err != nil {
+	if err := r.Write(ctx).Where("session_id = ?", sessionID).Delete(&addressRow{}).Error; err != nil {
 		return fmt.Errorf("free addresses of %s: %w", sessionID, err)
 	}
 	return nil

@@ -1,8 +1,7 @@
 package storage
 
 import (
-	"net/netip"
-
+	"agentproxy/adapters/storage/column"
 	"agentproxy/domain/account"
 )
 
@@ -45,19 +44,19 @@ func toAgentRow(a account.Agent) agentRow {
 		Status:         string(a.Status),
 		DisabledFor:    a.DisabledFor,
 		VerifiedFor:    a.VerifiedFor,
-		KeyHash:        bytesOf(a.KeyHash),
+		KeyHash:        column.Bytes(a.KeyHash),
 		KeyHint:        a.KeyHint,
-		KeyCreatedAt:   micros(a.KeyCreatedAt),
-		KeyUsedAt:      micros(a.KeyUsedAt),
-		SecretHash:     bytesOf(a.SecretHash),
+		KeyCreatedAt:   column.Micros(a.KeyCreatedAt),
+		KeyUsedAt:      column.Micros(a.KeyUsedAt),
+		SecretHash:     column.Bytes(a.SecretHash),
 		TokenVersion:   a.TokenVersion,
 		WebhookVersion: a.WebhookVersion,
 		PerMinute:      a.PerMinute,
 		ReferrerID:     a.Referrer.ID,
-		RegisteredFrom: addressBytes(a.Origin.Addr),
+		RegisteredFrom: column.Address(a.Origin.Addr),
 		RegisteredWith: a.Origin.UserAgent,
-		CreatedAt:      micros(a.CreatedAt),
-		UpdatedAt:      micros(a.UpdatedAt),
+		CreatedAt:      column.Micros(a.CreatedAt),
+		UpdatedAt:      column.Micros(a.UpdatedAt),
 	}
 }
 
@@ -84,43 +83,15 @@ func scanAgent(found interface{ Scan(...any) error }) (account.Agent, error) {
 		VerifiedFor:    r.VerifiedFor,
 		KeyHash:        r.KeyHash,
 		KeyHint:        r.KeyHint,
-		KeyCreatedAt:   fromMicros(r.KeyCreatedAt),
-		KeyUsedAt:      fromMicros(r.KeyUsedAt),
+		KeyCreatedAt:   column.Time(r.KeyCreatedAt),
+		KeyUsedAt:      column.Time(r.KeyUsedAt),
 		SecretHash:     r.SecretHash,
 		TokenVersion:   r.TokenVersion,
 		WebhookVersion: r.WebhookVersion,
 		PerMinute:      r.PerMinute,
 		Referrer:       fromReferrerRow(f),
-		Origin:         account.Origin{Addr: addressOf(r.RegisteredFrom), UserAgent: r.RegisteredWith},
-		CreatedAt:      fromMicros(r.CreatedAt),
-		UpdatedAt:      fromMicros(r.UpdatedAt),
+		Origin:         account.Origin{Addr: column.Addr(r.RegisteredFrom), UserAgent: r.RegisteredWith},
+		CreatedAt:      column.Time(r.CreatedAt),
+		UpdatedAt:      column.Time(r.UpdatedAt),
 	}, nil
-}
-
-// addressBytes returns how an address is stored: 16 bytes, so that a network is a range of them;
-// none for no address.
-func addressBytes(a netip.Addr) []byte {
-	if !a.IsValid() {
-		return []byte{}
-	}
-	b := a.As16()
-	return b[:]
-}
-
-func addressOf(b []byte) netip.Addr {
-	a, _ := netip.AddrFromSlice(b)
-	return a.Unmap()
-}
-
-// addressRange returns the first and the last address of a network, as they are stored.
-func addressRange(p netip.Prefix) (first, last []byte) {
-	b, bits := p.Masked().Addr().As16(), p.Bits()
-	if p.Addr().Is4() {
-		bits += 96
-	}
-	end := b
-	for i := bits; i < 128; i++ {
-		end[i/8] |= 1 << (7 - i%8)
-	}
-	return b[:], end[:]
 }

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"time"
 
+	"agentproxy/adapters/storage/column"
 	"agentproxy/adapters/storage/engine"
 	"agentproxy/domain"
 	"agentproxy/domain/account"
@@ -18,7 +19,7 @@ type agents struct{ *tx }
 
 func (r agents) Insert(ctx context.Context, a account.Agent) error {
 	row := toAgentRow(a)
-	if err := r.write(ctx).Create(&row).Error; err != nil {
+	if err := r.Write(ctx).Create(&row).Error; err != nil {
 		return fmt.Errorf("insert agent %s: %w", a.ID, err)
 	}
 	return nil
@@ -27,7 +28,7 @@ func (r agents) Insert(ctx context.Context, a account.Agent) error {
 // Put writes every column that may change, zero values included.
 func (r agents) Put(ctx context.Context, a account.Agent) error {
 	row := toAgentRow(a)
-	done := r.write(ctx).Model(&agentRow{}).Where("id = ?", a.ID).
+	done := r.Write(ctx).Model(&agentRow{}).Where("id = ?", a.ID).
 		Select("*").Omit("id", "referrer_id", "registered_from", "registered_with", "created_at").Updates(&row)
 	if done.Error != nil {
 		return fmt.Errorf("write agent %s: %w", a.ID, done.Error)
@@ -35,7 +36,7 @@ func (r agents) Put(ctx context.Context, a account.Agent) error {
 	if done.RowsAffected == 0 {
 		return account.ErrNotFound
 	}
-	return r.noteChange(a.ID, "")
+	return r.NoteChange(a.ID, "")
 }
 
 const agentSelect = `SELECT a.id, a.billing_user_id, a.name, a.contact_email, a.webhook_url, a.description, a.status,
@@ -52,7 +53,7 @@ func (r agents) Get(_ context.Context, id string) (account.Agent, error) {
 }
 
 func (r agents) one(where string, arg any) (account.Agent, error) {
-	a, err := scanAgent(r.row(agentSelect+where+r.lock("a"), arg))
+	a, err := scanAgent(r.Row(agentSelect+where+r.ForUpdate("a"), arg))
 	if errors.Is(err, sql.ErrNoRows) {
 		return account.Agent{}, account.ErrNotFound
 	}
@@ -67,11 +68,11 @@ func (r agents) List(
 ) (domain.List[account.Agent], error) {
 	list := domain.List[account.Agent]{Page: page}
 	c := agentWhere(f)
-	count := "SELECT COUNT(*) FROM agents a JOIN referrers f ON f.id = a.referrer_id" + c.where()
-	err := r.row(count, c.args...).Scan(&list.Total)
+	count := "SELECT COUNT(*) FROM agents a JOIN referrers f ON f.id = a.referrer_id" + c.Where()
+	err := r.Row(count, c.Args...).Scan(&list.Total)
 	if err == nil {
-		query := agentSelect + c.where() + " ORDER BY a.seq DESC" + c.page(page)
-		err = r.rows(ctx, query, c.args, func(rows engine.Row) error {
+		query := agentSelect + c.Where() + " ORDER BY a.seq DESC" + c.Page(page)
+		err = r.Rows(ctx, query, c.Args, func(rows engine.Row) error {
 			a, err := scanAgent(rows)
 			list.Items = append(list.Items, a)
 			return err
@@ -85,8 +86,9 @@ func (r agents) List(
 
 func (r agents) ForgetOrigins(_ context.Context, before time.Time, limit int) (int, error) {
 	none := []byte{}
-	n, err := r.exec(`UPDATE agents SET registered_from = ?1, registered_with = '' WHERE id IN (
-		SELECT id FROM agents WHERE length(registered_from) > 0 AND created_at < ?2 LIMIT ?3)`, none, micros(before), limit)
+	n, err := r.Exec(`UPDATE agents SET registered_from = ?1, registered_with = '' WHERE id IN (
+		SELECT id FROM agents WHERE length(registered_from) > 0 AND created_at < ?2 LIMIT ?3)`,
+		none, column.Micros(before), limit)
 	if err != nil {
 		return 0, fmt.Errorf("forget where agents registered: %w", err)
 	}

@@ -7,6 +7,8 @@ import (
 	"gorm.io/gorm"
 	"gorm.io/gorm/clause"
 
+	"agentproxy/adapters/storage/column"
+	"agentproxy/adapters/storage/work"
 	"agentproxy/domain"
 	"agentproxy/domain/audit"
 )
@@ -46,11 +48,11 @@ var sameReference = clause.OnConflict{
 
 func (r auditTrail) Append(ctx context.Context, a audit.Action) error {
 	row := actionRow(a)
-	_, err := r.written(r.write(ctx).Clauses(sameReference).Create(&row))
+	_, err := r.Written(r.Write(ctx).Clauses(sameReference).Create(&row))
 	if err == nil {
-		_, err = r.exec(purgeActions, micros(a.At.Add(-audit.Keep)), purgedAtOnce)
+		_, err = r.Exec(purgeActions, column.Micros(a.At.Add(-audit.Keep)), purgedAtOnce)
 	}
-	return wrap("keep an action of the operator", err)
+	return work.Wrap("keep an action of the operator", err)
 }
 
 func (r auditTrail) List(
@@ -58,13 +60,13 @@ func (r auditTrail) List(
 ) (domain.List[audit.Action], error) {
 	list := domain.List[audit.Action]{Page: page}
 	var total int64
-	err := actionsOf(r.orm(ctx).Model(&actionRow{}), f).Count(&total).Error
+	err := actionsOf(r.ORM(ctx).Model(&actionRow{}), f).Count(&total).Error
 	list.Total = int(total)
 	if err == nil && list.Total > page.Offset() {
-		rows := actionsOf(r.orm(ctx), f).Order("seq DESC").Limit(page.Size).Offset(page.Offset())
-		list.Items, err = all(rows, func(row actionRow) audit.Action { return audit.Action(row) })
+		rows := actionsOf(r.ORM(ctx), f).Order("seq DESC").Limit(page.Size).Offset(page.Offset())
+		list.Items, err = work.All(rows, func(row actionRow) audit.Action { return audit.Action(row) })
 	}
-	return list, wrap("list actions of the operator", err)
+	return list, work.Wrap("list actions of the operator", err)
 }
 
 // actionsOf narrows a query to the actions of a filter.
@@ -72,10 +74,10 @@ func actionsOf(db *gorm.DB, f audit.Filter) *gorm.DB {
 	// A struct of conditions leaves its zero fields out.
 	db = db.Where(&actionRow{By: f.By, Name: f.Name, Subject: f.Subject})
 	if !f.From.IsZero() {
-		db = db.Where("at >= ?", micros(f.From))
+		db = db.Where("at >= ?", column.Micros(f.From))
 	}
 	if !f.To.IsZero() {
-		db = db.Where("at < ?", micros(f.To))
+		db = db.Where("at < ?", column.Micros(f.To))
 	}
 	return db
 }

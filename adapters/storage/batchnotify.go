@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"agentproxy/adapters/storage/column"
 	"agentproxy/adapters/storage/engine"
 	"agentproxy/domain/webhook"
 	"agentproxy/ports"
@@ -106,7 +107,7 @@ func (b *batch) insertDelivery(d webhook.Delivery) error {
 	b.writes.own.deliveries = append(b.writes.own.deliveries, batchDelivery{ID: d.ID, AgentID: d.AgentID,
 		EventID: d.EventID, Type: string(d.Type), Status: string(d.Status), Attempts: int64(d.Attempts),
 		Tries: int64(d.Tries), LastStatusCode: int64(d.LastStatusCode), LastError: d.LastError,
-		NextAttemptAt: micros(d.NextAttemptAt), CreatedAt: micros(d.CreatedAt)})
+		NextAttemptAt: column.Micros(d.NextAttemptAt), CreatedAt: column.Micros(d.CreatedAt)})
 	return nil
 }
 

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"time"
 
+	"agentproxy/adapters/storage/column"
 	"agentproxy/domain/account"
 	"agentproxy/domain/billing"
 	"agentproxy/domain/eventlog"
@@ -171,7 +172,7 @@ func (b *batch) setSettleAt(id string, at time.Time) error {
 	s, err := b.settled(id)
 	if err == nil {
 		b.wrote = true
-		s.settleAt, s.planned = micros(at), true
+		s.settleAt, s.planned = column.Micros(at), true
 		b.sessions.put(id, s)
 	}
 	return err
@@ -203,7 +204,7 @@ func (b *batch) putSession(s session.Session) error {
 	b.sessions.put(s.ID, old)
 	h.status = string(s.Status)
 	b.health.put(s.ID, h)
-	b.writes.own.changes = append(b.writes.own.changes, changeRow{SessionID: s.ID, At: micros(b.store.now())})
+	b.writes.own.changes = append(b.writes.own.changes, changeRow{SessionID: s.ID, At: column.Micros(b.store.now())})
 	return nil
 }
 

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"agentproxy/adapters/storage/codec"
+	"agentproxy/adapters/storage/column"
 	"agentproxy/domain/eventlog"
 	"agentproxy/ports"
 )
@@ -164,7 +165,7 @@ func (w *batchWrites) chunks(lastNos map[int64]int64) (known, unknown []chunkRow
 		for chunk := range slices.Chunk(w.events[session], codec.MaxEvents) {
 			last += int64(len(chunk))
 			*rows = append(*rows, chunkRow{Session: session, LastNo: last, N: int64(len(chunk)),
-				LastAt: micros(codec.Newest(chunk)),
+				LastAt: column.Micros(codec.Newest(chunk)),
 				Body:   codec.AppendEvents(make([]byte, 0, 64+32*len(chunk)), chunk)})
 		}
 	}
@@ -265,7 +266,7 @@ func (b *batch) ask() {
 }
 
 func askMany[Row any](b *batch, what string, s manyStatement, rows []Row) {
-	s.ask(b.pipe, what, len(rows), func(i int) []any { return columnValues(&rows[i]) })
+	s.ask(b.pipe, what, len(rows), func(i int) []any { return column.Values(&rows[i]) })
 }
 
 func (b *batch) movedWallets() (rows []movedWallet) {
@@ -287,7 +288,7 @@ func (b *batch) askInserted(rows []sessionRow) {
 	nth := map[string]int64{}
 	insertSessions.ask(b.pipe, "insert sessions", len(rows), func(i int) []any {
 		nth[rows[i].AgentID]++
-		return append(columnValues(&rows[i]), nth[rows[i].AgentID])
+		return append(column.Values(&rows[i]), nth[rows[i].AgentID])
 	})
 }
 
@@ -361,8 +362,8 @@ func (b *batch) movedFolds() (rows []foldRow) {
 func (b *batch) keptCalls() (rows []callRow) {
 	for _, c := range b.calls.base {
 		if c.dirty {
-			rows = append(rows, callRow{c.AgentID, c.Path, c.Key, bytesOf(c.Request), c.Resource,
-				int64(outcomeStatus(c.Outcome)), micros(c.CreatedAt)})
+			rows = append(rows, callRow{c.AgentID, c.Path, c.Key, column.Bytes(c.Request), c.Resource,
+				int64(outcomeStatus(c.Outcome)), column.Micros(c.CreatedAt)})
 		}
 	}
 	slices.SortFunc(rows, func(x, y callRow) int {
@@ -392,5 +393,5 @@ func hourRows(hours map[hourKey]ports.Totals) (rows []hourRow) {
 
 // hourOf returns the key of an hour.
 func hourOf(agentID, sessionID string, hour time.Time) hourKey {
-	return hourKey{agentID, sessionID, micros(hour)}
+	return hourKey{agentID, sessionID, column.Micros(hour)}
 }

@@ -5,6 +5,7 @@ import (
 	"strconv"
 	"strings"
 
+	"agentproxy/adapters/storage/column"
 	"agentproxy/adapters/storage/engine"
 )
 
@@ -19,8 +20,8 @@ type bulkRows struct {
 // newBulkRows returns the columns of row, and of more numbers behind them.
 func newBulkRows(row any, more ...string) bulkRows {
 	t := reflect.TypeOf(row).Elem()
-	m := bulkRows{columns: append(columnNames(row), more...)}
-	for _, path := range columnPaths(t) {
+	m := bulkRows{columns: append(column.Names(row), more...)}
+	for _, path := range column.Paths(t) {
 		m.types = append(m.types, arrayOf(t.FieldByIndex(path).Type))
 	}
 	for range more {
@@ -104,7 +105,7 @@ func (m bulkRows) arguments(n int, values func(i int) []any) []any {
 	for i := range n {
 		for c, v := range values(i) {
 			if flagged, ok := v.(bool); ok {
-				v = flag(flagged)
+				v = column.Flag(flagged)
 			}
 			arrays[c].Index(i).Set(reflect.ValueOf(v).Convert(m.types[c].Elem()))
 		}

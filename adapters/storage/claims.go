@@ -4,6 +4,7 @@ import (
 	"context"
 	"time"
 
+	"agentproxy/adapters/storage/work"
 	"agentproxy/domain/procurement"
 	"agentproxy/domain/session"
 	"agentproxy/ports"
@@ -31,7 +32,7 @@ func (claimRow) TableName() string { return "list_claims" }
 
 func (r claims) All(ctx context.Context, provider string) ([]procurement.Claim, error) {
 	// The caller claims a line that has no row, so the lock is on the list.
-	r.serialize("claims", provider)
+	r.Serialize("claims", provider)
 	return r.find(ctx, "provider = ?", provider)
 }
 
@@ -41,8 +42,8 @@ func (r claims) Of(ctx context.Context, provider, orderID string) ([]procurement
 
 func (r claims) find(ctx context.Context, where string, args ...any) ([]procurement.Claim, error) {
 	var rows []claimRow
-	if err := r.orm(ctx).Where(where, args...).Order("line, seat").Find(&rows).Error; err != nil {
-		return nil, wrap("list claims", err)
+	if err := r.ORM(ctx).Where(where, args...).Order("line, seat").Find(&rows).Error; err != nil {
+		return nil, work.Wrap("list claims", err)
 	}
 	list := make([]procurement.Claim, len(rows))
 	for i, row := range rows {
@@ -64,14 +65,14 @@ func (r claims) Add(ctx context.Context, list []procurement.Claim) error {
 			Country: c.Location.Country, City: c.Location.City, ExitIP: c.Exit,
 			EndsAt: c.EndsAt, Renewal: c.Renewal, ClaimedAt: c.ClaimedAt}
 	}
-	err := r.attempt(func() error { return r.write(ctx).Create(&rows).Error })
-	if err != nil && r.store.isDuplicate(err) {
+	err := r.Attempt(func() error { return r.Write(ctx).Create(&rows).Error })
+	if err != nil && r.IsDuplicate(err) {
 		return ports.ErrDuplicate
 	}
-	return wrap("claim lines", err)
+	return work.Wrap("claim lines", err)
 }
 
 func (r claims) Drop(ctx context.Context, provider, orderID string) error {
-	err := r.write(ctx).Where("provider = ? AND order_id = ?", provider, orderID).Delete(&claimRow{}).Error
-	return wrap("drop claims of "+orderID, err)
+	err := r.Write(ctx).Where("provider = ? AND order_id = ?", provider, orderID).Delete(&claimRow{}).Error
+	return work.Wrap("drop claims of "+orderID, err)
 }

@@ -2,12 +2,12 @@ package storage
 
 import (
 	"context"
-	"fmt"
 	"time"
 
 	"gorm.io/gorm"
 	"gorm.io/gorm/clause"
 
+	"agentproxy/adapters/storage/work"
 	"agentproxy/domain"
 	"agentproxy/domain/recharge"
 )
@@ -26,18 +26,18 @@ func (genesisRow) TableName() string { return "devchain_genesis" }
 
 func (r devchain) Genesis(ctx context.Context) (at time.Time, every time.Duration, set bool, err error) {
 	// Before SetGenesis there is no row to lock.
-	r.serialize("devchain")
+	r.Serialize("devchain")
 	var row genesisRow
-	if set, err = one(r.read(ctx), &row); err != nil || !set {
-		return time.Time{}, 0, false, wrap("read genesis", err)
+	if set, err = work.One(r.Locked(ctx), &row); err != nil || !set {
+		return time.Time{}, 0, false, work.Wrap("read genesis", err)
 	}
 	return time.UnixMicro(row.At).UTC(), time.Duration(row.Every) * time.Microsecond, true, nil
 }
 
 func (r devchain) SetGenesis(ctx context.Context, at time.Time, every time.Duration) error {
 	row := genesisRow{ID: 1, At: at.UnixMicro(), Every: every.Microseconds()}
-	_, err := r.written(r.write(ctx).Clauses(clause.OnConflict{UpdateAll: true}).Create(&row))
-	return wrap("set genesis", err)
+	_, err := r.Written(r.Write(ctx).Clauses(clause.OnConflict{UpdateAll: true}).Create(&row))
+	return work.Wrap("set genesis", err)
 }
 
 // devTransferRow is a row of devchain_transfers.
@@ -58,33 +58,25 @@ func fromDevTransferRow(r devTransferRow) recharge.Transfer {
 
 func (r devchain) Append(ctx context.Context, t recharge.Transfer) error {
 	row := devTransferRow{Key: t.Key, From: t.From, To: t.To, Amount: t.Amount, Block: t.Block, BlockTime: t.BlockTime}
-	_, err := r.written(r.write(ctx).Create(&row))
-	return wrap("append transfer "+t.TxID, err)
+	_, err := r.Written(r.Write(ctx).Create(&row))
+	return work.Wrap("append transfer "+t.TxID, err)
 }
 
 func (r devchain) Blocks(ctx context.Context, first, last int64) ([]recharge.Transfer, error) {
-	return r.list(r.orm(ctx).Where("block >= ? AND block <= ?", first, last))
+	return r.list(r.ORM(ctx).Where("block >= ? AND block <= ?", first, last))
 }
 
 func (r devchain) Transaction(ctx context.Context, txID string) ([]recharge.Transfer, error) {
-	return r.list(r.orm(ctx).Where("tx_id = ?", txID))
+	return r.list(r.ORM(ctx).Where("tx_id = ?", txID))
 }
 
 // Touching repeats the conditions, so that both halves are found in an index.
 func (r devchain) Touching(ctx context.Context, address string, from int64) ([]recharge.Transfer, error) {
-	return r.list(r.orm(ctx).Where("to_address = ? AND block >= ?", address, from).
+	return r.list(r.ORM(ctx).Where("to_address = ? AND block >= ?", address, from).
 		Or("from_address = ? AND block >= ?", address, from))
 }
 
 func (r devchain) list(query *gorm.DB) ([]recharge.Transfer, error) {
-	list, err := all(query.Order(inChainOrder), fromDevTransferRow)
-	return list, wrap("list transfers of the development chain", err)
-}
-
-// wrap adds what failed to an error, and returns nil for nil.
-func wrap(doing string, err error) error {
-	if err == nil {
-		return nil
-	}
-	return fmt.Errorf("%s: %w", doing, err)
+	list, err := work.All(query.Order(inChainOrder), fromDevTransferRow)
+	return list, work.Wrap("list transfers of the development chain", err)
 }

@@ -8,7 +8,9 @@ import (
 	"time"
 
 	"agentproxy/adapters/storage/codec"
+	"agentproxy/adapters/storage/column"
 	"agentproxy/adapters/storage/engine"
+	"agentproxy/adapters/storage/work"
 	"agentproxy/domain/exitlog"
 )
 
@@ -19,8 +21,8 @@ type exits struct{ *tx }
 func (r exits) Append(_ context.Context, replica string, at time.Time, records []exitlog.Connection) error {
 	for part := range slices.Chunk(records, codec.MaxExits) {
 		body := codec.AppendExits(make([]byte, 0, 64+64*len(part)), part)
-		if _, err := r.exec(`INSERT INTO exit_log (at, replica, n, body) VALUES (?1, ?2, ?3, ?4)`,
-			micros(at), replica, len(part), body); err != nil {
+		if _, err := r.Exec(`INSERT INTO exit_log (at, replica, n, body) VALUES (?1, ?2, ?3, ?4)`,
+			column.Micros(at), replica, len(part), body); err != nil {
 			return fmt.Errorf("append to the exit log: %w", err)
 		}
 	}
@@ -28,8 +30,8 @@ func (r exits) Append(_ context.Context, replica string, at time.Time, records [
 }
 
 func (r exits) Between(ctx context.Context, from, to time.Time, fn func(exitlog.Connection)) error {
-	err := r.rows(ctx, `SELECT replica, body FROM exit_log WHERE at >= ?1 AND at <= ?2 ORDER BY at, seq`,
-		[]any{micros(from), micros(to)}, func(rows engine.Row) error {
+	err := r.Rows(ctx, `SELECT replica, body FROM exit_log WHERE at >= ?1 AND at <= ?2 ORDER BY at, seq`,
+		[]any{column.Micros(from), column.Micros(to)}, func(rows engine.Row) error {
 			var replica string
 			var body sql.RawBytes
 			if err := rows.Scan(&replica, &body); err != nil {
@@ -40,7 +42,7 @@ func (r exits) Between(ctx context.Context, from, to time.Time, fn func(exitlog.
 				fn(c)
 			})
 		})
-	return wrap("read the exit log", err)
+	return work.Wrap("read the exit log", err)
 }
 
 // purgeExits leaves what a hold needs: its days and what is stored within a margin after them.
@@ -49,6 +51,6 @@ const purgeExits = `DELETE FROM exit_log WHERE seq IN (SELECT e.seq FROM exit_lo
 	ORDER BY e.at LIMIT ?3)`
 
 func (r exits) Purge(_ context.Context, before time.Time, margin time.Duration, limit int) (int, error) {
-	n, err := r.exec(purgeExits, micros(before), margin.Microseconds(), limit)
-	return int(n), wrap("purge the exit log", err)
+	n, err := r.Exec(purgeExits, column.Micros(before), margin.Microseconds(), limit)
+	return int(n), work.Wrap("purge the exit log", err)
 }

@@ -5,6 +5,8 @@ import (
 	"net/netip"
 	"time"
 
+	"agentproxy/adapters/storage/column"
+	"agentproxy/adapters/storage/work"
 	"agentproxy/domain/exitlog"
 )
 
@@ -52,33 +54,33 @@ func fromLookupRow(r lookupRow) (exitlog.Lookup, error) {
 
 func (r exits) AddHold(ctx context.Context, h exitlog.Hold) error {
 	row := holdRow(h)
-	_, err := r.written(r.write(ctx).Create(&row))
-	return wrap("hold days of the exit log", err)
+	_, err := r.Written(r.Write(ctx).Create(&row))
+	return work.Wrap("hold days of the exit log", err)
 }
 
 func (r exits) EndHold(ctx context.Context, id string, at time.Time) (bool, error) {
-	n, err := r.written(r.write(ctx).Model(&holdRow{}).Where("id = ? AND ended_at = 0", id).
-		Update("ended_at", micros(at)))
-	return n > 0, wrap("end a hold of the exit log", err)
+	n, err := r.Written(r.Write(ctx).Model(&holdRow{}).Where("id = ? AND ended_at = 0", id).
+		Update("ended_at", column.Micros(at)))
+	return n > 0, work.Wrap("end a hold of the exit log", err)
 }
 
 func (r exits) Holds(ctx context.Context) ([]exitlog.Hold, error) {
-	list, err := all(r.orm(ctx).Order("seq DESC"), func(row holdRow) exitlog.Hold { return exitlog.Hold(row) })
-	return list, wrap("list holds of the exit log", err)
+	list, err := work.All(r.ORM(ctx).Order("seq DESC"), func(row holdRow) exitlog.Hold { return exitlog.Hold(row) })
+	return list, work.Wrap("list holds of the exit log", err)
 }
 
 func (r exits) AddLookup(ctx context.Context, l exitlog.Lookup) error {
 	row := toLookupRow(l)
-	_, err := r.written(r.write(ctx).Create(&row))
-	return wrap("keep a look-up of the exit log", err)
+	_, err := r.Written(r.Write(ctx).Create(&row))
+	return work.Wrap("keep a look-up of the exit log", err)
 }
 
 func (r exits) Lookups(ctx context.Context, limit int) ([]exitlog.Lookup, error) {
 	var rows []lookupRow
-	err := r.orm(ctx).Order("seq DESC").Limit(limit).Find(&rows).Error
+	err := r.ORM(ctx).Order("seq DESC").Limit(limit).Find(&rows).Error
 	list := make([]exitlog.Lookup, len(rows))
 	for i := 0; i < len(rows) && err == nil; i++ {
 		list[i], err = fromLookupRow(rows[i])
 	}
-	return list, wrap("list look-ups of the exit log", err)
+	return list, work.Wrap("list look-ups of the exit log", err)
 }

@@ -62,7 +62,7 @@ func (s *Store) Statements(ctx context.Context, fn func(context.Context, ports.T
 	undo := errors.New("undo")
 	err = s.update(ctx, func(in *engine.Transaction) error {
 		list = nil
-		unit := &tx{Conn: &recorder{Conn: in.Conn, list: &list}, store: s, in: in}
+		unit := s.unit(&recorder{Conn: in.Conn, list: &list}, in)
 		return errors.Join(fn(ctx, unit), undo)
 	})
 	if err == undo || err.Error() == undo.Error() {
@@ -78,7 +78,7 @@ func (s *Store) Plans(ctx context.Context, fn func(context.Context, ports.Tx) er
 		how = "EXPLAIN (ANALYZE, COSTS OFF, TIMING OFF, SUMMARY OFF) "
 	}
 	err = s.database.View(ctx, func(c engine.Conn) error {
-		return fn(ctx, &tx{Conn: &explainer{Conn: c, how: how, plans: &plans}, store: s})
+		return fn(ctx, s.unit(&explainer{Conn: c, how: how, plans: &plans}, nil))
 	})
 	return plans, err
 }

@@ -8,6 +8,8 @@ import (
 	"strings"
 	"time"
 
+	"agentproxy/adapters/storage/column"
+	"agentproxy/adapters/storage/work"
 	"agentproxy/domain/account"
 )
 
@@ -15,13 +17,13 @@ import (
 type keys struct{ *tx }
 
 func (r keys) Owner(_ context.Context, hash []byte) (agentID string, err error) {
-	err = r.row(
+	err = r.Row(
 		`SELECT id FROM agents WHERE key_hash = ?1 UNION ALL SELECT agent_id FROM api_keys WHERE hash = ?1 LIMIT 1`,
 		hash).Scan(&agentID)
 	if errors.Is(err, sql.ErrNoRows) {
 		return "", account.ErrNotFound
 	}
-	return agentID, wrap("look a key up", err)
+	return agentID, work.Wrap("look a key up", err)
 }
 
 // keyRow is a row of api_keys.
@@ -60,27 +62,27 @@ func fromKeyRow(row keyRow) account.Key {
 }
 
 func (r keys) Further(ctx context.Context, agentID string) ([]account.Key, error) {
-	list, err := all(r.orm(ctx).Where("agent_id = ?", agentID).Order("seq DESC"), fromKeyRow)
-	return list, wrap("list keys of "+agentID, err)
+	list, err := work.All(r.ORM(ctx).Where("agent_id = ?", agentID).Order("seq DESC"), fromKeyRow)
+	return list, work.Wrap("list keys of "+agentID, err)
 }
 
 func (r keys) Insert(ctx context.Context, k account.Key) error {
 	row := toKeyRow(k)
-	if _, err := r.written(r.write(ctx).Create(&row)); err != nil {
+	if _, err := r.Written(r.Write(ctx).Create(&row)); err != nil {
 		return fmt.Errorf("insert key %s: %w", k.ID, err)
 	}
-	return r.noteChange(k.AgentID, "")
+	return r.NoteChange(k.AgentID, "")
 }
 
 func (r keys) Delete(ctx context.Context, agentID, id string) error {
-	n, err := r.written(r.write(ctx).Where("agent_id = ? AND id = ?", agentID, id).Delete(&keyRow{}))
+	n, err := r.Written(r.Write(ctx).Where("agent_id = ? AND id = ?", agentID, id).Delete(&keyRow{}))
 	if err != nil {
 		return fmt.Errorf("delete key %s: %w", id, err)
 	}
 	if n == 0 {
 		return account.ErrKeyNotFound
 	}
-	return r.noteChange(agentID, "")
+	return r.NoteChange(agentID, "")
 }
 
 func (r keys) Used(_ context.Context, at time.Time, agentIDs, keyIDs []string) error {
@@ -88,17 +90,17 @@ func (r keys) Used(_ context.Context, at time.Time, agentIDs, keyIDs []string) e
 		if len(ids) == 0 {
 			return nil
 		}
-		list, size := in(2, len(ids))
-		args := []any{micros(at)}
+		list, size := work.In(2, len(ids))
+		args := []any{column.Micros(at)}
 		for i := range size {
 			args = append(args, ids[min(i, len(ids)-1)])
 		}
-		_, err := r.exec(statement+list, args...)
-		return wrap("note the use of keys", err)
+		_, err := r.Exec(statement+list, args...)
+		return work.Wrap("note the use of keys", err)
 	}
-	if r.locks() && len(agentIDs) > 0 { // as batches of units lock them, which are many
-		_ = r.Queue("lock agents", "SELECT 1 FROM agents WHERE id = ANY(?1::text[]) ORDER BY id FOR "+rowLock,
-			[]any{agentIDs})
+	if len(agentIDs) > 0 { // as batches of units lock them, which are many
+		_ = r.LockFirst("lock agents", "SELECT 1 FROM agents WHERE id = ANY(?1::text[]) ORDER BY id FOR "+work.RowLock,
+			agentIDs)
 	}
 	if err := set(`UPDATE agents SET key_used_at = ?1 WHERE id IN `, agentIDs); err != nil {
 		return err

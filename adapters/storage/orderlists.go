@@ -7,7 +7,9 @@ import (
 
 	"gorm.io/gorm"
 
+	"agentproxy/adapters/storage/column"
 	"agentproxy/adapters/storage/engine"
+	"agentproxy/adapters/storage/work"
 	"agentproxy/domain"
 	"agentproxy/domain/account"
 	"agentproxy/domain/procurement"
@@ -26,13 +28,13 @@ const isOfSession = `seq IN (
 		ORDER BY seq DESC LIMIT @most) renewals)`
 
 func (r orders) Of(ctx context.Context, sessionID string) ([]procurement.Order, error) {
-	list, err := ordersOf(r.read(ctx).Order("seq DESC").
+	list, err := ordersOf(r.Locked(ctx).Order("seq DESC").
 		Where(isOfSession, map[string]any{"session": sessionID, "most": ofSessionAtMost}))
-	return list, wrap("list upstream orders of "+sessionID, err)
+	return list, work.Wrap("list upstream orders of "+sessionID, err)
 }
 
 func ordersOf(query *gorm.DB) ([]procurement.Order, error) {
-	rows, err := all(query, func(r orderRow) orderRow { return r })
+	rows, err := work.All(query, func(r orderRow) orderRow { return r })
 	if err != nil {
 		return nil, err
 	}
@@ -57,7 +59,7 @@ const isUndecided = `status IN ('planned', 'sent', 'unknown')`
 func (r orders) List(
 	ctx context.Context, f ports.OrderFilter, page domain.Page,
 ) (domain.List[procurement.Order], error) {
-	rows, err := pageOf(ctx, r.tx, r.read(ctx), page, func(r orderRow) orderRow { return r },
+	rows, err := work.PageOf(ctx, &r.Unit, r.Locked(ctx), page, func(r orderRow) orderRow { return r },
 		func(db *gorm.DB) *gorm.DB {
 			// A struct of conditions leaves its zero fields out.
 			of := orderRow{Plan: orderPlan{Provider: f.Provider}, Progress: orderProgress{Status: f.Status}}
@@ -71,7 +73,7 @@ func (r orders) List(
 	if err == nil && len(rows.Items) > 0 {
 		list.Items, err = fromOrderRows(rows.Items)
 	}
-	return list, wrap("list upstream orders", err)
+	return list, work.Wrap("list upstream orders", err)
 }
 
 // listDue numbers what is due of each agent at each provider, and then of each provider.
@@ -84,7 +86,7 @@ const listDue = `SELECT id, session_id, provider, agent FROM (
 
 func (r orders) Due(ctx context.Context, now time.Time, limit int) (list []ports.DueOrder, err error) {
 	seen := map[string]bool{}
-	err = r.rows(ctx, listDue, []any{micros(now), limit}, func(row engine.Row) error {
+	err = r.Rows(ctx, listDue, []any{column.Micros(now), limit}, func(row engine.Row) error {
 		var o ports.DueOrder
 		if err := row.Scan(&o.OrderID, &o.SessionID, &o.Provider, &o.AgentID); err != nil {
 			return err
@@ -95,7 +97,7 @@ func (r orders) Due(ctx context.Context, now time.Time, limit int) (list []ports
 		seen[o.SessionID] = true
 		return nil
 	})
-	return list, wrap("list upstream orders that are due", err)
+	return list, work.Wrap("list upstream orders that are due", err)
 }
 
 // servedAmong is how many of a provider's newest orders show which agents were served lately.
@@ -121,12 +123,12 @@ const listServed = `SELECT s.agent_id, COALESCE(a.verified_for, ''), a.registere
 
 func (r orders) Waiting(ctx context.Context, o procurement.Order, limit int) (list []procurement.Waiting, err error) {
 	served := map[string]int64{} // by party
-	err = r.rows(ctx, listServed, []any{o.Provider, servedAmong}, func(row engine.Row) error {
+	err = r.Rows(ctx, listServed, []any{o.Provider, servedAmong}, func(row engine.Row) error {
 		var a account.Agent
 		var from []byte
 		var at int64
 		err := row.Scan(&a.ID, &a.VerifiedFor, &from, &at)
-		a.Origin.Addr = addressOf(from)
+		a.Origin.Addr = column.Addr(from)
 		served[a.Party()] = max(served[a.Party()], at)
 		return err
 	})
@@ -134,7 +136,7 @@ func (r orders) Waiting(ctx context.Context, o procurement.Order, limit int) (li
 		return nil, fmt.Errorf("list who was served at %s: %w", o.Provider, err)
 	}
 	args := []any{o.Provider, o.Intent.SKU, o.Intent.Location.Country, limit, o.ID}
-	err = r.rows(ctx, listWaiting, args, func(row engine.Row) error {
+	err = r.Rows(ctx, listWaiting, args, func(row engine.Row) error {
 		var w procurement.Waiting
 		var a account.Agent
 		var from []byte
@@ -142,13 +144,13 @@ func (r orders) Waiting(ctx context.Context, o procurement.Order, limit int) (li
 		if err := row.Scan(&w.OrderID, &planned, &a.ID, &a.VerifiedFor, &from, &credited); err != nil {
 			return err
 		}
-		a.Origin.Addr = addressOf(from)
+		a.Origin.Addr = column.Addr(from)
 		w.Party = procurement.Party{Key: a.Party(), Funded: a.Tier(credited > 0) != account.TrialTier}
-		w.PlannedAt, w.ServedAt = fromMicros(planned), fromMicros(served[w.Party.Key])
+		w.PlannedAt, w.ServedAt = column.Time(planned), column.Time(served[w.Party.Key])
 		list = append(list, w)
 		return nil
 	})
-	return list, wrap("list waiting upstream orders of "+o.Provider, err)
+	return list, work.Wrap("list waiting upstream orders of "+o.Provider, err)
 }
 
 const countRivals = `SELECT COUNT(*), COALESCE(SUM(CASE WHEN (sku = ?3 OR sku = '' OR ?3 = '')
@@ -158,8 +160,8 @@ const countRivals = `SELECT COUNT(*), COALESCE(SUM(CASE WHEN (sku = ?3 OR sku = 
 // CountOpen locks the provider: what matters to its caller is that there is no other order, and that is
 // no row to lock.
 func (r orders) CountOpen(_ context.Context, o procurement.Order) (open, like int, err error) {
-	r.serialize("orders", o.Provider)
-	err = r.row(countRivals, o.Provider, o.ID, o.Intent.SKU, o.Intent.Location.Country).Scan(&open, &like)
+	r.Serialize("orders", o.Provider)
+	err = r.Row(countRivals, o.Provider, o.ID, o.Intent.SKU, o.Intent.Location.Country).Scan(&open, &like)
 	if err != nil {
 		return 0, 0, fmt.Errorf("count rivals of upstream order %s: %w", o.ID, err)
 	}
@@ -176,8 +178,8 @@ func (r orders) Known(ctx context.Context, provider string, refs []string) (map[
 		part := refs[:min(len(refs), knownAtOnce)]
 		refs = refs[len(part):]
 		var some []string
-		err := r.orm(ctx).Model(&orderRow{}).
-			Where("provider = ? AND ref <> '' AND ref IN ?", provider, someSizes(part)).Pluck("ref", &some).Error
+		err := r.ORM(ctx).Model(&orderRow{}).
+			Where("provider = ? AND ref <> '' AND ref IN ?", provider, work.SomeSizes(part)).Pluck("ref", &some).Error
 		if err != nil {
 			return nil, fmt.Errorf("look up known refs of %s: %w", provider, err)
 		}
@@ -192,16 +194,16 @@ const sumSpent = `SELECT CAST(COALESCE(SUM(cost), 0) AS BIGINT) FROM upstream_or
 	WHERE provider = ?1 AND status = 'confirmed' AND sent_at >= ?2`
 
 func (r orders) Spent(_ context.Context, provider string, since time.Time) (sum domain.Money, err error) {
-	err = r.row(sumSpent, provider, micros(since)).Scan(&sum)
-	return sum, wrap("sum what was spent at "+provider, err)
+	err = r.Row(sumSpent, provider, column.Micros(since)).Scan(&sum)
+	return sum, work.Wrap("sum what was spent at "+provider, err)
 }
 
 const countOpen = `SELECT COUNT(*), COALESCE(SUM(CASE WHEN frozen_at > 0 THEN 1 ELSE 0 END), 0)
 	FROM upstream_orders WHERE ` + isUndecided
 
 func (r orders) Tally(context.Context) (open, frozen int, err error) {
-	err = r.row(countOpen).Scan(&open, &frozen)
-	return open, frozen, wrap("count open upstream orders", err)
+	err = r.Row(countOpen).Scan(&open, &frozen)
+	return open, frozen, work.Wrap("count open upstream orders", err)
 }
 
 // isOwed holds for what a provider is to have. It repeats the text of the partial index.
@@ -215,13 +217,13 @@ const listLiveTraffic = `SELECT o.ref, o.session_id, s.product_no FROM upstream_
 func (r orders) LiveTraffic(
 	ctx context.Context, provider string, limit int,
 ) (list []ports.LiveOrder, err error) {
-	err = r.rows(ctx, listLiveTraffic, []any{provider, limit}, func(row engine.Row) error {
+	err = r.Rows(ctx, listLiveTraffic, []any{provider, limit}, func(row engine.Row) error {
 		var o ports.LiveOrder
 		err := row.Scan(&o.Ref, &o.SessionID, &o.Product)
 		list = append(list, o)
 		return err
 	})
-	return list, wrap("list live traffic of "+provider, err)
+	return list, work.Wrap("list live traffic of "+provider, err)
 }
 
 const countOwed = `SELECT provider, COUNT(*), COALESCE(SUM(CASE WHEN lost_at > 0 THEN 1 ELSE 0 END), 0),
@@ -230,7 +232,7 @@ const countOwed = `SELECT provider, COUNT(*), COALESCE(SUM(CASE WHEN lost_at > 0
 
 func (r orders) Owed(ctx context.Context) (map[string]procurement.Owed, error) {
 	found := map[string]procurement.Owed{}
-	err := r.rows(ctx, countOwed, nil, func(rows engine.Row) error {
+	err := r.Rows(ctx, countOwed, nil, func(rows engine.Row) error {
 		var provider string
 		var w procurement.Owed
 		if err := rows.Scan(&provider, &w.Live, &w.Missing, &w.Late); err != nil {
@@ -239,5 +241,5 @@ func (r orders) Owed(ctx context.Context) (map[string]procurement.Owed, error) {
 		found[provider] = w
 		return nil
 	})
-	return found, wrap("count owed upstream orders", err)
+	return found, work.Wrap("count owed upstream orders", err)
 }

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"agentproxy/adapters/storage/column"
 	"agentproxy/domain"
 	"agentproxy/domain/procurement"
 	"agentproxy/domain/session"
@@ -75,7 +76,7 @@ func toOrderRow(o procurement.Order) (orderRow, error) {
 		},
 		orderProgress{
 			Status: o.Status, Ref: o.Ref, State: o.State, BeforeRefs: string(refs), BeforeAmount: o.Before.Funds.Amount,
-			BeforeKnown: o.Before.Funds.Known, BeforeAt: o.Before.At, SealedDelivery: bytesOf(o.SealedDelivery), Cost: o.Cost,
+			BeforeKnown: o.Before.Funds.Known, BeforeAt: o.Before.At, SealedDelivery: column.Bytes(o.SealedDelivery), Cost: o.Cost,
 			Class: o.Class, Reason: o.Reason, SentAt: o.SentAt, DecidedAt: o.DecidedAt, NextAt: o.NextAt,
 			FrozenAt: o.FrozenAt, LostAt: o.LostAt, ClosedAt: o.ClosedAt, ExpiresAt: o.ExpiresAt, CutAt: o.CutAt,
 		},

@@ -7,6 +7,7 @@ import (
 	"gorm.io/gorm"
 	"gorm.io/gorm/clause"
 
+	"agentproxy/adapters/storage/work"
 	"agentproxy/domain/procurement"
 	"agentproxy/ports"
 )
@@ -21,24 +22,24 @@ func (r orders) Insert(ctx context.Context, o procurement.Order) error {
 	}
 	row, err := toOrderRow(o)
 	if err == nil {
-		_, err = r.written(r.write(ctx).Create(&row))
+		_, err = r.Written(r.Write(ctx).Create(&row))
 	}
-	return wrap("insert upstream order "+o.ID, err)
+	return work.Wrap("insert upstream order "+o.ID, err)
 }
 
 func (r orders) Get(ctx context.Context, id string) (procurement.Order, error) {
-	return r.one(id, r.read(ctx).Where("id = ?", id))
+	return r.one(id, r.Locked(ctx).Where("id = ?", id))
 }
 
 // ByRef sorts a purchase before the renewals that extend it.
 func (r orders) ByRef(ctx context.Context, provider, ref string) (procurement.Order, error) {
-	return r.one(ref, r.read(ctx).Where("provider = ? AND ref = ? AND ref <> '' AND status = 'confirmed'", provider, ref).
+	return r.one(ref, r.Locked(ctx).Where("provider = ? AND ref = ? AND ref <> '' AND status = 'confirmed'", provider, ref).
 		Order("kind, seq DESC"))
 }
 
 func (r orders) one(name string, query *gorm.DB) (procurement.Order, error) {
 	var row orderRow
-	found, err := one(query, &row)
+	found, err := work.One(query, &row)
 	if err != nil {
 		return procurement.Order{}, fmt.Errorf("read upstream order %s: %w", name, err)
 	}
@@ -62,7 +63,7 @@ func (r orders) Put(ctx context.Context, o procurement.Order) error {
 	}
 	var stored orderRow
 	sessionID := clause.Returning{Columns: []clause.Column{{Name: "session_id"}}}
-	n, err := r.written(r.write(ctx).Model(&stored).Clauses(sessionID).
+	n, err := r.Written(r.Write(ctx).Model(&stored).Clauses(sessionID).
 		Where("id = ?", o.ID).
 		Where(refIsFree, map[string]any{"status": string(o.Status), "ref": o.Ref, "id": o.ID}).
 		Select("*").Updates(&row.Progress))
@@ -77,5 +78,5 @@ func (r orders) Put(ctx context.Context, o procurement.Order) error {
 	case stored.Plan.SessionID == "":
 		return nil
 	}
-	return r.noteChange("", stored.Plan.SessionID)
+	return r.NoteChange("", stored.Plan.SessionID)
 }

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"time"
 
+	"agentproxy/adapters/storage/column"
+	"agentproxy/adapters/storage/work"
 	"agentproxy/domain/webhook"
 )
 
@@ -31,15 +33,15 @@ func (r outbox) Append(_ context.Context, e webhook.Event) error {
 		return fmt.Errorf("append event %s: %w", e.ID, err)
 	}
 	if r.batch != nil {
-		r.batch.appendOutbox(outboxEvent{e.ID, e.AgentID, string(e.Type), micros(e.At), string(data)})
+		r.batch.appendOutbox(outboxEvent{e.ID, e.AgentID, string(e.Type), column.Micros(e.At), string(data)})
 		return nil
 	}
-	return r.later("append event "+e.ID, appendOutbox, e.ID, e.AgentID, string(e.Type), micros(e.At), string(data))
+	return r.Later("append event "+e.ID, appendOutbox, e.ID, e.AgentID, string(e.Type), column.Micros(e.At), string(data))
 }
 
 func (r outbox) Event(ctx context.Context, id string) (webhook.Event, error) {
 	var row outboxRow
-	found, err := one(r.orm(ctx).Where("id = ?", id), &row)
+	found, err := work.One(r.ORM(ctx).Where("id = ?", id), &row)
 	if err != nil {
 		return webhook.Event{}, fmt.Errorf("read webhook event %s: %w", id, err)
 	}
@@ -55,13 +57,13 @@ func (r outbox) Event(ctx context.Context, id string) (webhook.Event, error) {
 
 // Purge selects the events in the same order for both tables, so that both lose the same.
 func (r outbox) Purge(ctx context.Context, before time.Time, limit int) (int, error) {
-	old := func(column string) any {
-		return r.orm(ctx).Model(&outboxRow{}).Select(column).Where("at < ?", micros(before)).Order("at, seq").Limit(limit)
+	old := func(name string) any {
+		return r.ORM(ctx).Model(&outboxRow{}).Select(name).Where("at < ?", column.Micros(before)).Order("at, seq").Limit(limit)
 	}
-	_, err := r.written(r.write(ctx).Where("event_id IN (?)", old("id")).Delete(&deliveryRow{}))
+	_, err := r.Written(r.Write(ctx).Where("event_id IN (?)", old("id")).Delete(&deliveryRow{}))
 	var n int64
 	if err == nil {
-		n, err = r.written(r.write(ctx).Where("seq IN (?)", old("seq")).Delete(&outboxRow{}))
+		n, err = r.Written(r.Write(ctx).Where("seq IN (?)", old("seq")).Delete(&outboxRow{}))
 	}
-	return int(n), wrap("purge webhook events", err)
+	return int(n), work.Wrap("purge webhook events", err)
 }

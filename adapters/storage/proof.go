@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"time"
 
+	"agentproxy/adapters/storage/column"
 	"agentproxy/adapters/storage/engine"
 	"agentproxy/ports"
 )
@@ -49,7 +50,7 @@ func (p proofState) result() ports.Proof {
 }
 
 func readProof(t *tx) (p proofState, text []byte, err error) {
-	err = t.row("SELECT value FROM service_values WHERE name = ?1", proofName).Scan(&text)
+	err = t.Row("SELECT value FROM service_values WHERE name = ?1", proofName).Scan(&text)
 	if errors.Is(err, sql.ErrNoRows) {
 		return p, nil, nil
 	}
@@ -112,16 +113,16 @@ func (s *Store) prove(
 	err = s.Update(ctx, func(_ context.Context, unit ports.Tx) error {
 		t := unit.(*tx)
 		for _, row := range rows { // should two processes prove at once, both are right
-			if err := t.later("store how far the ledger is proved", putProof, columnValues(&row)...); err != nil {
+			if err := t.Later("store how far the ledger is proved", putProof, column.Values(&row)...); err != nil {
 				return err
 			}
 		}
 		// Should two processes prove at once, one of them counts.
 		if before == nil {
-			return t.later("store the proof of the ledger",
+			return t.Later("store the proof of the ledger",
 				"INSERT INTO service_values (name, value) VALUES (?1, ?2) ON CONFLICT (name) DO NOTHING", proofName, text)
 		}
-		return t.later("store the proof of the ledger",
+		return t.Later("store the proof of the ledger",
 			"UPDATE service_values SET value = ?2 WHERE name = ?1 AND value = ?3", proofName, text, before)
 	})
 	return p.result(), err

@@ -10,7 +10,9 @@ import (
 	"slices"
 	"strings"
 
+	"agentproxy/adapters/storage/column"
 	"agentproxy/adapters/storage/engine"
+	"agentproxy/adapters/storage/work"
 	"agentproxy/domain/billing"
 	"agentproxy/ports"
 )
@@ -29,9 +31,9 @@ type proofRow struct {
 }
 
 var (
-	proofColumns = columnNames(new(proofRow))
+	proofColumns = column.Names(new(proofRow))
 	putProof     = "INSERT INTO ledger_proofs (" + strings.Join(proofColumns, ", ") + ") VALUES (" +
-		placeholders(1, len(proofColumns)) + ") ON CONFLICT (agent_id) DO UPDATE SET (" +
+		work.Placeholders(1, len(proofColumns)) + ") ON CONFLICT (agent_id) DO UPDATE SET (" +
 		strings.Join(proofColumns[1:], ", ") + ") = (excluded." + strings.Join(proofColumns[1:], ", excluded.") +
 		") WHERE excluded.entries > ledger_proofs.entries"
 
@@ -130,19 +132,19 @@ func findChanged(ctx context.Context, conn engine.Conn, from, to string) (faults
 	err = conn.Rows(ctx, "SELECT "+strings.Join(proofColumns, ", ")+
 		" FROM ledger_proofs WHERE agent_id >= ?1 AND agent_id < ?2", []any{from, to}, func(row engine.Row) error {
 		var p proofRow
-		err := row.Scan(scanTargets(&p)...)
+		err := row.Scan(column.Targets(&p)...)
 		proved[p.AgentID] = p
 		return err
 	})
 	if err != nil || len(proved) == 0 {
-		return nil, wrap("read how far the ledger is proved", err)
+		return nil, work.Wrap("read how far the ledger is proved", err)
 	}
 	changed := func(p proofRow, detail string) {
 		faults = append(faults, ports.Fault{Rule: provedStay, Where: p.AgentID, Detail: detail})
 	}
 	c := &chain{}
 	var e entryRow
-	into := scanTargets(&e)
+	into := column.Targets(&e)
 	query := entrySelect + "agent_id >= ?1 AND agent_id < ?2 ORDER BY agent_id, ord"
 	err = conn.Rows(ctx, query, []any{from, to}, func(row engine.Row) error {
 		if err := row.Scan(into...); err != nil {
@@ -167,5 +169,5 @@ func findChanged(ctx context.Context, conn engine.Conn, from, to string) (faults
 		p := proved[agent]
 		changed(p, fmt.Sprintf("there are not %d entries any more", p.Entries))
 	}
-	return faults, wrap("verify that "+provedStay, err)
+	return faults, work.Wrap("verify that "+provedStay, err)
 }

@@ -6,7 +6,9 @@ import (
 	"strings"
 	"time"
 
+	"agentproxy/adapters/storage/column"
 	"agentproxy/adapters/storage/engine"
+	"agentproxy/adapters/storage/work"
 	"agentproxy/ports"
 )
 
@@ -88,7 +90,7 @@ func dueProofs(ctx context.Context, conn engine.Conn, from, to int64) (due []due
 		(SELECT agent_id FROM ledger_entries WHERE seq > ?1 AND seq <= ?2)
 		AND w.entries <> COALESCE(p.entries, 0) ORDER BY w.agent_id`
 	var d dueProof
-	wallet, proved := scanTargets(&d.wallet), scanTargets(&d.proved)
+	wallet, proved := column.Targets(&d.wallet), column.Targets(&d.proved)
 	into := append(wallet[:len(wallet)-1:len(wallet)-1], proved[1:]...)
 	err = conn.Rows(ctx, query, []any{from, to}, func(row engine.Row) error {
 		err := row.Scan(into...)
@@ -96,7 +98,7 @@ func dueProofs(ctx context.Context, conn engine.Conn, from, to int64) (due []due
 		due = append(due, d)
 		return err
 	})
-	return due, wrap("find new entries", err)
+	return due, work.Wrap("find new entries", err)
 }
 
 // proveAgent proves up to a number of entries of an agent, and its wallet once it comes to the last. It
@@ -108,7 +110,7 @@ func proveAgent(ctx context.Context, conn engine.Conn, d dueProof, limit int64) 
 	}
 	var e entryRow
 	var fault ports.Fault
-	into := scanTargets(&e)
+	into := column.Targets(&e)
 	err = conn.Rows(ctx, entrySelect+"agent_id = ?1 AND ord > ?2 ORDER BY ord LIMIT ?3",
 		[]any{d.wallet.AgentID, c.Entries, limit}, func(row engine.Row) error {
 			err := row.Scan(into...)
@@ -122,5 +124,5 @@ func proveAgent(ctx context.Context, conn engine.Conn, d dueProof, limit int64) 
 	if err == nil && fault.Rule == "" && all {
 		fault = c.compare(d.wallet)
 	}
-	return c.row(), fault, wrap("prove the entries of "+d.wallet.AgentID, err)
+	return c.row(), fault, work.Wrap("prove the entries of "+d.wallet.AgentID, err)
 }

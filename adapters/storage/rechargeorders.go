@@ -10,6 +10,8 @@ import (
 
 	"gorm.io/gorm"
 
+	"agentproxy/adapters/storage/column"
+	"agentproxy/adapters/storage/work"
 	"agentproxy/domain"
 	"agentproxy/domain/recharge"
 )
@@ -38,23 +40,23 @@ const isOpen = `status IN ('pending', 'confirming')`
 
 func (r recharges) InsertOrder(ctx context.Context, o recharge.Order) error {
 	row := rechargeOrderRow(o)
-	if _, err := r.written(r.write(ctx).Create(&row)); err != nil {
+	if _, err := r.Written(r.Write(ctx).Create(&row)); err != nil {
 		return fmt.Errorf("insert order %s: %w", o.ID, err)
 	}
 	return nil
 }
 
 func (r recharges) Order(ctx context.Context, agentID, id string) (recharge.Order, error) {
-	return r.order(id, r.read(ctx).Where("id = ? AND agent_id = ?", id, agentID))
+	return r.order(id, r.Locked(ctx).Where("id = ? AND agent_id = ?", id, agentID))
 }
 
 func (r recharges) LoadOrder(ctx context.Context, id string) (recharge.Order, error) {
-	return r.order(id, r.read(ctx).Where("id = ?", id))
+	return r.order(id, r.Locked(ctx).Where("id = ?", id))
 }
 
 func (r recharges) order(id string, query *gorm.DB) (recharge.Order, error) {
 	var row rechargeOrderRow
-	found, err := one(query, &row)
+	found, err := work.One(query, &row)
 	if err != nil {
 		return recharge.Order{}, fmt.Errorf("read order %s: %w", id, err)
 	}
@@ -66,7 +68,7 @@ func (r recharges) order(id string, query *gorm.DB) (recharge.Order, error) {
 
 func (r recharges) PutOrder(ctx context.Context, o recharge.Order) error {
 	row := rechargeOrderRow(o)
-	n, err := r.written(r.write(ctx).Model(&rechargeOrderRow{}).Where("id = ?", o.ID).
+	n, err := r.Written(r.Write(ctx).Model(&rechargeOrderRow{}).Where("id = ?", o.ID).
 		Select("status", "received", "paid_at").Updates(&row))
 	if err != nil {
 		return fmt.Errorf("write order %s: %w", o.ID, err)
@@ -80,7 +82,7 @@ func (r recharges) PutOrder(ctx context.Context, o recharge.Order) error {
 func (r recharges) Orders(
 	ctx context.Context, agentID string, of recharge.Status, page domain.Page,
 ) (domain.List[recharge.Order], error) {
-	list, err := pageOf(ctx, r.tx, r.orm(ctx), page, fromRechargeOrderRow, func(db *gorm.DB) *gorm.DB {
+	list, err := work.PageOf(ctx, &r.Unit, r.ORM(ctx), page, fromRechargeOrderRow, func(db *gorm.DB) *gorm.DB {
 		// A struct of conditions leaves its zero fields out.
 		return db.Where(&rechargeOrderRow{AgentID: agentID, Status: of})
 	})
@@ -92,7 +94,7 @@ func (r recharges) Orders(
 
 func (r recharges) OpenOrders(ctx context.Context, network, agentID string) (int, error) {
 	var n int64
-	err := r.orm(ctx).Model(&rechargeOrderRow{}).Where("network = ? AND agent_id = ? AND "+isOpen, network, agentID).
+	err := r.ORM(ctx).Model(&rechargeOrderRow{}).Where("network = ? AND agent_id = ? AND "+isOpen, network, agentID).
 		Count(&n).Error
 	if err != nil {
 		return 0, fmt.Errorf("count open orders of %s: %w", agentID, err)
@@ -105,9 +107,9 @@ func (r recharges) OpenOrders(ctx context.Context, network, agentID string) (int
 func (r recharges) Payable(
 	ctx context.Context, network, agentID string, closed time.Time,
 ) ([]recharge.Order, error) {
-	open, err := all(r.read(ctx).Where("network = ? AND agent_id = ? AND "+isOpen, network, agentID), fromRechargeOrderRow)
-	late, lateErr := all(r.read(ctx).Where("network = ? AND agent_id = ? AND status = 'expired' AND expires_at >= ?",
-		network, agentID, micros(closed)), fromRechargeOrderRow)
+	open, err := work.All(r.Locked(ctx).Where("network = ? AND agent_id = ? AND "+isOpen, network, agentID), fromRechargeOrderRow)
+	late, lateErr := work.All(r.Locked(ctx).Where("network = ? AND agent_id = ? AND status = 'expired' AND expires_at >= ?",
+		network, agentID, column.Micros(closed)), fromRechargeOrderRow)
 	if err := errors.Join(err, lateErr); err != nil {
 		return nil, fmt.Errorf("list payable orders of %s: %w", agentID, err)
 	}
@@ -121,8 +123,8 @@ func (r recharges) Payable(
 func (r recharges) Overdue(
 	ctx context.Context, network string, before time.Time, limit int,
 ) (agents []string, err error) {
-	err = r.orm(ctx).Model(&rechargeOrderRow{}).
-		Where("network = ? AND expires_at < ? AND "+isOpen, network, micros(before)).
+	err = r.ORM(ctx).Model(&rechargeOrderRow{}).
+		Where("network = ? AND expires_at < ? AND "+isOpen, network, column.Micros(before)).
 		Group("agent_id").Order("MIN(expires_at), agent_id").Limit(limit).Pluck("agent_id", &agents).Error
 	if err != nil {
 		return nil, fmt.Errorf("list agents with overdue orders: %w", err)

@@ -9,6 +9,8 @@ import (
 	"gorm.io/gorm"
 	"gorm.io/gorm/clause"
 
+	"agentproxy/adapters/storage/column"
+	"agentproxy/adapters/storage/work"
 	"agentproxy/domain"
 	"agentproxy/domain/recharge"
 	"agentproxy/ports"
@@ -40,7 +42,7 @@ const nextIndex = `INSERT INTO recharge_keys (network, fingerprint, next) VALUES
 	RETURNING next - 1`
 
 func (r recharges) NextIndex(_ context.Context, network, fingerprint string) (index uint32, err error) {
-	if err := r.returning(nextIndex, []any{network, fingerprint}, &index); err != nil {
+	if err := r.Returning(nextIndex, []any{network, fingerprint}, &index); err != nil {
 		return 0, fmt.Errorf("take an index of key %s: %w", fingerprint, err)
 	}
 	return index, nil
@@ -49,7 +51,7 @@ func (r recharges) NextIndex(_ context.Context, network, fingerprint string) (in
 // InsertAddress leaves the transaction as it is when one of the three unique indexes refuses the row.
 func (r recharges) InsertAddress(ctx context.Context, a recharge.Address) error {
 	row := rechargeAddressRow(a)
-	n, err := r.written(r.write(ctx).Clauses(clause.OnConflict{DoNothing: true}).Create(&row))
+	n, err := r.Written(r.Write(ctx).Clauses(clause.OnConflict{DoNothing: true}).Create(&row))
 	if err != nil {
 		return fmt.Errorf("insert address %s: %w", a.Address, err)
 	}
@@ -63,7 +65,7 @@ func (r recharges) AddressOf(
 	ctx context.Context, network, fingerprint, agentID string,
 ) (recharge.Address, bool, error) {
 	var row rechargeAddressRow
-	found, err := one(r.read(ctx).Where("network = ? AND fingerprint = ? AND agent_id = ?",
+	found, err := work.One(r.Locked(ctx).Where("network = ? AND fingerprint = ? AND agent_id = ?",
 		network, fingerprint, agentID), &row)
 	if err != nil {
 		return recharge.Address{}, false, fmt.Errorf("read address of %s: %w", agentID, err)
@@ -79,11 +81,11 @@ func (r recharges) Owned(ctx context.Context, network string, addresses []string
 	for len(addresses) > 0 {
 		part := addresses[:min(len(addresses), ownedAtOnce)]
 		addresses = addresses[len(part):]
-		query := r.read(ctx).Where("network = ? AND address IN ?", network, someSizes(part))
-		if r.locks() { // in one order, so that units do not deadlock
+		query := r.Locked(ctx).Where("network = ? AND address IN ?", network, work.SomeSizes(part))
+		if r.Locks() { // in one order, so that units do not deadlock
 			query = query.Order("seq")
 		}
-		some, err := all(query, fromRechargeAddressRow)
+		some, err := work.All(query, fromRechargeAddressRow)
 		if err != nil {
 			return nil, fmt.Errorf("look up owned addresses: %w", err)
 		}
@@ -96,21 +98,21 @@ func (r recharges) Owned(ctx context.Context, network string, addresses []string
 
 func (r recharges) Addresses(ctx context.Context, network string, limit int) ([]recharge.Address, error) {
 	return r.addresses("least audited",
-		r.orm(ctx).Where("network = ?", network).Order("audited_at, address").Limit(limit))
+		r.ORM(ctx).Where("network = ?", network).Order("audited_at, address").Limit(limit))
 }
 
 func (r recharges) CountAddresses(ctx context.Context, network string) (int, error) {
 	var n int64
-	err := r.orm(ctx).Model(&rechargeAddressRow{}).Where("network = ?", network).Count(&n).Error
-	return int(n), wrap("count addresses", err)
+	err := r.ORM(ctx).Model(&rechargeAddressRow{}).Where("network = ?", network).Count(&n).Error
+	return int(n), work.Wrap("count addresses", err)
 }
 
 func (r recharges) AllAddresses(ctx context.Context, network string) ([]recharge.Address, error) {
-	return r.addresses("all", r.orm(ctx).Where("network = ?", network).Order("agent_id, seq"))
+	return r.addresses("all", r.ORM(ctx).Where("network = ?", network).Order("agent_id, seq"))
 }
 
 func (r recharges) addresses(which string, query *gorm.DB) ([]recharge.Address, error) {
-	found, err := all(query, fromRechargeAddressRow)
+	found, err := work.All(query, fromRechargeAddressRow)
 	if err != nil {
 		return nil, fmt.Errorf("list addresses (%s): %w", which, err)
 	}
@@ -118,11 +120,11 @@ func (r recharges) addresses(which string, query *gorm.DB) ([]recharge.Address, 
 }
 
 func (r recharges) PutAddress(ctx context.Context, a recharge.Address) error {
-	n, err := r.written(r.write(ctx).Model(&rechargeAddressRow{}).
+	n, err := r.Written(r.Write(ctx).Model(&rechargeAddressRow{}).
 		Where("network = ? AND address = ?", a.Network, a.Address).
-		Updates(map[string]any{"audited_at": micros(a.AuditedAt), "drift": int64(a.Drift),
+		Updates(map[string]any{"audited_at": column.Micros(a.AuditedAt), "drift": int64(a.Drift),
 			"read_through": gorm.Expr("CASE WHEN read_through < ? THEN ? ELSE read_through END",
-				micros(a.ReadThrough), micros(a.ReadThrough))}))
+				column.Micros(a.ReadThrough), column.Micros(a.ReadThrough))}))
 	if err == nil && n == 0 {
 		err = errors.New("it belongs to no agent")
 	}

@@ -6,6 +6,7 @@ import (
 
 	"gorm.io/gorm/clause"
 
+	"agentproxy/adapters/storage/work"
 	"agentproxy/ports"
 )
 
@@ -24,15 +25,15 @@ func (reconciliationRow) TableName() string { return "reconciliations" }
 
 func (r reconciliations) Put(ctx context.Context, c ports.Reconciliation) error {
 	row := reconciliationRow(c)
-	_, err := r.written(r.write(ctx).Clauses(clause.OnConflict{UpdateAll: true}).Create(&row))
-	return wrap("store the reconciliation of "+c.Provider, err)
+	_, err := r.Written(r.Write(ctx).Clauses(clause.OnConflict{UpdateAll: true}).Create(&row))
+	return work.Wrap("store the reconciliation of "+c.Provider, err)
 }
 
 func (r reconciliations) All(ctx context.Context) (map[string]ports.Reconciliation, error) {
-	rows, err := all(r.orm(ctx), func(row reconciliationRow) ports.Reconciliation { return ports.Reconciliation(row) })
+	rows, err := work.All(r.ORM(ctx), func(row reconciliationRow) ports.Reconciliation { return ports.Reconciliation(row) })
 	byProvider := map[string]ports.Reconciliation{}
 	for _, c := range rows {
 		byProvider[c.Provider] = c
 	}
-	return byProvider, wrap("read reconciliations", err)
+	return byProvider, work.Wrap("read reconciliations", err)
 }

@@ -8,6 +8,7 @@ import (
 
 	"gorm.io/gorm"
 
+	"agentproxy/adapters/storage/column"
 	"agentproxy/domain"
 	"agentproxy/domain/account"
 )
@@ -30,7 +31,7 @@ func (referrerRow) TableName() string { return "referrers" }
 
 func toReferrerRow(r account.Referrer, now time.Time) referrerRow {
 	return referrerRow{ID: r.ID, Name: r.Name, Code: r.Code, IsDefault: r.Default, Disabled: r.Disabled,
-		CreatedAt: micros(now), UpdatedAt: micros(now)}
+		CreatedAt: column.Micros(now), UpdatedAt: column.Micros(now)}
 }
 
 func fromReferrerRow(r referrerRow) account.Referrer {
@@ -43,8 +44,8 @@ var errReferrerExists = &domain.Error{Kind: domain.Conflict, Code: "REFERRER_EXI
 
 func (r referrers) Insert(ctx context.Context, f account.Referrer, now time.Time) error {
 	row := toReferrerRow(f, now)
-	err := r.attempt(func() error { return r.write(ctx).Create(&row).Error })
-	if err != nil && r.store.isDuplicate(err) {
+	err := r.Attempt(func() error { return r.Write(ctx).Create(&row).Error })
+	if err != nil && r.IsDuplicate(err) {
 		return errReferrerExists
 	}
 	if err != nil {
@@ -63,7 +64,7 @@ func (r referrers) Default(ctx context.Context) (account.Referrer, error) {
 
 func (r referrers) one(ctx context.Context, where string, args ...any) (account.Referrer, error) {
 	var row referrerRow
-	err := r.share(ctx).Where(where, args...).Take(&row).Error
+	err := r.Shared(ctx).Where(where, args...).Take(&row).Error
 	if errors.Is(err, gorm.ErrRecordNotFound) {
 		return account.Referrer{}, account.ErrReferralCode
 	}
@@ -74,8 +75,8 @@ func (r referrers) one(ctx context.Context, where string, args ...any) (account.
 }
 
 func (r referrers) Disable(ctx context.Context, code string, now time.Time) error {
-	done := r.write(ctx).Model(&referrerRow{}).Where("code = ?", code).
-		Updates(map[string]any{"disabled": true, "updated_at": micros(now)})
+	done := r.Write(ctx).Model(&referrerRow{}).Where("code = ?", code).
+		Updates(map[string]any{"disabled": true, "updated_at": column.Micros(now)})
 	if done.Error != nil {
 		return fmt.Errorf("disable referrer: %w", done.Error)
 	}
@@ -87,7 +88,7 @@ func (r referrers) Disable(ctx context.Context, code string, now time.Time) erro
 
 func (r referrers) List(ctx context.Context) ([]account.Referrer, error) {
 	var rows []referrerRow
-	if err := r.share(ctx).Order("created_at, id").Find(&rows).Error; err != nil {
+	if err := r.Shared(ctx).Order("created_at, id").Find(&rows).Error; err != nil {
 		return nil, fmt.Errorf("list referrers: %w", err)
 	}
 	list := make([]account.Referrer, len(rows))

@@ -28,6 +28,7 @@ import (
 	"agentproxy/adapters/storage/engine"
 	"agentproxy/adapters/storage/postgres"
 	"agentproxy/adapters/storage/sqlite"
+	"agentproxy/adapters/storage/work"
 	"agentproxy/ports"
 )
 
@@ -107,7 +108,7 @@ type Store struct {
 	postgres *postgres.Database // the database, or nil
 	shares   *shares            // of its connections, by agent
 	queued   *shares            // of the units and views that wait for batches, by agent
-	orm      *gorm.DB
+	work     *work.Database
 	metrics  *metrics
 	clock    *clock
 	now      func() time.Time // the time at which changes are noted
@@ -173,7 +174,7 @@ func (s *Store) open(ctx context.Context) error {
 		return err
 	}
 	orm, err := openORM(s.database.Dialector())
-	s.orm = orm
+	s.work = &work.Database{ORM: orm, Now: s.now}
 	return err
 }
 
@@ -274,7 +275,7 @@ func (s *Store) read(
 	}
 	defer release()
 	return s.database.Classify(ctx, run(ctx, func(conn engine.Conn) error {
-		return fn(ctx, &tx{Conn: s.traced(ctx, conn), store: s})
+		return fn(ctx, s.unit(s.traced(ctx, conn), nil))
 	}))
 }
 
@@ -286,7 +287,10 @@ func (s *Store) Update(ctx context.Context, fn func(ctx context.Context, tx port
 	defer func() { s.recent.drop(touched...) }()
 	var shared *batch // of the last run
 	err := s.update(ctx, func(in *engine.Transaction) error {
-		t := &tx{Conn: s.traced(ctx, in.Conn), store: s, in: in, touched: &touched}
+		t := s.unit(s.traced(ctx, in.Conn), in)
+		if s.recent != nil {
+			t.Touched = &touched
+		}
 		if b, ok := in.Conn.(batchConn); ok {
 			shared, t.batch, t.Conn = b.batch, b.batch, in.Conn
 		}
@@ -352,10 +356,4 @@ func (s *Store) Ping(ctx context.Context) error {
 		return engine.Unavailable("ping", err)
 	}
 	return nil
-}
-
-// isDuplicate reports whether a unique index refused a row.
-func (s *Store) isDuplicate(err error) bool {
-	translator, ok := s.orm.Dialector.(gorm.ErrorTranslator)
-	return ok && errors.Is(translator.Translate(err), gorm.ErrDuplicatedKey)
 }

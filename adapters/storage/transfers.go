@@ -8,6 +8,8 @@ import (
 	"gorm.io/gorm"
 	"gorm.io/gorm/clause"
 
+	"agentproxy/adapters/storage/column"
+	"agentproxy/adapters/storage/work"
 	"agentproxy/domain"
 	"agentproxy/domain/recharge"
 )
@@ -41,7 +43,7 @@ func fromTransferRow(r transferRow) recharge.Transfer {
 
 func (r recharges) Transfer(ctx context.Context, k recharge.Key) (recharge.Transfer, bool, error) {
 	var row transferRow
-	found, err := one(r.read(ctx).Where("network = ? AND tx_id = ? AND log_index = ?",
+	found, err := work.One(r.Locked(ctx).Where("network = ? AND tx_id = ? AND log_index = ?",
 		k.Network, k.TxID, k.LogIndex), &row)
 	if err != nil {
 		return recharge.Transfer{}, false, fmt.Errorf("read transfer %s: %w", k.TxID, err)
@@ -60,7 +62,7 @@ var onTransfer = clause.OnConflict{
 
 func (r recharges) PutTransfer(ctx context.Context, t recharge.Transfer) (bool, error) {
 	row := toTransferRow(t)
-	n, err := r.written(r.write(ctx).Clauses(onTransfer).Create(&row))
+	n, err := r.Written(r.Write(ctx).Clauses(onTransfer).Create(&row))
 	if err != nil {
 		return false, fmt.Errorf("write transfer %s: %w", t.TxID, err)
 	}
@@ -72,20 +74,20 @@ const inChainOrder = "block, log_index, tx_id"
 
 func (r recharges) SeenOf(ctx context.Context, network, agentID string) ([]recharge.Transfer, error) {
 	return r.transfers("seen of "+agentID,
-		r.read(ctx).Where("network = ? AND agent_id = ? AND state = 'seen'", network, agentID))
+		r.Locked(ctx).Where("network = ? AND agent_id = ? AND state = 'seen'", network, agentID))
 }
 
 func (r recharges) SeenUpTo(
 	ctx context.Context, network string, block int64, limit int,
 ) ([]recharge.Transfer, error) {
 	return r.transfers("seen",
-		r.orm(ctx).Where("network = ? AND block <= ? AND state = 'seen'", network, block).Limit(limit))
+		r.ORM(ctx).Where("network = ? AND block <= ? AND state = 'seen'", network, block).Limit(limit))
 }
 
 // OfOrder repeats the text of the partial index, which is not used otherwise.
 func (r recharges) OfOrder(ctx context.Context, orderID string) ([]recharge.Transfer, error) {
 	return r.transfers("of "+orderID,
-		r.orm(ctx).Where("order_id = ? AND order_id <> '' AND state IN ('seen', 'final')", orderID))
+		r.ORM(ctx).Where("order_id = ? AND order_id <> '' AND state IN ('seen', 'final')", orderID))
 }
 
 const knownSum = `SELECT
@@ -95,7 +97,7 @@ const knownSum = `SELECT
 		WHERE network = ?1 AND from_address = ?2 AND state = 'final')`
 
 func (r recharges) Known(_ context.Context, network, address string) (sum domain.Money, err error) {
-	if err := r.row(knownSum, network, address).Scan(&sum); err != nil {
+	if err := r.Row(knownSum, network, address).Scan(&sum); err != nil {
 		return 0, fmt.Errorf("sum transfers of %s: %w", address, err)
 	}
 	return sum, nil
@@ -105,13 +107,13 @@ func (r recharges) Known(_ context.Context, network, address string) (sum domain
 func (r recharges) FinalOf(
 	ctx context.Context, network, address string, since time.Time,
 ) ([]recharge.Transfer, error) {
-	return r.transfers("final of "+address, r.orm(ctx).
-		Where("network = ? AND to_address = ? AND state = 'final' AND block_time >= ?", network, address, micros(since)).
-		Or("network = ? AND from_address = ? AND state = 'final' AND block_time >= ?", network, address, micros(since)))
+	return r.transfers("final of "+address, r.ORM(ctx).
+		Where("network = ? AND to_address = ? AND state = 'final' AND block_time >= ?", network, address, column.Micros(since)).
+		Or("network = ? AND from_address = ? AND state = 'final' AND block_time >= ?", network, address, column.Micros(since)))
 }
 
 func (r recharges) transfers(which string, query *gorm.DB) ([]recharge.Transfer, error) {
-	found, err := all(query.Order(inChainOrder), fromTransferRow)
+	found, err := work.All(query.Order(inChainOrder), fromTransferRow)
 	if err != nil {
 		return nil, fmt.Errorf("list transfers (%s): %w", which, err)
 	}
@@ -131,9 +133,9 @@ func (cursorRow) TableName() string { return "recharge_marks" }
 
 func (r recharges) ScanCursor(ctx context.Context, network string) (recharge.ScanCursor, bool, error) {
 	// Before the first there is no row to lock.
-	r.serialize("mark", network)
+	r.Serialize("mark", network)
 	var row cursorRow
-	found, err := one(r.read(ctx).Where("network = ?", network), &row)
+	found, err := work.One(r.Locked(ctx).Where("network = ?", network), &row)
 	if err != nil {
 		return recharge.ScanCursor{}, false, fmt.Errorf("read cursor of %s: %w", network, err)
 	}
@@ -151,6 +153,6 @@ const putCursor = `INSERT INTO recharge_marks (network, final_number, final_time
 	latest = excluded.latest, read_at = excluded.read_at`
 
 func (r recharges) PutScanCursor(_ context.Context, network string, m recharge.ScanCursor, rescan bool) error {
-	return r.later("write cursor of "+network, putCursor,
-		network, m.Final.Number, micros(m.Final.Time), m.Latest, micros(m.ReadAt), flag(rescan))
+	return r.Later("write cursor of "+network, putCursor,
+		network, m.Final.Number, column.Micros(m.Final.Time), m.Latest, column.Micros(m.ReadAt), column.Flag(rescan))
 }

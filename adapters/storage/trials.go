@@ -6,6 +6,9 @@ import (
 	"errors"
 	"fmt"
 	"time"
+
+	"agentproxy/adapters/storage/column"
+	"agentproxy/adapters/storage/work"
 )
 
 // trials keeps what of the trial was granted by day and scope.
@@ -22,33 +25,33 @@ func (r trials) Take(_ context.Context, day time.Time, scope string, amount, mos
 		return false, nil
 	}
 	var granted int64
-	err := r.returning(takeTrial, []any{micros(day), scope, amount, most}, &granted)
+	err := r.Returning(takeTrial, []any{column.Micros(day), scope, amount, most}, &granted)
 	if errors.Is(err, sql.ErrNoRows) {
 		return false, nil
 	}
-	return err == nil, wrap("count a trial of "+scope, err)
+	return err == nil, work.Wrap("count a trial of "+scope, err)
 }
 
 func (r trials) Return(_ context.Context, day time.Time, scope string, amount int64) error {
-	n, err := r.exec(`UPDATE trial_grants SET granted = granted - ?3 WHERE day = ?1 AND scope = ?2`, micros(day),
+	n, err := r.Exec(`UPDATE trial_grants SET granted = granted - ?3 WHERE day = ?1 AND scope = ?2`, column.Micros(day),
 		scope, amount)
 	if err == nil && n == 0 {
 		err = errors.New("nothing was granted")
 	}
-	return wrap("return a trial of "+scope, err)
+	return work.Wrap("return a trial of "+scope, err)
 }
 
 func (r trials) Granted(_ context.Context, day time.Time, scope string) (granted int64, err error) {
-	err = r.row(`SELECT granted FROM trial_grants WHERE day = ?1 AND scope = ?2`, micros(day), scope).Scan(&granted)
+	err = r.Row(`SELECT granted FROM trial_grants WHERE day = ?1 AND scope = ?2`, column.Micros(day), scope).Scan(&granted)
 	if errors.Is(err, sql.ErrNoRows) {
 		return 0, nil
 	}
-	return granted, wrap("read the trials of "+scope, err)
+	return granted, work.Wrap("read the trials of "+scope, err)
 }
 
 func (r trials) Purge(_ context.Context, before time.Time, limit int) (int, error) {
-	n, err := r.exec(`DELETE FROM trial_grants WHERE (day, scope) IN (
-		SELECT day, scope FROM trial_grants WHERE day < ?1 LIMIT ?2)`, micros(before), limit)
+	n, err := r.Exec(`DELETE FROM trial_grants WHERE (day, scope) IN (
+		SELECT day, scope FROM trial_grants WHERE day < ?1 LIMIT ?2)`, column.Micros(before), limit)
 	if err != nil {
 		return 0, fmt.Errorf("purge counts of trials: %w", err)
 	}

@@ -2,27 +2,27 @@ package storage
 
 import (
 	"context"
-	"database/sql"
 	"errors"
 	"fmt"
-	"strings"
 	"time"
 
 	"agentproxy/adapters/storage/engine"
+	"agentproxy/adapters/storage/work"
 	"agentproxy/ports"
 )
 
 var _ ports.Tx = (*tx)(nil)
 
-// tx is one unit of work. Statements on hot paths are written by hand, with parameters numbered as
-// ?1, ?2; the others go through GORM.
+// tx is one unit of work, which hands out the repositories.
 type tx struct {
-	engine.Conn
+	work.Unit
 	store *Store
-	in    *engine.Transaction // nil in View
-	// touched are the sessions that a unit changed outside a batch; nil in View.
-	touched *[]string
-	batch   *batch // nil for a unit with a transaction of its own, and on SQLite
+	batch *batch // nil for a unit with a transaction of its own, and on SQLite
+}
+
+// unit returns a unit on a connection, in a transaction or in none.
+func (s *Store) unit(conn engine.Conn, in *engine.Transaction) *tx {
+	return &tx{Unit: work.Unit{Conn: conn, In: in, Database: s.work}, store: s}
 }
 
 func (t *tx) Agents() ports.Agents                   { return agents{t} }
@@ -55,157 +55,10 @@ func (t *tx) AuditTrail() ports.AuditTrail           { return auditTrail{t} }
 func (t *tx) Overview() ports.Overview               { return overview{t} }
 func (t *tx) Folds() ports.Folds                     { return folds{t} }
 
-// errReadOnly refuses a write inside View before the database does.
-var errReadOnly = errors.New("a view cannot write")
-
-// listContext returns the context for a query that may take long. In View the caller's ends it.
-func (t *tx) listContext(ctx context.Context) context.Context {
-	if t.in != nil {
-		return t.Context()
-	}
-	return ctx
-}
-
-// locks reports whether the rows that are read must be locked.
-func (t *tx) locks() bool { return t.in != nil && t.Concurrent() }
-
-// row returns a query for one row. One of a row that the unit may change ends with t.lock.
-func (t *tx) row(query string, args ...any) engine.Row { return t.Row(query, args) }
-
-// rowLock is the strength of the locks on rows that a unit reads and may change.
-const rowLock = "NO KEY UPDATE"
-
-// lock returns the end of a query whose rows of a table, by its name in the query, stay locked until
-// the end of the unit. The lock is that of an UPDATE which changes no key: FOR UPDATE would block the
-// foreign key checks of other units too, which lock rows in an order of their own, and so deadlock.
-func (t *tx) lock(table string) string {
-	if !t.locks() {
-		return ""
-	}
-	return " FOR " + rowLock + " OF " + table
-}
-
-// serialize takes an advisory lock on a name until the end of the unit, for what has no row yet. The
-// next statement reads what units that held it before have committed.
-func (t *tx) serialize(parts ...string) {
-	if !t.locks() {
-		return
-	}
-	// The next statement returns its error.
-	_ = t.Queue("take the advisory lock", "SELECT pg_advisory_xact_lock(hashtextextended(?1, 0))",
-		[]any{strings.Join(parts, "\n")})
-}
-
-// attempt runs a statement that a unique index may refuse, in a savepoint where the database would
-// refuse every statement after that.
-func (t *tx) attempt(run func() error) error {
-	if !t.locks() {
-		return run()
-	}
-	if _, err := t.Exec("SAVEPOINT attempt", nil); err != nil {
-		return t.failed(err)
-	}
-	err, end := run(), "RELEASE attempt"
-	if err != nil {
-		end = "ROLLBACK TO attempt"
-	}
-	if _, endErr := t.Exec(end, nil); endErr != nil {
-		return errors.Join(err, t.failed(endErr))
-	}
-	return err
-}
-
-// rows runs a query and calls scan for each row.
-func (t *tx) rows(ctx context.Context, query string, args []any, scan func(engine.Row) error) error {
-	return t.Rows(t.listContext(ctx), query, args, scan)
-}
-
-// mayWrite returns an error in a view, and after the transaction has ended.
-func (t *tx) mayWrite() error {
-	switch {
-	case t.in == nil:
-		return errReadOnly
-	case t.in.Ended():
-		return engine.ErrSpoiled
-	}
-	return nil
-}
-
-// failed records a failed statement of a unit that writes.
-func (t *tx) failed(err error) error {
-	if t.in == nil {
-		return err
-	}
-	return t.in.Fail(err)
-}
-
-// exec runs a statement and returns how many rows it changed.
-func (t *tx) exec(statement string, args ...any) (int64, error) {
-	if err := t.mayWrite(); err != nil {
-		return 0, err
-	}
-	n, err := t.Exec(statement, args)
-	if err != nil {
-		return 0, t.failed(err)
-	}
-	t.in.Wrote = t.in.Wrote || n > 0
-	return n, nil
-}
-
-// touch has views of this process read a session anew, once the unit has ended.
-func (t *tx) touch(sessionID string) {
-	if t.touched != nil && t.store.recent != nil && sessionID != "" {
-		*t.touched = append(*t.touched, sessionID)
-	}
-}
-
-// later runs a statement whose result is not needed before the end of the unit: it changes something,
-// or the unit fails. What it does is part of its error, which the next statement or the end of the
-// unit may return.
-func (t *tx) later(what, statement string, args ...any) error {
-	if err := t.mayWrite(); err != nil {
-		return err
-	}
-	if err := t.Queue(what, statement, args); err != nil {
-		return t.failed(err)
-	}
-	t.in.Wrote = true
-	return nil
-}
-
-// returning runs a statement that changes one row, and scans what it returns. It returns
-// sql.ErrNoRows if no row was changed.
-func (t *tx) returning(statement string, args []any, into ...any) error {
-	if err := t.mayWrite(); err != nil {
-		return err
-	}
-	err := t.row(statement, args...).Scan(into...)
-	if errors.Is(err, sql.ErrNoRows) {
-		return err
-	}
-	t.in.Wrote = true
-	if err != nil {
-		return t.failed(err)
-	}
-	return nil
-}
-
-// texts runs a query for one column of text.
-func (t *tx) texts(ctx context.Context, query string, args ...any) ([]string, error) {
-	var found []string
-	err := t.rows(ctx, query, args, func(rows engine.Row) error {
-		var s string
-		err := rows.Scan(&s)
-		found = append(found, s)
-		return err
-	})
-	return found, err
-}
-
 type jobs struct{ *tx }
 
 func (r jobs) Insert(ctx context.Context, j ports.Job, now time.Time) error {
-	if err := r.mayWrite(); err != nil {
+	if err := r.MayWrite(); err != nil {
 		return err
 	}
 	if tracer := r.store.config.Trace; tracer != nil {
@@ -223,8 +76,8 @@ func (r jobs) Insert(ctx context.Context, j ports.Job, now time.Time) error {
 	if err != nil {
 		return err
 	}
-	if err := (*insert)(r.Context(), in, []ports.Job{j}, now); err != nil {
-		return fmt.Errorf("insert job %s: %w", j.Kind, r.failed(err))
+	if err := (*insert)(r.Conn.Context(), in, []ports.Job{j}, now); err != nil {
+		return fmt.Errorf("insert job %s: %w", j.Kind, r.Failed(err))
 	}
 	return nil
 }
@@ -235,12 +88,9 @@ func JobTxOf(unit ports.Tx) (JobTx, error) {
 	if !ok {
 		return JobTx{}, errors.New("the unit is not of this store")
 	}
-	if err := t.mayWrite(); err != nil {
+	conn, err := t.SQL()
+	if err != nil {
 		return JobTx{}, err
 	}
-	if err := t.Flush(); err != nil {
-		return JobTx{}, t.failed(err)
-	}
-	t.in.Wrote = true
-	return JobTx{Conn: t.SQL(), Tx: t.in.Tx}, nil
+	return JobTx{Conn: conn, Tx: t.In.Tx}, nil
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"agentproxy/adapters/storage/engine"
+	"agentproxy/adapters/storage/work"
 	"agentproxy/ports"
 )
 
@@ -20,14 +21,14 @@ func (r usageCounts) Put(_ context.Context, c ports.UsageCount) error {
 	if err != nil {
 		return fmt.Errorf("store the usage count of %s: %w", c.Provider, err)
 	}
-	return r.later("store the usage count of "+c.Provider, `INSERT INTO service_values (name, value) VALUES (?1, ?2)
+	return r.Later("store the usage count of "+c.Provider, `INSERT INTO service_values (name, value) VALUES (?1, ?2)
 		ON CONFLICT (name) DO UPDATE SET value = excluded.value`, usageCountPrefix+c.Provider, text)
 }
 
 func (r usageCounts) All(ctx context.Context) (map[string]ports.UsageCount, error) {
 	all := map[string]ports.UsageCount{}
 	const query = "SELECT value FROM service_values WHERE name >= ?1 AND name < ?2"
-	err := r.rows(ctx, query, []any{usageCountPrefix, usageCountEnd}, func(row engine.Row) error {
+	err := r.Rows(ctx, query, []any{usageCountPrefix, usageCountEnd}, func(row engine.Row) error {
 		var text []byte
 		if err := row.Scan(&text); err != nil {
 			return err
@@ -37,5 +38,5 @@ func (r usageCounts) All(ctx context.Context) (map[string]ports.UsageCount, erro
 		all[c.Provider] = c
 		return err
 	})
-	return all, wrap("read usage counts", err)
+	return all, work.Wrap("read usage counts", err)
 }

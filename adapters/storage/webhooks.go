@@ -10,7 +10,9 @@ import (
 	"gorm.io/gorm"
 	"gorm.io/gorm/clause"
 
+	"agentproxy/adapters/storage/column"
 	"agentproxy/adapters/storage/engine"
+	"agentproxy/adapters/storage/work"
 	"agentproxy/domain"
 	"agentproxy/domain/account"
 	"agentproxy/domain/webhook"
@@ -32,9 +34,7 @@ const (
 // Endpoint locks the agent first, because a joined row is not read again after a wait. The lock does
 // not block rows that refer to the agent.
 func (r webhooks) Endpoint(ctx context.Context, agentID string) (webhook.Endpoint, error) {
-	if r.locks() {
-		_ = r.Queue("lock webhook of "+agentID, `SELECT 1 FROM agents WHERE id = ?1 FOR NO KEY UPDATE`, []any{agentID})
-	}
+	_ = r.LockFirst("lock webhook of "+agentID, `SELECT 1 FROM agents WHERE id = ?1 FOR NO KEY UPDATE`, agentID)
 	return r.PeekEndpoint(ctx, agentID)
 }
 
@@ -42,7 +42,7 @@ func (r webhooks) PeekEndpoint(_ context.Context, agentID string) (webhook.Endpo
 	if r.batch != nil {
 		return r.batch.endpoint(agentID)
 	}
-	e, err := scanEndpoint(r.row(endpointOf, agentID))
+	e, err := scanEndpoint(r.Row(endpointOf, agentID))
 	if errors.Is(err, sql.ErrNoRows) {
 		return webhook.Endpoint{}, account.ErrNotFound
 	}
@@ -56,8 +56,8 @@ func (r webhooks) PeekEndpoint(_ context.Context, agentID string) (webhook.Endpo
 func scanEndpoint(found engine.Row) (e webhook.Endpoint, err error) {
 	var rotated, disabled, failing, last int64
 	err = found.Scan(&e.AgentID, &e.URL, &e.Version, &rotated, &disabled, &failing, &last)
-	e.RotatedAt, e.DisabledAt = fromMicros(rotated), fromMicros(disabled)
-	e.FailingSince, e.LastDeliveryAt = fromMicros(failing), fromMicros(last)
+	e.RotatedAt, e.DisabledAt = column.Time(rotated), column.Time(disabled)
+	e.FailingSince, e.LastDeliveryAt = column.Time(failing), column.Time(last)
 	return e, err
 }
 
@@ -75,8 +75,8 @@ func (endpointRow) TableName() string { return "webhook_states" }
 func (r webhooks) PutEndpoint(ctx context.Context, e webhook.Endpoint) error {
 	row := endpointRow{AgentID: e.AgentID, RotatedAt: e.RotatedAt, DisabledAt: e.DisabledAt,
 		FailingSince: e.FailingSince, LastDeliveryAt: e.LastDeliveryAt}
-	_, err := r.written(r.write(ctx).Clauses(clause.OnConflict{UpdateAll: true}).Create(&row))
-	return wrap("write webhook of "+e.AgentID, err)
+	_, err := r.Written(r.Write(ctx).Clauses(clause.OnConflict{UpdateAll: true}).Create(&row))
+	return work.Wrap("write webhook of "+e.AgentID, err)
 }
 
 // deliveryRow is a row of webhook_deliveries.
@@ -103,7 +103,7 @@ func (r webhooks) InsertDelivery(ctx context.Context, d webhook.Delivery) error 
 		return r.batch.insertDelivery(d)
 	}
 	row := deliveryRow(d)
-	n, err := r.written(r.write(ctx).Clauses(clause.OnConflict{DoNothing: true}).Create(&row))
+	n, err := r.Written(r.Write(ctx).Clauses(clause.OnConflict{DoNothing: true}).Create(&row))
 	if err != nil {
 		return fmt.Errorf("insert delivery %s: %w", d.ID, err)
 	}
@@ -114,16 +114,16 @@ func (r webhooks) InsertDelivery(ctx context.Context, d webhook.Delivery) error 
 }
 
 func (r webhooks) Delivery(ctx context.Context, agentID, id string) (webhook.Delivery, error) {
-	return r.delivery(id, r.read(ctx).Where("id = ? AND agent_id = ?", id, agentID))
+	return r.delivery(id, r.Locked(ctx).Where("id = ? AND agent_id = ?", id, agentID))
 }
 
 func (r webhooks) LoadDelivery(ctx context.Context, id string) (webhook.Delivery, error) {
-	return r.delivery(id, r.read(ctx).Where("id = ?", id))
+	return r.delivery(id, r.Locked(ctx).Where("id = ?", id))
 }
 
 func (r webhooks) delivery(id string, query *gorm.DB) (webhook.Delivery, error) {
 	var row deliveryRow
-	found, err := one(query, &row)
+	found, err := work.One(query, &row)
 	if err != nil {
 		return webhook.Delivery{}, fmt.Errorf("read delivery %s: %w", id, err)
 	}
@@ -135,7 +135,7 @@ func (r webhooks) delivery(id string, query *gorm.DB) (webhook.Delivery, error) 
 
 func (r webhooks) PutDelivery(ctx context.Context, d webhook.Delivery) error {
 	row := deliveryRow(d)
-	n, err := r.written(r.write(ctx).Model(&deliveryRow{}).Where("id = ?", d.ID).
+	n, err := r.Written(r.Write(ctx).Model(&deliveryRow{}).Where("id = ?", d.ID).
 		Select("status", "attempts", "tries", "last_status_code", "last_error", "next_attempt_at").Updates(&row))
 	if err != nil {
 		return fmt.Errorf("write delivery %s: %w", d.ID, err)
@@ -149,27 +149,27 @@ func (r webhooks) PutDelivery(ctx context.Context, d webhook.Delivery) error {
 func (r webhooks) Deliveries(
 	ctx context.Context, agentID string, of webhook.Status, page domain.Page,
 ) (domain.List[webhook.Delivery], error) {
-	list, err := pageOf(ctx, r.tx, r.orm(ctx), page, fromDeliveryRow, func(db *gorm.DB) *gorm.DB {
+	list, err := work.PageOf(ctx, &r.Unit, r.ORM(ctx), page, fromDeliveryRow, func(db *gorm.DB) *gorm.DB {
 		// A struct of conditions leaves its zero fields out.
 		return db.Where("agent_id = ?", agentID).Where(&deliveryRow{Status: of})
 	})
-	return list, wrap("list deliveries of "+agentID, err)
+	return list, work.Wrap("list deliveries of "+agentID, err)
 }
 
 func (r webhooks) Pending(_ context.Context, agentID string, limit int) (n int, err error) {
 	if r.batch != nil {
 		return r.batch.pendingOf(agentID, limit)
 	}
-	err = r.row(
+	err = r.Row(
 		`SELECT COUNT(*) FROM (SELECT 1 FROM webhook_deliveries WHERE agent_id = ?1 AND status = 'pending' LIMIT ?2) d`,
 		agentID, limit).Scan(&n)
-	return n, wrap("count pending deliveries of "+agentID, err)
+	return n, work.Wrap("count pending deliveries of "+agentID, err)
 }
 
 func (r webhooks) Overdue(ctx context.Context, before time.Time, limit int) ([]webhook.Delivery, error) {
-	overdue, err := all(r.orm(ctx).Where("status = 'pending' AND next_attempt_at < ?", micros(before)).
+	overdue, err := work.All(r.ORM(ctx).Where("status = 'pending' AND next_attempt_at < ?", column.Micros(before)).
 		Order("next_attempt_at").Limit(limit), fromDeliveryRow)
-	return overdue, wrap("list deliveries that are overdue", err)
+	return overdue, work.Wrap("list deliveries that are overdue", err)
 }
 
 // noticeRow is a row of webhook_marks.
@@ -190,12 +190,12 @@ func (r webhooks) MarkNotified(ctx context.Context, agentID, what string, to int
 		DoUpdates: clause.AssignmentColumns([]string{"mark"}),
 		Where:     clause.Where{Exprs: []clause.Expression{gorm.Expr("webhook_marks.mark <> excluded.mark")}},
 	}
-	n, err := r.written(r.write(ctx).Clauses(onChange).Create(&noticeRow{agentID, what, to}))
-	return n > 0, wrap("mark "+what+" of "+agentID, err)
+	n, err := r.Written(r.Write(ctx).Clauses(onChange).Create(&noticeRow{agentID, what, to}))
+	return n > 0, work.Wrap("mark "+what+" of "+agentID, err)
 }
 
 func (r webhooks) NotifiedUpTo(ctx context.Context, agentID, what string) (int64, error) {
 	var row noticeRow
-	_, err := one(r.orm(ctx).Where("agent_id = ? AND what = ?", agentID, what), &row)
-	return row.Mark, wrap("read mark "+what+" of "+agentID, err)
+	_, err := work.One(r.ORM(ctx).Where("agent_id = ? AND what = ?", agentID, what), &row)
+	return row.Mark, work.Wrap("read mark "+what+" of "+agentID, err)
 }

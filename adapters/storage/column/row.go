@@ -1,4 +1,4 @@
-package storage
+package column
 
 import (
 	"reflect"
@@ -7,33 +7,29 @@ import (
 	"gorm.io/gorm/schema"
 )
 
-// The functions below let a struct be the one definition of a row that hand-written statements read
-// and write: its fields are the columns, in their order, with the names that GORM gives them. The
-// fields of an embedded struct come in its place.
-
-// columnNames returns the names of the columns of a row.
-func columnNames(row any) (names []string) {
+// Names returns the names of the columns of a row, given as a pointer to its struct.
+func Names(row any) (names []string) {
 	t := reflect.TypeOf(row).Elem()
-	for _, path := range columnPaths(t) {
+	for _, path := range Paths(t) {
 		names = append(names, schema.NamingStrategy{}.ColumnName("", t.FieldByIndex(path).Name))
 	}
 	return names
 }
 
-// columnValues returns the values of the columns of a row.
-func columnValues(row any) []any {
+// Values returns the values of the columns of a row, in the types that drivers take.
+func Values(row any) []any {
 	v := reflect.ValueOf(row).Elem()
-	paths := columnPaths(v.Type())
+	paths := Paths(v.Type())
 	values := make([]any, len(paths))
 	for i, path := range paths {
-		values[i] = columnValue(v.FieldByIndex(path))
+		values[i] = value(v.FieldByIndex(path))
 	}
 	return values
 }
 
-// columnValue returns a column's value in the type that drivers take. Empty strings and small numbers
+// value returns a column's value in the type that drivers take. Empty strings and small numbers
 // are boxed without an allocation so, which reflect.Value.Interface is not able to.
-func columnValue(v reflect.Value) any {
+func value(v reflect.Value) any {
 	switch v.Kind() {
 	case reflect.String:
 		return v.String()
@@ -46,10 +42,10 @@ func columnValue(v reflect.Value) any {
 	}
 }
 
-// scanTargets returns what a query scans the columns of a row into, and then more.
-func scanTargets(row any, more ...any) []any {
+// Targets returns what a query scans the columns of a row into, and then more.
+func Targets(row any, more ...any) []any {
 	v := reflect.ValueOf(row).Elem()
-	paths := columnPaths(v.Type())
+	paths := Paths(v.Type())
 	targets := make([]any, len(paths), len(paths)+len(more))
 	for i, path := range paths {
 		targets[i] = v.FieldByIndex(path).Addr().Interface()
@@ -57,12 +53,12 @@ func scanTargets(row any, more ...any) []any {
 	return append(targets, more...)
 }
 
-// pathsOfRows caches columnPaths: reflect.Type.Field allocates, and these rows are read by every
+// pathsOfRows caches Paths: reflect.Type.Field allocates, and these rows are read by every
 // call.
 var pathsOfRows sync.Map // reflect.Type to [][]int
 
-// columnPaths returns the index path of each column of a row of type t.
-func columnPaths(t reflect.Type) [][]int {
+// Paths returns the index path of each column of a row of type t.
+func Paths(t reflect.Type) [][]int {
 	if paths, ok := pathsOfRows.Load(t); ok {
 		return paths.([][]int)
 	}
