@@ -12,6 +12,7 @@ import (
 
 	"agentproxy/adapters/storage/column"
 	"agentproxy/adapters/storage/engine"
+	"agentproxy/adapters/storage/webhooks"
 	"agentproxy/domain/webhook"
 	"agentproxy/ports"
 )
@@ -55,14 +56,14 @@ var (
 			LIMIT ` + strconv.Itoa(webhook.MaxPending) + `) p) END,
 		CASE WHEN a.webhook_url = '' THEN '' ELSE COALESCE((SELECT string_agg(m.mark || ' ' || m.what, E'\n')
 			FROM webhook_marks m WHERE m.agent_id = a.id), '') END,
-		a.id, ` + endpointColumns + endpointFrom + "WHERE a.id = " + agentsOf
+		a.id, ` + webhooks.EndpointColumns + webhooks.EndpointFrom + "WHERE a.id = " + agentsOf
 )
 
 // loadEndpoint loads a row of endpointsAhead.
 func (b *batch) loadEndpoint(row engine.Row) error {
 	var pending int
 	var marks string
-	e, err := scanEndpoint(behind{row, []any{&pending, &marks}})
+	e, err := webhooks.ScanEndpoint(behind{row, []any{&pending, &marks}})
 	if err != nil {
 		return err
 	}
@@ -79,13 +80,15 @@ func (b *batch) loadEndpoint(row engine.Row) error {
 	return nil
 }
 
-func (b *batch) appendOutbox(e outboxEvent) {
+// AppendOutbox implements work.Batch.
+func (b *batch) AppendOutbox(e webhook.Event, data string) {
 	b.wrote = true
-	b.writes.own.outbox = append(b.writes.own.outbox, e)
+	b.writes.own.outbox = append(b.writes.own.outbox,
+		outboxEvent{e.ID, e.AgentID, string(e.Type), column.Micros(e.At), data})
 }
 
-// pendingOf returns how many deliveries are pending. It has no use for a limit above that of the query.
-func (b *batch) pendingOf(agentID string, limit int) (int, error) {
+// PendingDeliveries implements work.Batch. It has no use for a limit above that of the query.
+func (b *batch) PendingDeliveries(agentID string, limit int) (int, error) {
 	n, ok := b.pending.get(agentID)
 	if !ok || limit > webhook.MaxPending {
 		return 0, b.escape()
@@ -93,9 +96,9 @@ func (b *batch) pendingOf(agentID string, limit int) (int, error) {
 	return min(n, limit), nil
 }
 
-// insertDelivery inserts a delivery whose event is new. The unique index refuses any other, and with it
-// the batch.
-func (b *batch) insertDelivery(d webhook.Delivery) error {
+// InsertDelivery implements work.Batch. The unique index refuses a delivery whose event is not
+// new, and with it the batch.
+func (b *batch) InsertDelivery(d webhook.Delivery) error {
 	n, ok := b.pending.get(d.AgentID)
 	if !ok {
 		return b.escape()
@@ -111,11 +114,11 @@ func (b *batch) insertDelivery(d webhook.Delivery) error {
 	return nil
 }
 
-// markNotified needs the wallet of the agent, whose lock those that mark have: a batch without it
+// MarkNotified needs the wallet of the agent, whose lock those that mark have: a batch without it
 // has read marks that another transaction may change.
-func (b *batch) markNotified(agentID, what string, to int64) (changed bool, err error) {
-	_, webhooks := b.endpoints[agentID]
-	if _, locked := b.wallets.get(agentID); !locked || !webhooks {
+func (b *batch) MarkNotified(agentID, what string, to int64) (changed bool, err error) {
+	_, known := b.endpoints[agentID]
+	if _, locked := b.wallets.get(agentID); !locked || !known {
 		return false, b.escape()
 	}
 	k := markKey{agentID, what}

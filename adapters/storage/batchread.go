@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"agentproxy/adapters/storage/accounts"
 	"agentproxy/adapters/storage/column"
 	"agentproxy/adapters/storage/engine"
 	"agentproxy/adapters/storage/work"
@@ -25,7 +26,7 @@ var (
 	callsAhead     = `SELECT agent_id, path, key, request, resource, status, created_at FROM idempotency_keys
 		JOIN unnest(?1::text[], ?2::text[], ?3::text[]) AS u(a, p, k) ON agent_id = u.a AND path = u.p AND key = u.k`
 	lockAgentsAhead   = "SELECT 1 FROM agents WHERE id = " + agentsOf + " ORDER BY id FOR " + work.RowLock
-	agentsAhead       = agentSelect + "WHERE a.id = " + agentsOf
+	agentsAhead       = accounts.AgentSelect + "WHERE a.id = " + agentsOf
 	lockSessionsAhead = "SELECT 1 FROM sessions WHERE id = ANY(?1::text[]) ORDER BY id FOR " + work.RowLock
 	healthAhead       = `SELECT s.id, s.seq, s.agent_id, s.type, s.status, h.state, COALESCE(h.last_no, 0)
 		FROM sessions s LEFT JOIN session_health h ON h.session = s.seq WHERE s.id = ANY(?1::text[])`
@@ -189,7 +190,7 @@ func (b *batch) loadRead(row engine.Row) error {
 func (b *batch) askMoney(n named, wallets string) {
 	of := []any{slices.Clone(n.payers), slices.Clone(n.owned)}
 	b.pipe.Ask("read agents", agentsAhead, of, func(row engine.Row) error {
-		a, err := scanAgent(row)
+		a, err := accounts.ScanAgent(row)
 		b.agents[a.ID] = a
 		return err
 	})

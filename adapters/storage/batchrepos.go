@@ -18,14 +18,16 @@ import (
 // The methods below are those of the repositories for a unit in a batch. What was not read ahead, and
 // what would be refused by the database for a reason of its own, makes the unit run again alone.
 
-func (b *batch) agent(id string) (account.Agent, error) {
+// Agent implements work.Batch.
+func (b *batch) Agent(id string) (account.Agent, error) {
 	if a, ok := b.agents[id]; ok {
 		return a, nil
 	}
 	return account.Agent{}, b.escape()
 }
 
-func (b *batch) endpoint(agentID string) (webhook.Endpoint, error) {
+// Endpoint implements work.Batch.
+func (b *batch) Endpoint(agentID string) (webhook.Endpoint, error) {
 	if e, ok := b.endpoints[agentID]; ok {
 		return e, nil
 	}

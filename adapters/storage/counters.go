@@ -29,8 +29,8 @@ func (r counters) Add(_ context.Context, agentID string, t ports.Tally) error {
 }
 
 func (r counters) Get(_ context.Context, agentID string) (t ports.Tally, err error) {
-	err = r.Row("SELECT reported, scored, good, rotations, bytes FROM counters WHERE agent_id = ?1"+r.ForUpdate("counters"),
-		agentID).
+	err = r.Row("SELECT reported, scored, good, rotations, bytes FROM counters WHERE agent_id = ?1"+
+		r.ForUpdate("counters"), agentID).
 		Scan(&t.Reported, &t.Scored, &t.Good, &t.Rotations, &t.Bytes)
 	if err != nil && !errors.Is(err, sql.ErrNoRows) {
 		return ports.Tally{}, fmt.Errorf("read counters of %s: %w", agentID, err)

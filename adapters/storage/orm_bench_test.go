@@ -23,11 +23,39 @@ type ormSession struct {
 
 func (ormSession) TableName() string { return "sessions" }
 
-// ormAgent is agentRow with its referrer.
+// ormAgent is an account with its referrer.
 type ormAgent struct {
-	Agent    agentRow    `gorm:"embedded"`
-	Referrer referrerRow `gorm:"foreignKey:ReferrerID"`
+	ID, BillingUserID, Name, ContactEmail, WebhookURL, Description string
+	Status, DisabledFor, VerifiedFor                               string
+	KeyHash                                                        []byte
+	KeyHint                                                        string
+	KeyCreatedAt, KeyUsedAt                                        int64
+	SecretHash                                                     []byte
+	TokenVersion, WebhookVersion                                   int64
+	PerMinute                                                      *int
+	ReferrerID                                                     string
+	RegisteredFrom                                                 []byte
+	RegisteredWith                                                 string
+	CreatedAt, UpdatedAt                                           int64
+	Referrer                                                       ormReferrer `gorm:"foreignKey:ReferrerID"`
 }
+
+type ormReferrer struct {
+	ID, Name, Code       string
+	IsDefault, Disabled  bool
+	CreatedAt, UpdatedAt int64
+}
+
+func (ormReferrer) TableName() string { return "referrers" }
+
+// ormEvent is a row of outbox.
+type ormEvent struct {
+	ID, AgentID, Type string
+	At                int64
+	Data              string
+}
+
+func (ormEvent) TableName() string { return "outbox" }
 
 func (ormAgent) TableName() string { return "agents" }
 
@@ -91,7 +119,7 @@ func BenchmarkByHandAndByGORM(b *testing.B) {
 			return err
 		}},
 		{"read agent with referrer", func(ctx context.Context, t *tx) error {
-			_, err := agents{t}.Get(ctx, "agt_1")
+			_, err := t.Agents().Get(ctx, "agt_1")
 			return err
 		}, func(ctx context.Context, t *tx) error {
 			var row ormAgent
@@ -106,7 +134,7 @@ func BenchmarkByHandAndByGORM(b *testing.B) {
 		{"append to outbox", func(ctx context.Context, t *tx) error {
 			return t.Later("append", "INSERT INTO outbox (id, agent_id, type, at, data) VALUES (?1, ?2, ?3, ?4, ?5) ON CONFLICT DO NOTHING", "evt_1", "agt_1", "x", 1, "{}")
 		}, func(ctx context.Context, t *tx) error {
-			return t.Write(ctx).Clauses(clause.OnConflict{DoNothing: true}).Create(&outboxRow{ID: "evt_1", AgentID: "agt_1", Type: "x", Data: "{}"}).Error
+			return t.Write(ctx).Clauses(clause.OnConflict{DoNothing: true}).Create(&ormEvent{ID: "evt_1", AgentID: "agt_1", Type: "x", Data: "{}"}).Error
 		}},
 		{"read recharge order", func(ctx context.Context, t *tx) error {
 			var o recharge.Order
@@ -114,7 +142,7 @@ func BenchmarkByHandAndByGORM(b *testing.B) {
 			return t.Row("SELECT "+orderColumns+" FROM recharge_orders WHERE id = ?1", "PAY1").Scan(&o.ID, &o.AgentID, &o.Network,
 				&o.Address, &o.Amount, &o.Received, &o.Status, &created, &expires, &paid)
 		}, func(ctx context.Context, t *tx) error {
-			_, err := recharges{t}.LoadOrder(ctx, "PAY1")
+			_, err := t.Recharges().LoadOrder(ctx, "PAY1")
 			return err
 		}},
 		{"insert delivery", func(ctx context.Context, t *tx) error {
@@ -123,7 +151,7 @@ func BenchmarkByHandAndByGORM(b *testing.B) {
 				"dlv_1", "agt_1", "evt_1", "x", "pending", 0, 0, 0, "", 1, 1)
 			return err
 		}, func(ctx context.Context, t *tx) error {
-			_ = webhooks{t}.InsertDelivery(ctx, webhook.Delivery{ID: "dlv_1", AgentID: "agt_1", EventID: "evt_1", Status: "pending"})
+			_ = t.Webhooks().InsertDelivery(ctx, webhook.Delivery{ID: "dlv_1", AgentID: "agt_1", EventID: "evt_1", Status: "pending"})
 			return nil
 		}},
 	} {

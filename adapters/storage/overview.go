@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"agentproxy/adapters/storage/accounts"
 	"agentproxy/adapters/storage/column"
 	"agentproxy/adapters/storage/engine"
 	"agentproxy/adapters/storage/work"
@@ -48,7 +49,7 @@ func (r overview) Sessions(
 func (r overview) Agents(
 	ctx context.Context, f ports.AgentFilter, page domain.Page,
 ) (domain.List[ports.AgentMoney], error) {
-	found, err := agents(r).List(ctx, f, page)
+	found, err := accounts.Agents(&r.Unit).List(ctx, f, page)
 	list := domain.List[ports.AgentMoney]{Page: page, Total: found.Total}
 	if err != nil || len(found.Items) == 0 {
 		return list, err
@@ -177,25 +178,4 @@ func (r overview) Live(ctx context.Context) (map[session.Status]int, error) {
 			return err
 		})
 	return counts, work.Wrap("count live sessions", err)
-}
-
-// agentWhere returns the conditions of a filter of agents.
-func agentWhere(f ports.AgentFilter) (c work.Conditions) {
-	if f.RegisteredFrom.IsValid() {
-		first, last := column.AddressRange(f.RegisteredFrom)
-		c.Add("length(a.registered_from) > 0 AND a.registered_from >= ?", first)
-		c.Add("a.registered_from <= ?", last)
-	}
-	c.Text("a.status = ?", string(f.Status))
-	c.Text("(f.code = ? OR f.name = ?)", f.Referrer)
-	if f.Search != "" {
-		c.Add(`(a.id LIKE ? ESCAPE '\' OR LOWER(a.name) LIKE '%' || LOWER(?) || '%' ESCAPE '\'
-			OR LOWER(a.contact_email) LIKE '%' || LOWER(?) || '%' ESCAPE '\')`, literal(f.Search))
-	}
-	return c
-}
-
-// literal escapes what LIKE does not take as it is.
-func literal(text string) string {
-	return strings.NewReplacer(`\`, `\\`, `%`, `\%`, `_`, `\_`).Replace(text)
 }

@@ -41,8 +41,8 @@ const (
 
 func (r peers) Add(_ context.Context, sessionID string, day time.Time, p *traffic.Peers) error {
 	for _, c := range p.Clients() {
-		err := r.Later("add a client of "+sessionID, addClient, sessionID, c.Address, column.Micros(c.FirstAt), column.Micros(c.LastAt),
-			c.Connections, c.Bytes, traffic.MaxClients)
+		err := r.Later("add a client of "+sessionID, addClient, sessionID, c.Address,
+			column.Micros(c.FirstAt), column.Micros(c.LastAt), c.Connections, c.Bytes, traffic.MaxClients)
 		if err != nil {
 			return err
 		}
@@ -86,7 +86,8 @@ func (r peers) Hosts(ctx context.Context, sessionID string, since time.Time) (li
 
 func (r peers) Purge(_ context.Context, clients, hosts time.Time, limit int) (int, error) {
 	n, err := r.Exec(`DELETE FROM session_clients WHERE (session, address) IN (
-		SELECT session, address FROM session_clients WHERE last_at < ?1 ORDER BY last_at LIMIT ?2)`, column.Micros(clients), limit)
+		SELECT session, address FROM session_clients WHERE last_at < ?1 ORDER BY last_at LIMIT ?2)`,
+		column.Micros(clients), limit)
 	if err != nil {
 		return 0, work.Wrap("purge clients", err)
 	}

@@ -83,8 +83,8 @@ func (r *reader) view(ctx context.Context, a *ports.ReadSet, fn func(context.Con
 // show runs fn with what was read.
 func (r *reader) show(ctx context.Context, found *batch, label string, fn func(context.Context, ports.Tx) error) error {
 	own := *found // its maps are read by all, and written by none
-	view := r.store.unit(batchConn{&own}, nil)
-	view.batch = &own
+	view := r.store.unit(nil, nil)
+	view.join(&own)
 	err := fn(ctx, view)
 	if own.alone || own.wrote { // a view that writes is refused by a connection of its own
 		err = errAlone

@@ -162,7 +162,8 @@ const (
 func (r sessions) Newest(_ context.Context, agentID, productNo string) (session.Session, error) {
 	return scanSession("the newest",
 		r.Row("SELECT "+sessionSelect+" FROM sessions s"+r.store.by("sessions_open")+
-			" WHERE agent_id = ?1 AND product_no = ?2 AND "+live+" ORDER BY ord DESC LIMIT 1"+r.ForUpdate("s"), agentID, productNo))
+			" WHERE agent_id = ?1 AND product_no = ?2 AND "+live+" ORDER BY ord DESC LIMIT 1"+r.ForUpdate("s"),
+			agentID, productNo))
 }
 
 func (r sessions) Live(ctx context.Context, agentID string) ([]string, error) {

@@ -292,7 +292,8 @@ func (s *Store) Update(ctx context.Context, fn func(ctx context.Context, tx port
 			t.Touched = &touched
 		}
 		if b, ok := in.Conn.(batchConn); ok {
-			shared, t.batch, t.Conn = b.batch, b.batch, in.Conn
+			shared = b.batch
+			t.join(shared)
 		}
 		return fn(context.WithoutCancel(ctx), t)
 	})

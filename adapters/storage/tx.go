@@ -6,7 +6,12 @@ import (
 	"fmt"
 	"time"
 
+	"agentproxy/adapters/storage/accounts"
 	"agentproxy/adapters/storage/engine"
+	"agentproxy/adapters/storage/evidence"
+	"agentproxy/adapters/storage/payments"
+	"agentproxy/adapters/storage/procurement"
+	"agentproxy/adapters/storage/webhooks"
 	"agentproxy/adapters/storage/work"
 	"agentproxy/ports"
 )
@@ -25,8 +30,11 @@ func (s *Store) unit(conn engine.Conn, in *engine.Transaction) *tx {
 	return &tx{Unit: work.Unit{Conn: conn, In: in, Database: s.work}, store: s}
 }
 
-func (t *tx) Agents() ports.Agents                   { return agents{t} }
-func (t *tx) Referrers() ports.Referrers             { return referrers{t} }
+// join has the unit share a batch, which takes no statement of its own.
+func (t *tx) join(b *batch) { t.batch, t.Batch, t.Conn = b, b, batchConn{b} }
+
+func (t *tx) Agents() ports.Agents                   { return accounts.Agents(&t.Unit) }
+func (t *tx) Referrers() ports.Referrers             { return accounts.Referrers(&t.Unit) }
 func (t *tx) Ledger() ports.Ledger                   { return ledger{t} }
 func (t *tx) Sessions() ports.Sessions               { return sessions{t} }
 func (t *tx) Traffic() ports.Traffic                 { return usages{t} }
@@ -34,24 +42,24 @@ func (t *tx) Health() ports.Health                   { return healths{t} }
 func (t *tx) Events() ports.Events                   { return events{t} }
 func (t *tx) Counters() ports.Counters               { return counters{t} }
 func (t *tx) Idempotency() ports.Idempotency         { return calls{t} }
-func (t *tx) Addresses() ports.Addresses             { return addresses{t} }
+func (t *tx) Addresses() ports.Addresses             { return procurement.Addresses(&t.Unit) }
 func (t *tx) Changes() ports.Changes                 { return changes{t} }
 func (t *tx) Jobs() ports.Jobs                       { return jobs{t} }
-func (t *tx) Recharges() ports.Recharges             { return recharges{t} }
-func (t *tx) Outbox() ports.Outbox                   { return outbox{t} }
-func (t *tx) Webhooks() ports.Webhooks               { return webhooks{t} }
-func (t *tx) Devchain() ports.Devchain               { return devchain{t} }
-func (t *tx) Orders() ports.Orders                   { return orders{t} }
-func (t *tx) Reconciliations() ports.Reconciliations { return reconciliations{t} }
-func (t *tx) UsageCounts() ports.UsageCounts         { return usageCounts{t} }
-func (t *tx) Claims() ports.Claims                   { return claims{t} }
-func (t *tx) Trials() ports.Trials                   { return trials{t} }
+func (t *tx) Recharges() ports.Recharges             { return payments.Recharges(&t.Unit) }
+func (t *tx) Outbox() ports.Outbox                   { return webhooks.Outbox(&t.Unit) }
+func (t *tx) Webhooks() ports.Webhooks               { return webhooks.Webhooks(&t.Unit) }
+func (t *tx) Devchain() ports.Devchain               { return payments.Devchain(&t.Unit) }
+func (t *tx) Orders() ports.Orders                   { return procurement.Orders(&t.Unit) }
+func (t *tx) Reconciliations() ports.Reconciliations { return procurement.Reconciliations(&t.Unit) }
+func (t *tx) UsageCounts() ports.UsageCounts         { return procurement.UsageCounts(&t.Unit) }
+func (t *tx) Claims() ports.Claims                   { return procurement.Claims(&t.Unit) }
+func (t *tx) Trials() ports.Trials                   { return accounts.Trials(&t.Unit) }
 func (t *tx) Policies() ports.Policies               { return policies{t} }
 func (t *tx) Workers() ports.Workers                 { return workers{t} }
 func (t *tx) Peers() ports.Peers                     { return peers{t} }
-func (t *tx) ExitLog() ports.ExitLog                 { return exits{t} }
-func (t *tx) Keys() ports.Keys                       { return keys{t} }
-func (t *tx) AuditTrail() ports.AuditTrail           { return auditTrail{t} }
+func (t *tx) ExitLog() ports.ExitLog                 { return evidence.ExitLog(&t.Unit) }
+func (t *tx) Keys() ports.Keys                       { return accounts.Keys(&t.Unit) }
+func (t *tx) AuditTrail() ports.AuditTrail           { return evidence.AuditTrail(&t.Unit) }
 func (t *tx) Overview() ports.Overview               { return overview{t} }
 func (t *tx) Folds() ports.Folds                     { return folds{t} }
 

@@ -51,7 +51,8 @@ func stateValues(w worker.Worker) []any {
 	if w.Exit.IP.IsValid() {
 		exit = w.Exit.IP.String()
 	}
-	return []any{w.Location.Country, w.Location.City, w.TTL.Microseconds(), column.Flag(w.Strict), column.Flag(w.Unique), w.MaxBytes,
+	return []any{w.Location.Country, w.Location.City, w.TTL.Microseconds(), column.Flag(w.Strict),
+		column.Flag(w.Unique), w.MaxBytes,
 		exit, w.Turn, column.Micros(w.AssignedAt), column.Flag(w.Lost), column.Flag(w.Changeable), w.Rotations}
 }
 

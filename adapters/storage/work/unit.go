@@ -33,6 +33,9 @@ type Unit struct {
 	In *engine.Transaction
 	// Database is the one that the unit runs on.
 	Database *Database
+	// Batch is what the unit shares a transaction with; nil for a unit with one of its own, and on
+	// SQLite.
+	Batch Batch
 	// Touched collects the sessions that the unit changes; nil collects none.
 	Touched *[]string
 }
@@ -185,7 +188,7 @@ func (u *Unit) Texts(ctx context.Context, query string, args ...any) ([]string, 
 	return found, err
 }
 
-// NoteChange tells other processes that an agent or a session changed.
+// NoteChange notes for other processes that an agent or a session changed.
 func (u *Unit) NoteChange(agentID, sessionID string) error {
 	u.Touch(sessionID)
 	return u.Later("note change", "INSERT INTO changes (agent_id, session_id, at) VALUES (?1, ?2, ?3)",

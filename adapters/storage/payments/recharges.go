@@ -1,4 +1,6 @@
-package storage
+// Package payments keeps what agents pay: their addresses, orders and transfers, how far the chain was
+// read, and the development chain.
+package payments
 
 import (
 	"context"
@@ -18,7 +20,10 @@ import (
 
 // recharges keeps the addresses of recharges. The orders are in rechargeorders.go, the transfers in
 // transfers.go.
-type recharges struct{ *tx }
+type recharges struct{ *work.Unit }
+
+// Recharges returns the recharges in a unit.
+func Recharges(u *work.Unit) ports.Recharges { return recharges{u} }
 
 // rechargeAddressRow is a row of recharge_addresses.
 type rechargeAddressRow struct {

@@ -1,4 +1,6 @@
-package storage
+// Package procurement keeps what is bought of providers: orders, claimed lines, static addresses, and
+// how their lists and counts compared with ours.
+package procurement
 
 import (
 	"context"
@@ -13,7 +15,10 @@ import (
 )
 
 // orders keeps what was bought of providers. What it lists and counts is in orderlists.go.
-type orders struct{ *tx }
+type orders struct{ *work.Unit }
+
+// Orders returns the orders at providers in a unit.
+func Orders(u *work.Unit) ports.Orders { return orders{u} }
 
 func (r orders) Insert(ctx context.Context, o procurement.Order) error {
 	if o.Intent.Key != o.ID || o.Intent.SessionID != o.SessionID {
@@ -33,8 +38,8 @@ func (r orders) Get(ctx context.Context, id string) (procurement.Order, error) {
 
 // ByRef sorts a purchase before the renewals that extend it.
 func (r orders) ByRef(ctx context.Context, provider, ref string) (procurement.Order, error) {
-	return r.one(ref, r.Locked(ctx).Where("provider = ? AND ref = ? AND ref <> '' AND status = 'confirmed'", provider, ref).
-		Order("kind, seq DESC"))
+	return r.one(ref, r.Locked(ctx).
+		Where("provider = ? AND ref = ? AND ref <> '' AND status = 'confirmed'", provider, ref).Order("kind, seq DESC"))
 }
 
 func (r orders) one(name string, query *gorm.DB) (procurement.Order, error) {

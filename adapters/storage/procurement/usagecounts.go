@@ -1,4 +1,4 @@
-package storage
+package procurement
 
 import (
 	"context"
@@ -11,7 +11,10 @@ import (
 )
 
 // usageCounts keeps a value a provider.
-type usageCounts struct{ *tx }
+type usageCounts struct{ *work.Unit }
+
+// UsageCounts returns the counts of used traffic in a unit.
+func UsageCounts(u *work.Unit) ports.UsageCounts { return usageCounts{u} }
 
 // usageCountPrefix begins the names of the values; usageCountEnd is behind all of them.
 const usageCountPrefix, usageCountEnd = "usage-count:", "usage-count;"

@@ -1,4 +1,4 @@
-package storage
+package procurement
 
 import (
 	"context"
@@ -11,7 +11,10 @@ import (
 )
 
 // claims keeps which orders have which lines of lists.
-type claims struct{ *tx }
+type claims struct{ *work.Unit }
+
+// Claims returns the claimed lines in a unit.
+func Claims(u *work.Unit) ports.Claims { return claims{u} }
 
 // claimRow is a row of list_claims.
 type claimRow struct {

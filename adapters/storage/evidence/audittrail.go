@@ -1,4 +1,4 @@
-package storage
+package evidence
 
 import (
 	"context"
@@ -11,10 +11,14 @@ import (
 	"agentproxy/adapters/storage/work"
 	"agentproxy/domain"
 	"agentproxy/domain/audit"
+	"agentproxy/ports"
 )
 
 // auditTrail keeps what operators did.
-type auditTrail struct{ *tx }
+type auditTrail struct{ *work.Unit }
+
+// AuditTrail returns the actions of operators in a unit.
+func AuditTrail(u *work.Unit) ports.AuditTrail { return auditTrail{u} }
 
 // actionRow is a row of audit_actions.
 type actionRow struct {

@@ -1,4 +1,4 @@
-package storage
+package accounts
 
 import (
 	"agentproxy/adapters/storage/column"
@@ -60,8 +60,8 @@ func toAgentRow(a account.Agent) agentRow {
 	}
 }
 
-// scanAgent takes a row of agentSelect.
-func scanAgent(found interface{ Scan(...any) error }) (account.Agent, error) {
+// ScanAgent scans a row of AgentSelect.
+func ScanAgent(found interface{ Scan(...any) error }) (account.Agent, error) {
 	var r agentRow
 	var f referrerRow
 	err := found.Scan(&r.ID, &r.BillingUserID, &r.Name, &r.ContactEmail, &r.WebhookURL, &r.Description, &r.Status,

@@ -1,4 +1,4 @@
-package storage
+package accounts
 
 import (
 	"context"
@@ -9,10 +9,14 @@ import (
 
 	"agentproxy/adapters/storage/column"
 	"agentproxy/adapters/storage/work"
+	"agentproxy/ports"
 )
 
 // trials keeps what of the trial was granted by day and scope.
-type trials struct{ *tx }
+type trials struct{ *work.Unit }
+
+// Trials returns the counts of granted trials in a unit.
+func Trials(u *work.Unit) ports.Trials { return trials{u} }
 
 // takeTrial adds to a count that is locked by it, so of units that take at once each reads what those
 // before it took.

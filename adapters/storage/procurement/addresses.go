@@ -1,4 +1,4 @@
-package storage
+package procurement
 
 import (
 	"context"
@@ -9,7 +9,10 @@ import (
 )
 
 // addresses keeps which static addresses are taken.
-type addresses struct{ *tx }
+type addresses struct{ *work.Unit }
+
+// Addresses returns the static addresses that are taken in a unit.
+func Addresses(u *work.Unit) ports.Addresses { return addresses{u} }
 
 // addressRow is a row of static_addresses.
 type addressRow struct {

@@ -1,4 +1,4 @@
-package storage
+package payments
 
 import (
 	"context"
@@ -107,9 +107,10 @@ func (r recharges) Known(_ context.Context, network, address string) (sum domain
 func (r recharges) FinalOf(
 	ctx context.Context, network, address string, since time.Time,
 ) ([]recharge.Transfer, error) {
+	from := column.Micros(since)
 	return r.transfers("final of "+address, r.ORM(ctx).
-		Where("network = ? AND to_address = ? AND state = 'final' AND block_time >= ?", network, address, column.Micros(since)).
-		Or("network = ? AND from_address = ? AND state = 'final' AND block_time >= ?", network, address, column.Micros(since)))
+		Where("network = ? AND to_address = ? AND state = 'final' AND block_time >= ?", network, address, from).
+		Or("network = ? AND from_address = ? AND state = 'final' AND block_time >= ?", network, address, from))
 }
 
 func (r recharges) transfers(which string, query *gorm.DB) ([]recharge.Transfer, error) {

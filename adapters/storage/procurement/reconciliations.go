@@ -1,4 +1,4 @@
-package storage
+package procurement
 
 import (
 	"context"
@@ -11,7 +11,10 @@ import (
 )
 
 // reconciliations keeps one row a provider.
-type reconciliations struct{ *tx }
+type reconciliations struct{ *work.Unit }
+
+// Reconciliations returns the comparisons with providers in a unit.
+func Reconciliations(u *work.Unit) ports.Reconciliations { return reconciliations{u} }
 
 // reconciliationRow is a row of reconciliations.
 type reconciliationRow struct {
@@ -30,7 +33,8 @@ func (r reconciliations) Put(ctx context.Context, c ports.Reconciliation) error 
 }
 
 func (r reconciliations) All(ctx context.Context) (map[string]ports.Reconciliation, error) {
-	rows, err := work.All(r.ORM(ctx), func(row reconciliationRow) ports.Reconciliation { return ports.Reconciliation(row) })
+	rows, err := work.All(r.ORM(ctx),
+		func(row reconciliationRow) ports.Reconciliation { return ports.Reconciliation(row) })
 	byProvider := map[string]ports.Reconciliation{}
 	for _, c := range rows {
 		byProvider[c.Provider] = c

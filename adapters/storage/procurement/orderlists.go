@@ -1,4 +1,4 @@
-package storage
+package procurement
 
 import (
 	"context"
@@ -59,7 +59,7 @@ const isUndecided = `status IN ('planned', 'sent', 'unknown')`
 func (r orders) List(
 	ctx context.Context, f ports.OrderFilter, page domain.Page,
 ) (domain.List[procurement.Order], error) {
-	rows, err := work.PageOf(ctx, &r.Unit, r.Locked(ctx), page, func(r orderRow) orderRow { return r },
+	rows, err := work.PageOf(ctx, r.Unit, r.Locked(ctx), page, func(r orderRow) orderRow { return r },
 		func(db *gorm.DB) *gorm.DB {
 			// A struct of conditions leaves its zero fields out.
 			of := orderRow{Plan: orderPlan{Provider: f.Provider}, Progress: orderProgress{Status: f.Status}}

@@ -1,4 +1,4 @@
-package storage
+package accounts
 
 import (
 	"context"
@@ -9,12 +9,17 @@ import (
 	"gorm.io/gorm"
 
 	"agentproxy/adapters/storage/column"
+	"agentproxy/adapters/storage/work"
 	"agentproxy/domain"
 	"agentproxy/domain/account"
+	"agentproxy/ports"
 )
 
 // referrers keeps referring agents.
-type referrers struct{ *tx }
+type referrers struct{ *work.Unit }
+
+// Referrers returns the referring agents in a unit.
+func Referrers(u *work.Unit) ports.Referrers { return referrers{u} }
 
 // referrerRow is a row of referrers.
 type referrerRow struct {

@@ -1,4 +1,5 @@
-package storage
+// Package webhooks keeps the endpoints of agents, the events for them and the attempts to send those.
+package webhooks
 
 import (
 	"context"
@@ -20,15 +21,18 @@ import (
 )
 
 // webhooks keeps endpoints and deliveries.
-type webhooks struct{ *tx }
+type webhooks struct{ *work.Unit }
+
+// Webhooks returns the endpoints and deliveries in a unit.
+func Webhooks(u *work.Unit) ports.Webhooks { return webhooks{u} }
 
 // endpointOf begins with the agent. One whose events were never sent has no state, which is the state
 // of an endpoint that works.
 const (
-	endpointColumns = `a.webhook_url, a.webhook_version, COALESCE(s.rotated_at, 0), COALESCE(s.disabled_at, 0),
+	EndpointColumns = `a.webhook_url, a.webhook_version, COALESCE(s.rotated_at, 0), COALESCE(s.disabled_at, 0),
 	COALESCE(s.failing_since, 0), COALESCE(s.last_delivery_at, 0)`
-	endpointFrom = ` FROM agents a LEFT JOIN webhook_states s ON s.agent_id = a.id `
-	endpointOf   = "SELECT a.id, " + endpointColumns + endpointFrom + "WHERE a.id = ?1"
+	EndpointFrom = ` FROM agents a LEFT JOIN webhook_states s ON s.agent_id = a.id `
+	endpointOf   = "SELECT a.id, " + EndpointColumns + EndpointFrom + "WHERE a.id = ?1"
 )
 
 // Endpoint locks the agent first, because a joined row is not read again after a wait. The lock does
@@ -39,10 +43,10 @@ func (r webhooks) Endpoint(ctx context.Context, agentID string) (webhook.Endpoin
 }
 
 func (r webhooks) PeekEndpoint(_ context.Context, agentID string) (webhook.Endpoint, error) {
-	if r.batch != nil {
-		return r.batch.endpoint(agentID)
+	if r.Batch != nil {
+		return r.Batch.Endpoint(agentID)
 	}
-	e, err := scanEndpoint(r.Row(endpointOf, agentID))
+	e, err := ScanEndpoint(r.Row(endpointOf, agentID))
 	if errors.Is(err, sql.ErrNoRows) {
 		return webhook.Endpoint{}, account.ErrNotFound
 	}
@@ -52,8 +56,8 @@ func (r webhooks) PeekEndpoint(_ context.Context, agentID string) (webhook.Endpo
 	return e, nil
 }
 
-// scanEndpoint scans a row of endpointOf.
-func scanEndpoint(found engine.Row) (e webhook.Endpoint, err error) {
+// ScanEndpoint scans the id of an agent and EndpointColumns.
+func ScanEndpoint(found engine.Row) (e webhook.Endpoint, err error) {
 	var rotated, disabled, failing, last int64
 	err = found.Scan(&e.AgentID, &e.URL, &e.Version, &rotated, &disabled, &failing, &last)
 	e.RotatedAt, e.DisabledAt = column.Time(rotated), column.Time(disabled)
@@ -99,8 +103,8 @@ func (deliveryRow) TableName() string { return "webhook_deliveries" }
 func fromDeliveryRow(r deliveryRow) webhook.Delivery { return webhook.Delivery(r) }
 
 func (r webhooks) InsertDelivery(ctx context.Context, d webhook.Delivery) error {
-	if r.batch != nil {
-		return r.batch.insertDelivery(d)
+	if r.Batch != nil {
+		return r.Batch.InsertDelivery(d)
 	}
 	row := deliveryRow(d)
 	n, err := r.Written(r.Write(ctx).Clauses(clause.OnConflict{DoNothing: true}).Create(&row))
@@ -149,7 +153,7 @@ func (r webhooks) PutDelivery(ctx context.Context, d webhook.Delivery) error {
 func (r webhooks) Deliveries(
 	ctx context.Context, agentID string, of webhook.Status, page domain.Page,
 ) (domain.List[webhook.Delivery], error) {
-	list, err := work.PageOf(ctx, &r.Unit, r.ORM(ctx), page, fromDeliveryRow, func(db *gorm.DB) *gorm.DB {
+	list, err := work.PageOf(ctx, r.Unit, r.ORM(ctx), page, fromDeliveryRow, func(db *gorm.DB) *gorm.DB {
 		// A struct of conditions leaves its zero fields out.
 		return db.Where("agent_id = ?", agentID).Where(&deliveryRow{Status: of})
 	})
@@ -157,8 +161,8 @@ func (r webhooks) Deliveries(
 }
 
 func (r webhooks) Pending(_ context.Context, agentID string, limit int) (n int, err error) {
-	if r.batch != nil {
-		return r.batch.pendingOf(agentID, limit)
+	if r.Batch != nil {
+		return r.Batch.PendingDeliveries(agentID, limit)
 	}
 	err = r.Row(
 		`SELECT COUNT(*) FROM (SELECT 1 FROM webhook_deliveries WHERE agent_id = ?1 AND status = 'pending' LIMIT ?2) d`,
@@ -182,8 +186,8 @@ type noticeRow struct {
 func (noticeRow) TableName() string { return "webhook_marks" }
 
 func (r webhooks) MarkNotified(ctx context.Context, agentID, what string, to int64) (bool, error) {
-	if r.batch != nil {
-		return r.batch.markNotified(agentID, what, to)
+	if r.Batch != nil {
+		return r.Batch.MarkNotified(agentID, what, to)
 	}
 	onChange := clause.OnConflict{
 		Columns:   []clause.Column{{Name: "agent_id"}, {Name: "what"}},

@@ -1,4 +1,6 @@
-package storage
+// Package evidence keeps what is looked up later: which connections left by which exit, and what
+// operators did.
+package evidence
 
 import (
 	"context"
@@ -12,11 +14,15 @@ import (
 	"agentproxy/adapters/storage/engine"
 	"agentproxy/adapters/storage/work"
 	"agentproxy/domain/exitlog"
+	"agentproxy/ports"
 )
 
 // exits keeps the exit log in chunks: a row for each batch, found by the time when it was
 // stored. Rows by connection would cost several times as much as the connections.
-type exits struct{ *tx }
+type exits struct{ *work.Unit }
+
+// ExitLog returns the exit log in a unit.
+func ExitLog(u *work.Unit) ports.ExitLog { return exits{u} }
 
 func (r exits) Append(_ context.Context, replica string, at time.Time, records []exitlog.Connection) error {
 	for part := range slices.Chunk(records, codec.MaxExits) {

@@ -1,4 +1,4 @@
-package storage
+package procurement
 
 import (
 	"encoding/json"
@@ -76,8 +76,8 @@ func toOrderRow(o procurement.Order) (orderRow, error) {
 		},
 		orderProgress{
 			Status: o.Status, Ref: o.Ref, State: o.State, BeforeRefs: string(refs), BeforeAmount: o.Before.Funds.Amount,
-			BeforeKnown: o.Before.Funds.Known, BeforeAt: o.Before.At, SealedDelivery: column.Bytes(o.SealedDelivery), Cost: o.Cost,
-			Class: o.Class, Reason: o.Reason, SentAt: o.SentAt, DecidedAt: o.DecidedAt, NextAt: o.NextAt,
+			BeforeKnown: o.Before.Funds.Known, BeforeAt: o.Before.At, SealedDelivery: column.Bytes(o.SealedDelivery),
+			Cost: o.Cost, Class: o.Class, Reason: o.Reason, SentAt: o.SentAt, DecidedAt: o.DecidedAt, NextAt: o.NextAt,
 			FrozenAt: o.FrozenAt, LostAt: o.LostAt, ClosedAt: o.ClosedAt, ExpiresAt: o.ExpiresAt, CutAt: o.CutAt,
 		},
 	}, nil

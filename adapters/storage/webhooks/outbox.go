@@ -1,4 +1,4 @@
-package storage
+package webhooks
 
 import (
 	"context"
@@ -9,10 +9,14 @@ import (
 	"agentproxy/adapters/storage/column"
 	"agentproxy/adapters/storage/work"
 	"agentproxy/domain/webhook"
+	"agentproxy/ports"
 )
 
 // outbox keeps the events of webhooks.
-type outbox struct{ *tx }
+type outbox struct{ *work.Unit }
+
+// Outbox returns the events of webhooks in a unit.
+func Outbox(u *work.Unit) ports.Outbox { return outbox{u} }
 
 // outboxRow is a row of outbox.
 type outboxRow struct {
@@ -32,8 +36,8 @@ func (r outbox) Append(_ context.Context, e webhook.Event) error {
 	if err != nil {
 		return fmt.Errorf("append event %s: %w", e.ID, err)
 	}
-	if r.batch != nil {
-		r.batch.appendOutbox(outboxEvent{e.ID, e.AgentID, string(e.Type), column.Micros(e.At), string(data)})
+	if r.Batch != nil {
+		r.Batch.AppendOutbox(e, string(data))
 		return nil
 	}
 	return r.Later("append event "+e.ID, appendOutbox, e.ID, e.AgentID, string(e.Type), column.Micros(e.At), string(data))
@@ -58,7 +62,8 @@ func (r outbox) Event(ctx context.Context, id string) (webhook.Event, error) {
 // Purge selects the events in the same order for both tables, so that both lose the same.
 func (r outbox) Purge(ctx context.Context, before time.Time, limit int) (int, error) {
 	old := func(name string) any {
-		return r.ORM(ctx).Model(&outboxRow{}).Select(name).Where("at < ?", column.Micros(before)).Order("at, seq").Limit(limit)
+		return r.ORM(ctx).Model(&outboxRow{}).Select(name).
+			Where("at < ?", column.Micros(before)).Order("at, seq").Limit(limit)
 	}
 	_, err := r.Written(r.Write(ctx).Where("event_id IN (?)", old("id")).Delete(&deliveryRow{}))
 	var n int64

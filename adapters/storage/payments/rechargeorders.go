@@ -1,4 +1,4 @@
-package storage
+package payments
 
 import (
 	"cmp"
@@ -82,7 +82,7 @@ func (r recharges) PutOrder(ctx context.Context, o recharge.Order) error {
 func (r recharges) Orders(
 	ctx context.Context, agentID string, of recharge.Status, page domain.Page,
 ) (domain.List[recharge.Order], error) {
-	list, err := work.PageOf(ctx, &r.Unit, r.ORM(ctx), page, fromRechargeOrderRow, func(db *gorm.DB) *gorm.DB {
+	list, err := work.PageOf(ctx, r.Unit, r.ORM(ctx), page, fromRechargeOrderRow, func(db *gorm.DB) *gorm.DB {
 		// A struct of conditions leaves its zero fields out.
 		return db.Where(&rechargeOrderRow{AgentID: agentID, Status: of})
 	})
@@ -107,9 +107,11 @@ func (r recharges) OpenOrders(ctx context.Context, network, agentID string) (int
 func (r recharges) Payable(
 	ctx context.Context, network, agentID string, closed time.Time,
 ) ([]recharge.Order, error) {
-	open, err := work.All(r.Locked(ctx).Where("network = ? AND agent_id = ? AND "+isOpen, network, agentID), fromRechargeOrderRow)
-	late, lateErr := work.All(r.Locked(ctx).Where("network = ? AND agent_id = ? AND status = 'expired' AND expires_at >= ?",
-		network, agentID, column.Micros(closed)), fromRechargeOrderRow)
+	open, err := work.All(r.Locked(ctx).
+		Where("network = ? AND agent_id = ? AND "+isOpen, network, agentID), fromRechargeOrderRow)
+	late, lateErr := work.All(r.Locked(ctx).
+		Where("network = ? AND agent_id = ? AND status = 'expired' AND expires_at >= ?",
+			network, agentID, column.Micros(closed)), fromRechargeOrderRow)
 	if err := errors.Join(err, lateErr); err != nil {
 		return nil, fmt.Errorf("list payable orders of %s: %w", agentID, err)
 	}

@@ -1,4 +1,4 @@
-package storage
+package payments
 
 import (
 	"context"
@@ -10,10 +10,14 @@ import (
 	"agentproxy/adapters/storage/work"
 	"agentproxy/domain"
 	"agentproxy/domain/recharge"
+	"agentproxy/ports"
 )
 
 // devchain keeps the blocks of the development chain.
-type devchain struct{ *tx }
+type devchain struct{ *work.Unit }
+
+// Devchain returns the development chain in a unit.
+func Devchain(u *work.Unit) ports.Devchain { return devchain{u} }
 
 // genesisRow is the row of devchain_genesis. Its numbers are microseconds, and 0 is a time.
 type genesisRow struct {

@@ -1,4 +1,4 @@
-package storage
+package accounts
 
 import (
 	"context"
@@ -11,10 +11,14 @@ import (
 	"agentproxy/adapters/storage/column"
 	"agentproxy/adapters/storage/work"
 	"agentproxy/domain/account"
+	"agentproxy/ports"
 )
 
 // keys keeps the API keys of accounts besides the first ones.
-type keys struct{ *tx }
+type keys struct{ *work.Unit }
+
+// Keys returns the API keys in a unit.
+func Keys(u *work.Unit) ports.Keys { return keys{u} }
 
 func (r keys) Owner(_ context.Context, hash []byte) (agentID string, err error) {
 	err = r.Row(
