@@ -11,6 +11,7 @@ import (
 	"gorm.io/gorm"
 
 	"agentproxy/adapters/storage/engine"
+	"agentproxy/adapters/storage/proof"
 	"agentproxy/ports"
 )
 
@@ -44,17 +45,9 @@ func (s *Store) Reader(ctx context.Context, fn func(*sql.Conn) error) error {
 // SessionColumns are the columns of sessions, id and agent first.
 var SessionColumns = sessionColumns
 
-// SetProofRanges sets how many entries and agents a range of agents has.
+// SetProofRanges sets how many entries and agents a range of agents has for the next stores.
 func SetProofRanges(entries int64, agents int) {
-	rangeEntries, rangeAgents, newEntries = entries, agents, entries
-}
-
-// Rules are the names of the rules that Verify checks.
-func (s *Store) Rules() (names []string) {
-	for _, r := range s.checks() {
-		names = append(names, r.name)
-	}
-	return append(names, provedStay)
+	proofBounds = proof.Bounds{Entries: entries, Agents: agents, New: entries}
 }
 
 // Statements returns the statements that fn runs in a unit, which is rolled back.
@@ -165,14 +158,6 @@ func (p recordingPool) QueryRowContext(ctx context.Context, query string, args .
 
 // Slots is how many units may have a connection to PostgreSQL at the same time.
 func (s *Store) Slots() int { return s.postgres.Slots() }
-
-// CountRules are the names of the rules of what SumUp counts.
-func CountRules() (names []string) {
-	for _, r := range countRules {
-		names = append(names, r.name)
-	}
-	return names
-}
 
 // SetRecentClock sets the clock of the sessions in memory.
 func (s *Store) SetRecentClock(now func() time.Time) { s.recent.now = now }

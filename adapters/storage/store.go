@@ -27,6 +27,7 @@ import (
 
 	"agentproxy/adapters/storage/engine"
 	"agentproxy/adapters/storage/postgres"
+	"agentproxy/adapters/storage/proof"
 	"agentproxy/adapters/storage/sqlite"
 	"agentproxy/adapters/storage/work"
 	"agentproxy/ports"
@@ -99,6 +100,7 @@ type database interface {
 
 // Store is a database. It is safe for concurrent use.
 type Store struct {
+	*proof.Prover
 	config   Config
 	database database
 	update   func(ctx context.Context, fn func(*engine.Transaction) error) error
@@ -175,6 +177,7 @@ func (s *Store) open(ctx context.Context) error {
 	}
 	orm, err := openORM(s.database.Dialector())
 	s.work = &work.Database{ORM: orm, Now: s.now}
+	s.Prover = proof.New(books{s}, s.clock, s.postgres != nil, proofBounds)
 	return err
 }
 

@@ -1,4 +1,6 @@
-package storage
+// Package proof proves the ledger: it finds the rows that break a rule, at once or in parts, and keeps
+// a digest of the entries that are proved, by which it finds one that was changed since.
+package proof
 
 import (
 	"context"
@@ -10,8 +12,52 @@ import (
 
 	"agentproxy/adapters/storage/column"
 	"agentproxy/adapters/storage/engine"
+	"agentproxy/adapters/storage/work"
 	"agentproxy/ports"
 )
+
+// Database runs what a proof reads and writes.
+type Database interface {
+	// Read runs fn without a snapshot around it.
+	Read(ctx context.Context, fn func(*work.Unit) error) error
+	// Update runs fn in a transaction, and again after a serialization failure.
+	Update(ctx context.Context, fn func(*work.Unit) error) error
+	// Audit runs fn on a snapshot that may last long.
+	Audit(ctx context.Context, fn func(engine.Conn) error) error
+}
+
+// Bounds are those of one step of a proof.
+type Bounds struct {
+	// Entries and Agents end a range of agents, with the agent that reaches one of them.
+	Entries int64
+	Agents  int
+	// New is how many entries a call of ProveNew looks at, and about how many it proves.
+	New int64
+}
+
+// Usual are the bounds of a service.
+var Usual = Bounds{Entries: 50_000, Agents: 5_000, New: 10_000}
+
+// Prover implements ports.Audit on a database.
+type Prover struct {
+	db       Database
+	clock    ports.Clock
+	postgres bool
+	bounds   Bounds
+}
+
+// New returns the Prover of a database, PostgreSQL or SQLite.
+func New(db Database, clock ports.Clock, postgres bool, bounds Bounds) *Prover {
+	return &Prover{db: db, clock: clock, postgres: postgres, bounds: bounds}
+}
+
+// Rules returns the names of the rules that Verify checks.
+func (p *Prover) Rules() (names []string) {
+	for _, r := range p.checks() {
+		names = append(names, r.name)
+	}
+	return append(names, provedStay)
+}
 
 // proofName is the name under which the state of the proof is kept.
 const proofName = "ledger-proof"
@@ -49,8 +95,8 @@ func (p proofState) result() ports.Proof {
 	return r
 }
 
-func readProof(t *tx) (p proofState, text []byte, err error) {
-	err = t.Row("SELECT value FROM service_values WHERE name = ?1", proofName).Scan(&text)
+func readState(u *work.Unit) (p proofState, text []byte, err error) {
+	err = u.Row("SELECT value FROM service_values WHERE name = ?1", proofName).Scan(&text)
 	if errors.Is(err, sql.ErrNoRows) {
 		return p, nil, nil
 	}
@@ -64,99 +110,98 @@ func readProof(t *tx) (p proofState, text []byte, err error) {
 }
 
 // Proof returns the result that any process has stored.
-func (s *Store) Proof(ctx context.Context) (ports.Proof, error) {
-	var p proofState
-	err := s.Read(ctx, func(_ context.Context, unit ports.Tx) (err error) {
-		p, _, err = readProof(unit.(*tx))
+func (p *Prover) Proof(ctx context.Context) (ports.Proof, error) {
+	var state proofState
+	err := p.db.Read(ctx, func(u *work.Unit) (err error) {
+		state, _, err = readState(u)
 		return err
 	})
-	return p.result(), err
+	return state.result(), err
 }
 
 // ProveNext proves the next range of agents or the next of the other rules, on a snapshot of its own,
 // and stores how far it came. Whichever process calls it next goes on from there.
-func (s *Store) ProveNext(ctx context.Context) (ports.Proof, error) {
-	return s.prove(ctx, func(conn engine.Conn, p *proofState) ([]proofRow, error) {
-		if p.StartedAt.IsZero() {
-			p.StartedAt, p.New.Again = s.clock.Now(), false
+func (p *Prover) ProveNext(ctx context.Context) (ports.Proof, error) {
+	return p.prove(ctx, func(conn engine.Conn, state *proofState) ([]proofRow, error) {
+		if state.StartedAt.IsZero() {
+			state.StartedAt, state.New.Again = p.clock.Now(), false
 		}
-		return nil, s.proveNext(ctx, conn, p)
+		return nil, p.proveNext(ctx, conn, state)
 	})
 }
 
 // prove takes one step on a snapshot and stores the state after it, with the rows of ledger_proofs that
 // the step returns.
-func (s *Store) prove(
+func (p *Prover) prove(
 	ctx context.Context, step func(engine.Conn, *proofState) ([]proofRow, error),
 ) (ports.Proof, error) {
-	var p proofState
+	var state proofState
 	var before []byte
-	err := s.Read(ctx, func(_ context.Context, unit ports.Tx) (err error) {
-		p, before, err = readProof(unit.(*tx))
+	err := p.db.Read(ctx, func(u *work.Unit) (err error) {
+		state, before, err = readState(u)
 		return err
 	})
 	if err != nil {
 		return ports.Proof{}, err
 	}
 	var rows []proofRow
-	err = s.database.Audit(ctx, func(conn engine.Conn) (err error) {
-		rows, err = step(conn, &p)
+	err = p.db.Audit(ctx, func(conn engine.Conn) (err error) {
+		rows, err = step(conn, &state)
 		return err
 	})
 	if err != nil {
 		return ports.Proof{}, fmt.Errorf("prove the ledger: %w", err)
 	}
-	text, err := json.Marshal(p)
+	text, err := json.Marshal(state)
 	if err != nil {
 		return ports.Proof{}, fmt.Errorf("prove the ledger: %w", err)
 	}
-	err = s.Update(ctx, func(_ context.Context, unit ports.Tx) error {
-		t := unit.(*tx)
+	err = p.db.Update(ctx, func(u *work.Unit) error {
 		for _, row := range rows { // should two processes prove at once, both are right
-			if err := t.Later("store how far the ledger is proved", putProof, column.Values(&row)...); err != nil {
+			if err := u.Later("store how far the ledger is proved", putProof, column.Values(&row)...); err != nil {
 				return err
 			}
 		}
 		// Should two processes prove at once, one of them counts.
 		if before == nil {
-			return t.Later("store the proof of the ledger",
+			return u.Later("store the proof of the ledger",
 				"INSERT INTO service_values (name, value) VALUES (?1, ?2) ON CONFLICT (name) DO NOTHING", proofName, text)
 		}
-		return t.Later("store the proof of the ledger",
+		return u.Later("store the proof of the ledger",
 			"UPDATE service_values SET value = ?2 WHERE name = ?1 AND value = ?3", proofName, text, before)
 	})
-	return p.result(), err
+	return state.result(), err
 }
 
 // proveNext takes one step of a proof.
-func (s *Store) proveNext(ctx context.Context, conn engine.Conn, p *proofState) error {
-	if p.Agent != lastAgent {
-		to, entries, err := nextRange(ctx, conn, p.Agent)
+func (p *Prover) proveNext(ctx context.Context, conn engine.Conn, state *proofState) error {
+	if state.Agent != lastAgent {
+		to, entries, err := p.nextRange(ctx, conn, state.Agent)
 		if err != nil {
 			return err
 		}
-		faults, err := s.findIn(ctx, conn, p.Agent, to)
-		p.add(faults)
+		faults, err := p.findIn(ctx, conn, state.Agent, to)
+		state.add(faults)
 		if err != nil {
 			return err
 		}
-		faults, err = findChanged(ctx, conn, p.Agent, to)
-		p.add(faults)
-		p.Agent, p.Entries = to, p.Entries+entries
+		faults, err = findChanged(ctx, conn, state.Agent, to)
+		state.add(faults)
+		state.Agent, state.Entries = to, state.Entries+entries
 		return err
 	}
-	checks := s.checks()
-	for p.Check < len(checks) && checks[p.Check].byAgents {
-		p.Check++
+	checks := p.checks()
+	for state.Check < len(checks) && checks[state.Check].byAgents {
+		state.Check++
 	}
-	if p.Check < len(checks) {
-		c := checks[p.Check]
+	if state.Check < len(checks) {
+		c := checks[state.Check]
 		faults, err := find(ctx, conn, c.rule, c.broken, nil, nil)
-		p.add(faults)
-		p.Check++
+		state.add(faults)
+		state.Check++
 		return err
 	}
-	p.end(s.clock.Now())
+	state.end(p.clock.Now())
 	return nil
 }
 

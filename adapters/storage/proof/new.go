@@ -1,4 +1,4 @@
-package storage
+package proof
 
 import (
 	"context"
@@ -24,20 +24,17 @@ type newProofState struct {
 	Again  bool      `json:"again"` // whether one was found since the complete proof that runs began
 }
 
-// newEntries is how many entries a call of ProveNew looks at, and about how many it proves.
-var newEntries int64 = 10_000
-
 // ProveNew proves the agents of the next entries, from the entry on up to which each is proved.
-func (s *Store) ProveNew(ctx context.Context) (found ports.Proof, more bool, err error) {
-	found, err = s.prove(ctx, func(conn engine.Conn, p *proofState) (rows []proofRow, err error) {
-		rows, more, err = proveNew(ctx, conn, &p.New, s.clock.Now())
+func (p *Prover) ProveNew(ctx context.Context) (found ports.Proof, more bool, err error) {
+	found, err = p.prove(ctx, func(conn engine.Conn, state *proofState) (rows []proofRow, err error) {
+		rows, more, err = proveNew(ctx, conn, &state.New, p.bounds.New, p.clock.Now())
 		return rows, err
 	})
 	return found, more, err
 }
 
 func proveNew(
-	ctx context.Context, conn engine.Conn, p *newProofState, now time.Time,
+	ctx context.Context, conn engine.Conn, p *newProofState, most int64, now time.Time,
 ) (rows []proofRow, more bool, err error) {
 	var last int64
 	if err := conn.Row("SELECT COALESCE(MAX(seq), 0) FROM ledger_entries", nil).Scan(&last); err != nil {
@@ -46,13 +43,13 @@ func proveNew(
 	if last < p.Mark { // as after a restore of an older copy
 		p.Mark, p.Before = 0, 0
 	}
-	upTo := min(last, p.Mark+newEntries)
+	upTo := min(last, p.Mark+most)
 	due, err := dueProofs(ctx, conn, p.Mark, upTo)
 	if err != nil {
 		return nil, false, err
 	}
 	wrong := 0
-	for left := newEntries; len(due) > 0; due = due[1:] {
+	for left := most; len(due) > 0; due = due[1:] {
 		row, fault, err := proveAgent(ctx, conn, due[0], left)
 		if err != nil {
 			return nil, false, err
@@ -108,7 +105,7 @@ func proveAgent(ctx context.Context, conn engine.Conn, d dueProof, limit int64) 
 	if err != nil {
 		return proofRow{}, ports.Fault{}, err
 	}
-	var e entryRow
+	var e entry
 	var fault ports.Fault
 	into := column.Targets(&e)
 	err = conn.Rows(ctx, entrySelect+"agent_id = ?1 AND ord > ?2 ORDER BY ord LIMIT ?3",

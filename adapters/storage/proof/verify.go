@@ -1,4 +1,4 @@
-package storage
+package proof
 
 import (
 	"context"
@@ -25,9 +25,9 @@ type check struct {
 // checks returns the rules of the ledger and of what it is about. Those of the tables that grow with
 // every entry are proved by ranges of agents, in which the database sorts and sums a bounded number of
 // rows; what they compare never belongs to two agents.
-func (s *Store) checks() []check {
+func (p *Prover) checks() []check {
 	guards := sqliteGuards
-	if s.postgres != nil {
+	if p.postgres {
 		guards = postgresGuards
 	}
 	var all []check
@@ -40,28 +40,24 @@ func (s *Store) checks() []check {
 	return all
 }
 
-// The bounds of a range of agents: it ends with the agent that reaches one of them.
-var (
-	rangeEntries int64 = 50_000
-	rangeAgents        = 5_000
-)
-
 // lastAgent is beyond the id of every agent.
 const lastAgent = "\U0010FFFF"
 
 // nextRange returns where the range of agents ends that begins at an agent, lastAgent for the last
 // range, and how many entries it has.
-func nextRange(ctx context.Context, conn engine.Conn, from string) (to string, entries int64, err error) {
+func (p *Prover) nextRange(
+	ctx context.Context, conn engine.Conn, from string,
+) (to string, entries int64, err error) {
 	to = lastAgent
 	agents := 0
 	err = conn.Rows(ctx, "SELECT agent_id, entries FROM wallets WHERE agent_id >= ?1 ORDER BY agent_id LIMIT ?2",
-		[]any{from, rangeAgents + 1}, func(row engine.Row) error {
+		[]any{from, p.bounds.Agents + 1}, func(row engine.Row) error {
 			var id string
 			var n int64
 			if err := row.Scan(&id, &n); err != nil || to != lastAgent {
 				return err
 			}
-			if agents > 0 && entries+n > rangeEntries || agents == rangeAgents {
+			if agents > 0 && entries+n > p.bounds.Entries || agents == p.bounds.Agents {
 				to = id
 				return nil
 			}
@@ -73,9 +69,9 @@ func nextRange(ctx context.Context, conn engine.Conn, from string) (to string, e
 
 // scope returns what makes a rule's query see a range of agents alone: its tables are hidden by those
 // of the same names that a WITH clause defines.
-func (s *Store) scope() string {
+func (p *Prover) scope() string {
 	schema := "main."
-	if s.postgres != nil {
+	if p.postgres {
 		schema = "" // a WITH clause of PostgreSQL does not see itself
 	}
 	with := "WITH "
@@ -108,9 +104,9 @@ func find(ctx context.Context, conn engine.Conn, r rule, query string, args []an
 }
 
 // findIn returns the rows of a range of agents that break a rule.
-func (s *Store) findIn(ctx context.Context, conn engine.Conn, from, to string) (faults []ports.Fault, err error) {
-	scope := s.scope()
-	for _, c := range s.checks() {
+func (p *Prover) findIn(ctx context.Context, conn engine.Conn, from, to string) (faults []ports.Fault, err error) {
+	scope := p.scope()
+	for _, c := range p.checks() {
 		if !c.byAgents {
 			continue
 		}
@@ -122,7 +118,7 @@ func (s *Store) findIn(ctx context.Context, conn engine.Conn, from, to string) (
 }
 
 // Verify proves the ledger on one snapshot, while others write.
-func (s *Store) Verify(ctx context.Context) (faults []ports.Fault, entries int, err error) {
+func (p *Prover) Verify(ctx context.Context) (faults []ports.Fault, entries int, err error) {
 	found := map[string]int{} // by rule
 	add := func(more []ports.Fault) {
 		for _, f := range more {
@@ -131,13 +127,13 @@ func (s *Store) Verify(ctx context.Context) (faults []ports.Fault, entries int, 
 			}
 		}
 	}
-	err = s.database.Audit(ctx, func(conn engine.Conn) error {
+	err = p.db.Audit(ctx, func(conn engine.Conn) error {
 		for from := ""; from != lastAgent; {
-			to, _, err := nextRange(ctx, conn, from)
+			to, _, err := p.nextRange(ctx, conn, from)
 			if err != nil {
 				return err
 			}
-			more, err := s.findIn(ctx, conn, from, to)
+			more, err := p.findIn(ctx, conn, from, to)
 			if err != nil {
 				return err
 			}
@@ -148,7 +144,7 @@ func (s *Store) Verify(ctx context.Context) (faults []ports.Fault, entries int, 
 			add(more)
 			from = to
 		}
-		for _, c := range s.checks() {
+		for _, c := range p.checks() {
 			if c.byAgents {
 				continue
 			}

@@ -1,4 +1,4 @@
-package storage
+package proof
 
 // entrySums are the sums of an agent's entries, next to its wallet.
 const entrySums = ` FROM wallets w LEFT JOIN (SELECT agent_id, COUNT(*) AS n, MAX(ord) AS ord,
@@ -55,7 +55,7 @@ var ledgerRules = []rule{
 		WHERE w.held_trial <> COALESCE(s.trial, 0) OR w.held_own <> COALESCE(s.own, 0)`},
 	{"a wallet counts its live sessions", `SELECT w.agent_id, 'wallet ' || w.live_sessions || '; sessions ' ||
 		COALESCE(s.n, 0) FROM wallets w LEFT JOIN (SELECT agent_id, COUNT(*) AS n FROM sessions
-		WHERE ` + liveStatus + ` GROUP BY agent_id) s ON s.agent_id = w.agent_id
+		WHERE ` + live + ` GROUP BY agent_id) s ON s.agent_id = w.agent_id
 		WHERE w.live_sessions <> COALESCE(s.n, 0)`},
 	{"what the hours of an agent were charged, refunded and recharged equals its wallet", `SELECT w.agent_id, 'wallet ' ||
 		w.charged || ', ' || w.refunded || ', ' || w.recharged || '; hours ' || COALESCE(h.charged, 0) || ', ' ||
@@ -104,7 +104,10 @@ var (
 		FROM session_topups GROUP BY session_id) a ON a.session_id = s.id `
 )
 
-const ended = "s.status IN ('terminated', 'expired', 'failed')"
+const (
+	ended = "s.status IN ('terminated', 'expired', 'failed')"
+	live  = "status IN ('creating', 'active')"
+)
 
 // sessionRules are those of sessions and of what is kept beside them.
 var sessionRules = []rule{

@@ -1,4 +1,4 @@
-package storage
+package proof
 
 import (
 	"context"
@@ -13,6 +13,7 @@ import (
 	"agentproxy/adapters/storage/column"
 	"agentproxy/adapters/storage/engine"
 	"agentproxy/adapters/storage/work"
+	"agentproxy/domain"
 	"agentproxy/domain/billing"
 	"agentproxy/ports"
 )
@@ -30,6 +31,26 @@ type proofRow struct {
 	Digest                       string // hexadecimal; empty before the first entry
 }
 
+// entry is what is proved of a row of ledger_entries. A digest holds all of it.
+type entry struct {
+	ID           string
+	AgentID      string
+	Ord          int64
+	Type         billing.Type
+	Trial        domain.Money
+	Own          domain.Money
+	HeldTrial    domain.Money
+	HeldOwn      domain.Money
+	Account      billing.Account
+	Counter      domain.Money
+	Ref          string
+	SessionID    string
+	OrderID      string
+	Description  string
+	At           int64
+	BalanceAfter domain.Money
+}
+
 var (
 	proofColumns = column.Names(new(proofRow))
 	putProof     = "INSERT INTO ledger_proofs (" + strings.Join(proofColumns, ", ") + ") VALUES (" +
@@ -37,7 +58,7 @@ var (
 		strings.Join(proofColumns[1:], ", ") + ") = (excluded." + strings.Join(proofColumns[1:], ", excluded.") +
 		") WHERE excluded.entries > ledger_proofs.entries"
 
-	entrySelect = "SELECT " + strings.Join(entryColumns, ", ") + " FROM ledger_entries WHERE "
+	entrySelect = "SELECT " + strings.Join(column.Names(new(entry)), ", ") + " FROM ledger_entries WHERE "
 )
 
 // chain follows the entries of one agent.
@@ -62,7 +83,7 @@ func newChain(from proofRow) (*chain, error) {
 }
 
 // add takes the next entry.
-func (c *chain) add(e *entryRow) {
+func (c *chain) add(e *entry) {
 	b := append(c.buffer[:0], c.digest[:]...)
 	for _, text := range [...]string{e.ID, e.AgentID, string(e.Type), string(e.Account), e.Ref, e.SessionID, e.OrderID,
 		e.Description} {
@@ -94,7 +115,7 @@ func (c *chain) row() proofRow {
 }
 
 // check returns what is wrong with the entry that was added last; the zero Fault if nothing is.
-func (c *chain) check(e *entryRow) (f ports.Fault) {
+func (c *chain) check(e *entry) (f ports.Fault) {
 	switch {
 	case e.Ord != c.Entries:
 		return ports.Fault{Rule: "no entry is missing", Where: e.AgentID,
@@ -143,7 +164,7 @@ func findChanged(ctx context.Context, conn engine.Conn, from, to string) (faults
 		faults = append(faults, ports.Fault{Rule: provedStay, Where: p.AgentID, Detail: detail})
 	}
 	c := &chain{}
-	var e entryRow
+	var e entry
 	into := column.Targets(&e)
 	query := entrySelect + "agent_id >= ?1 AND agent_id < ?2 ORDER BY agent_id, ord"
 	err = conn.Rows(ctx, query, []any{from, to}, func(row engine.Row) error {
