@@ -154,10 +154,10 @@ func sessionWhere(agentID string, f ports.SessionFilter) (string, []any) {
 
 // live are the states of a session that can still cost or give something. Such a session is not
 // counted: the queries repeat the words of the partial index, or it is not used.
-const (
-	liveStatus = "status IN ('creating', 'active')"
-	live       = "counted = 0 AND " + liveStatus
-)
+const live = "counted = 0 AND status IN ('creating', 'active')"
+
+// ended holds for a session s that has ended.
+const ended = "s.status IN ('terminated', 'expired', 'failed')"
 
 func (r sessions) Newest(_ context.Context, agentID, productNo string) (session.Session, error) {
 	return scanSession("the newest",

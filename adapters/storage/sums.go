@@ -27,7 +27,7 @@ const (
 	countAfter = 10 * time.Minute
 
 	// uncounted has the words of the partial index.
-	uncounted = "s.counted = 0 AND s.status IN ('terminated', 'expired', 'failed')"
+	uncounted = "s.counted = 0 AND " + ended
 
 	// countable are the sessions of a status that are counted next. What ended and still holds
 	// money is charged later: until then it is found with what lives.
