@@ -18,21 +18,21 @@ import (
 // SetCommit replaces how transactions are committed.
 func (s *Store) SetCommit(commit func(*engine.Transaction) error) {
 	for _, c := range s.commits {
-		c.commit = commit
+		c.Commit = commit
 	}
 }
 
 // SetNow replaces the clock by which units may join a transaction.
 func (s *Store) SetNow(now func() time.Time) {
 	for _, c := range s.commits {
-		c.now = now
+		c.Now = now
 	}
 }
 
 // Waiting returns the number of queued units.
 func (s *Store) Waiting() (n int) {
 	for _, c := range s.commits {
-		n += len(c.queue)
+		n += c.Waiting()
 	}
 	return n
 }
@@ -200,16 +200,9 @@ func SetCommitters(n int) { committers = cmp.Or(n, defaultCommitters) }
 const MaxQueued = maxQueued
 
 // AtWork returns how many units and views of an agent wait for a batch, are in one, or wait for that.
-func (s *Store) AtWork(agentID string) int {
-	s.queued.mu.Lock()
-	defer s.queued.mu.Unlock()
-	if own := s.queued.of[agentID]; own != nil {
-		return own.users
-	}
-	return 0
-}
+func (s *Store) AtWork(agentID string) int { return s.queued.AtWork(agentID) }
 
-// Lane returns the number of the committer of an agent.
+// Shard returns the number of the committer of an agent.
 func (s *Store) Shard(agentID string) int {
 	return shardOf(&ports.ReadSet{Agent: agentID}, len(s.commits))
 }

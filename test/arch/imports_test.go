@@ -62,6 +62,7 @@ var imports = []rule{
 	{"adapters/storage/accounts", "domain/... ports adapters/storage/column adapters/storage/engine adapters/storage/work"},
 	{"adapters/storage/codec", "domain/..."},
 	{"adapters/storage/column", ""},
+	{"adapters/storage/commit", "domain ports adapters/storage/engine"},
 	{"adapters/storage/engine", "domain"},
 	{"adapters/storage/evidence", "domain/... ports adapters/storage/codec adapters/storage/column adapters/storage/engine adapters/storage/work"},
 	{"adapters/storage/payments", "domain/... ports adapters/storage/column adapters/storage/work"},

@@ -1,4 +1,4 @@
-package storage
+package commit
 
 import (
 	"context"
@@ -10,11 +10,11 @@ import (
 	"agentproxy/ports"
 )
 
-// shares bounds how many units and views of one agent are at work at the same time: those that have
+// Shares bounds how many units and views of one agent are at work at the same time: those that have
 // a connection of PostgreSQL, and those that wait for a batch or are in one. Those beyond wait
 // before that, so an agent that calls often slows itself and leaves connections and batches to the
-// others. A nil *shares bounds nothing.
-type shares struct {
+// others. A nil *Shares bounds nothing.
+type Shares struct {
 	each int
 	mu   sync.Mutex
 	of   map[string]*share // of the agents that have or wait for their share
@@ -25,18 +25,16 @@ type share struct {
 	users int
 }
 
-func newShares(each int) *shares { return &shares{each: each, of: map[string]*share{}} }
-
-// maxQueued is how many units and views of an agent wait for batches, or are in them: half of a batch.
-const maxQueued = maxBatch / 2
+// NewShares returns shares of which an agent has each units and views at most.
+func NewShares(each int) *Shares { return &Shares{each: each, of: map[string]*share{}} }
 
 // shareWithin is how long a unit waits for those of its agent.
 const shareWithin = 5 * time.Second
 
 var errShare = errors.New("units of the agent had its share of the database for too long")
 
-// take waits until the agent that ctx is for may have one more, and returns what gives it back.
-func (s *shares) take(ctx context.Context) (release func(), err error) {
+// Take waits until the agent that ctx is for may have one more, and returns what gives it back.
+func (s *Shares) Take(ctx context.Context) (release func(), err error) {
 	agentID := ports.AgentOf(ctx)
 	if a := ports.ReadSetOf(ctx); a != nil {
 		agentID = a.Agent
@@ -64,7 +62,7 @@ func (s *shares) take(ctx context.Context) (release func(), err error) {
 	}
 }
 
-func (s *shares) enter(agentID string) *share {
+func (s *Shares) enter(agentID string) *share {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	own := s.of[agentID]
@@ -76,7 +74,7 @@ func (s *shares) enter(agentID string) *share {
 	return own
 }
 
-func (s *shares) leave(agentID string) {
+func (s *Shares) leave(agentID string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if own := s.of[agentID]; own.users > 1 {
@@ -84,4 +82,14 @@ func (s *shares) leave(agentID string) {
 	} else {
 		delete(s.of, agentID)
 	}
+}
+
+// AtWork returns how many units and views of an agent have its share or wait for it.
+func (s *Shares) AtWork(agentID string) int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if own := s.of[agentID]; own != nil {
+		return own.users
+	}
+	return 0
 }

@@ -1,4 +1,4 @@
-package storage
+package commit
 
 import (
 	"context"
@@ -16,7 +16,7 @@ import (
 func TestAnAgentWaitsForItsOwnShare(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		s := newShares(2)
+		s := NewShares(2)
 		busy := ports.WithAgent(t.Context(), "agt_busy")
 		type outcome struct {
 			release func()
@@ -25,7 +25,7 @@ func TestAnAgentWaitsForItsOwnShare(t *testing.T) {
 		take := func(ctx context.Context) chan outcome {
 			done := make(chan outcome, 1)
 			go func() {
-				release, err := s.take(ctx)
+				release, err := s.Take(ctx)
 				done <- outcome{release, err}
 			}()
 			synctest.Wait()
@@ -73,21 +73,21 @@ func TestAnAgentWaitsForItsOwnShare(t *testing.T) {
 // without units.
 func TestSharesAreForgotten(t *testing.T) {
 	t.Parallel()
-	s := newShares(1)
+	s := NewShares(1)
 	named := ports.WithReadSet(ports.WithAgent(t.Context(), "agt_other"), ports.ReadSet{Agent: "agt_1"})
-	release, err := s.take(ports.WithAgent(t.Context(), "agt_1"))
+	release, err := s.Take(ports.WithAgent(t.Context(), "agt_1"))
 	if err != nil {
 		t.Fatal(err)
 	}
 	for range 3 {
 		gone, cancel := context.WithCancel(named)
 		cancel()
-		if _, err := s.take(gone); !errors.Is(err, context.Canceled) {
+		if _, err := s.Take(gone); !errors.Is(err, context.Canceled) {
 			t.Fatalf("another unit of the agent, whose caller has left: %v", err)
 		}
 	}
 	for what, ctx := range map[string]context.Context{"another agent": ports.WithAgent(t.Context(), "agt_2"), "nobody": t.Context()} {
-		free, err := s.take(ctx)
+		free, err := s.Take(ctx)
 		if err != nil {
 			t.Fatalf("%s: %v", what, err)
 		}
@@ -100,7 +100,7 @@ func TestSharesAreForgotten(t *testing.T) {
 	if len(s.of) != 0 {
 		t.Errorf("%d agents are kept, none of which has units", len(s.of))
 	}
-	if release, err = s.take(named); err != nil {
+	if release, err = s.Take(named); err != nil {
 		t.Error("the share is not free again:", err)
 	} else {
 		release()

@@ -1,4 +1,6 @@
-package storage
+// Package commit lets units of work that wait share one commit, and bounds how many of one agent are at
+// work.
+package commit
 
 import (
 	"cmp"
@@ -8,12 +10,14 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
+
 	"agentproxy/adapters/storage/engine"
 	"agentproxy/domain"
 	"agentproxy/ports"
 )
 
-// committer is group commit: writers that wait share one transaction, because a commit that survives a
+// Committer is group commit: writers that wait share one transaction, because a commit that survives a
 // power failure costs more than the writing.
 //
 // One goroutine begins a transaction for the first unit in the queue, runs each queued unit in it,
@@ -26,13 +30,17 @@ import (
 // not set before they are needed, but then for guardFor transactions.
 //
 // On PostgreSQL what the waiting units read is read ahead for all of them, and what they write is sent
-// together; see batch.
+// together; see Transaction.End.
 //
 // When the shared transaction cannot be committed, every unit in it runs once more in a transaction
 // of its own, so that one that cannot be committed fails alone; its caller gets the outcome of that
 // run.
-type committer struct {
-	metrics *metrics
+type Committer struct {
+	// Commit commits a transaction, and Now is the clock by which units join one. Tests replace them.
+	Commit func(*engine.Transaction) error
+	Now    func() time.Time
+
+	counts Counts
 	// begin begins a transaction for units that are known to read what the list names.
 	begin func(list []*ports.ReadSet) (*engine.Transaction, error)
 	// single, if set, runs a unit alone. Then a transaction has the units that waited when it began: it
@@ -44,20 +52,18 @@ type committer struct {
 	once   sync.Once
 	// guarded is the number of transactions that still set savepoints. It belongs to the goroutine.
 	guarded int
-	// commit is replaced by tests that need it to fail, and now by those that count who joins.
-	commit func(*engine.Transaction) error
-	now    func() time.Time
 }
 
-// The bounds of one transaction: how many units it has, and for how long new ones may join; both keep
-// the first unit's wait short. And for how many transactions savepoints are set after a failure.
+// The bounds of one transaction: MaxBatch is how many units it has, and maxJoin for how long new ones may
+// join; both keep the first unit's wait short. And for how many transactions savepoints are set after
+// a failure.
 const (
-	maxBatch = 64
+	MaxBatch = 64
 	maxJoin  = 5 * time.Millisecond
 	guardFor = 32
 )
 
-// unit is one call of do.
+// unit is one call of Do.
 type unit struct {
 	ctx     context.Context
 	claimed atomic.Bool // by the committer, or by a caller that gave up
@@ -72,39 +78,51 @@ type unit struct {
 	err error
 }
 
+// Counts are the series that a Committer adds to. The label of Units is how a unit ended: shared, or
+// alone.
+type Counts struct {
+	Units   *prometheus.CounterVec
+	Batches prometheus.Counter
+}
+
+// ErrAlone ends the run of a unit in a shared transaction that needs one of its own.
+var ErrAlone = errors.New("the unit needs a transaction of its own")
+
 // errAbandoned ends the run of a unit that panicked or left its goroutine, so that no caller waits
 // for it.
 var errAbandoned = errors.New("the unit did not return")
 
-func newCommitter(
-	metrics *metrics,
+// New returns a Committer whose transactions begin begins, and which has single, if it is set, run the
+// units that need a transaction of their own. It is closed by Close.
+func New(
+	counts Counts,
 	begin func([]*ports.ReadSet) (*engine.Transaction, error),
 	single func(context.Context, func(*engine.Transaction) error) error,
-) *committer {
-	c := &committer{
-		metrics: metrics,
-		begin:   begin,
-		single:  single,
-		queue:   make(chan *unit, 4*maxBatch),
-		stop:    make(chan struct{}),
-		done:    make(chan struct{}),
-		commit:  func(tx *engine.Transaction) error { return tx.Commit() },
-		now:     time.Now,
+) *Committer {
+	c := &Committer{
+		counts: counts,
+		begin:  begin,
+		single: single,
+		queue:  make(chan *unit, 4*MaxBatch),
+		stop:   make(chan struct{}),
+		done:   make(chan struct{}),
+		Commit: func(tx *engine.Transaction) error { return tx.Commit() },
+		Now:    time.Now,
 	}
 	go c.run()
 	return c
 }
 
-// close lets the running transaction finish and refuses the units that wait.
-func (c *committer) close() {
+// Close lets the running transaction finish and refuses the units that wait.
+func (c *Committer) Close() {
 	c.once.Do(func() { close(c.stop) })
 	<-c.done
 }
 
-// do runs fn as one unit and returns when its effects are committed or rolled back. fn may run twice.
+// Do runs fn as one unit and returns when its effects are committed or rolled back. fn may run twice.
 // If ctx ends before fn has started, it does not run at all; after that the outcome is that of the
 // transaction.
-func (c *committer) do(ctx context.Context, fn func(*engine.Transaction) error) error {
+func (c *Committer) Do(ctx context.Context, fn func(*engine.Transaction) error) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
@@ -122,11 +140,11 @@ func (c *committer) do(ctx context.Context, fn func(*engine.Transaction) error) 
 		case tx := <-u.start:
 			u.run(tx, fn)
 		case err := <-u.answer:
-			if err == errAlone {
-				c.metrics.units.WithLabelValues("alone").Inc()
+			if err == ErrAlone {
+				c.counts.Units.WithLabelValues("alone").Inc()
 				return c.single(ctx, fn)
 			}
-			c.metrics.units.WithLabelValues("shared").Inc()
+			c.counts.Units.WithLabelValues("shared").Inc()
 			return err
 		case <-cancelled:
 			if u.claim() {
@@ -141,6 +159,9 @@ func (c *committer) do(ctx context.Context, fn func(*engine.Transaction) error) 
 		}
 	}
 }
+
+// Waiting returns how many units wait.
+func (c *Committer) Waiting() int { return len(c.queue) }
 
 // claim returns true to the first caller.
 func (u *unit) claim() bool { return u.claimed.CompareAndSwap(false, true) }
@@ -157,7 +178,7 @@ func (u *unit) run(tx *engine.Transaction, fn func(*engine.Transaction) error) {
 }
 
 // run commits batches until the committer is closed; it runs in a goroutine of its own.
-func (c *committer) run() {
+func (c *Committer) run() {
 	defer close(c.done)
 	for {
 		select {
@@ -184,10 +205,10 @@ func (u *unit) refuse(err error) {
 }
 
 // batch runs the waiting units and answers them.
-func (c *committer) batch(first *unit) {
+func (c *Committer) batch(first *unit) {
 	guard := c.guarded > 0
 	c.guarded = max(c.guarded-1, 0)
-	c.metrics.batches.Inc()
+	c.counts.Batches.Inc()
 	units, err := c.share([]*unit{first}, guard)
 	if !guard && c.single == nil && errors.Is(err, engine.ErrSpoiled) {
 		c.guarded = guardFor
@@ -198,7 +219,7 @@ func (c *committer) batch(first *unit) {
 		switch {
 		case c.single != nil && err != nil && !errors.Is(u.err, errAbandoned):
 			u.claim()
-			u.answer <- cmp.Or(lasting(err), errAlone)
+			u.answer <- cmp.Or(Lasting(err), ErrAlone)
 		case !u.ran: // the caller gave up, or there was nothing to run in
 			u.refuse(err)
 		case errors.Is(u.err, errAbandoned):
@@ -214,9 +235,9 @@ func (c *committer) batch(first *unit) {
 	}
 }
 
-// lasting returns an error that the units of a transaction have in common; any other may be that of
+// Lasting returns an error that the units of a transaction have in common; any other may be that of
 // one.
-func lasting(err error) error {
+func Lasting(err error) error {
 	unavailable := errors.Is(err, domain.ErrUnavailable) && !errors.Is(err, engine.ErrUndone)
 	if unavailable || errors.Is(err, engine.ErrUnknownOutcome) {
 		return err
@@ -225,8 +246,8 @@ func lasting(err error) error {
 }
 
 // next returns the next unit that may join, nil if none waits.
-func (c *committer) next(n int, began time.Time) *unit {
-	if n >= maxBatch || c.now().Sub(began) > maxJoin {
+func (c *Committer) next(n int, began time.Time) *unit {
+	if n >= MaxBatch || c.Now().Sub(began) > maxJoin {
 		return nil
 	}
 	select {
@@ -239,8 +260,8 @@ func (c *committer) next(n int, began time.Time) *unit {
 
 // share runs units, and those that wait and may join, in one transaction. It commits it, or rolls it
 // back if there is nothing to commit, and returns all of them.
-func (c *committer) share(units []*unit, guard bool) ([]*unit, error) {
-	began, written := c.now(), false
+func (c *Committer) share(units []*unit, guard bool) ([]*unit, error) {
+	began, written := c.Now(), false
 	for c.single != nil {
 		u := c.next(len(units), began)
 		if u == nil {
@@ -274,7 +295,7 @@ func (c *committer) share(units []*unit, guard bool) ([]*unit, error) {
 		_ = tx.Rollback() // a transaction that cannot be rolled back has ended
 		return units, err
 	}
-	return units, c.commit(tx)
+	return units, c.Commit(tx)
 }
 
 // runIn runs one unit and keeps its error in u.err. An error of runIn itself means that the
@@ -291,7 +312,7 @@ func runIn(tx *engine.Transaction, u *unit, guard bool) error {
 	u.err = <-u.end
 	if tx.End != nil {
 		if alone := tx.End(u.err != nil); alone && !errors.Is(u.err, errAbandoned) {
-			u.err = errAlone
+			u.err = ErrAlone
 		}
 		return nil
 	}
@@ -312,7 +333,7 @@ func runIn(tx *engine.Transaction, u *unit, guard bool) error {
 
 // alone runs a unit once more, in a transaction of its own. Its second error means that none can be
 // begun.
-func (c *committer) alone(u *unit) (outcome, down error) {
+func (c *Committer) alone(u *unit) (outcome, down error) {
 	tx, err := c.begin(nil)
 	if err != nil {
 		return err, err
@@ -326,7 +347,7 @@ func (c *committer) alone(u *unit) (outcome, down error) {
 		_ = tx.Rollback()
 		return engine.Unavailable("write", err), nil
 	}
-	if err := c.commit(tx); err != nil {
+	if err := c.Commit(tx); err != nil {
 		return engine.Unavailable("commit", err), nil
 	}
 	return nil, nil
