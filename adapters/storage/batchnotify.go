@@ -13,6 +13,7 @@ import (
 	"agentproxy/adapters/storage/column"
 	"agentproxy/adapters/storage/engine"
 	"agentproxy/adapters/storage/webhooks"
+	"agentproxy/adapters/storage/work"
 	"agentproxy/domain/webhook"
 	"agentproxy/ports"
 )
@@ -41,12 +42,12 @@ type (
 type markKey struct{ agentID, what string }
 
 var (
-	outboxMany       = newBulkRows(new(outboxEvent))
-	insertOutbox     = outboxMany.statement(outboxMany.insert("outbox"))
-	deliveryMany     = newBulkRows(new(batchDelivery))
-	insertDeliveries = deliveryMany.statement(deliveryMany.insert("webhook_deliveries"))
-	markMany         = newBulkRows(new(batchMark))
-	putMarks         = markMany.statement(markMany.insert("webhook_marks") +
+	outboxMany       = work.NewBulk(new(outboxEvent))
+	insertOutbox     = outboxMany.Statement(outboxMany.Insert("outbox"))
+	deliveryMany     = work.NewBulk(new(batchDelivery))
+	insertDeliveries = deliveryMany.Statement(deliveryMany.Insert("webhook_deliveries"))
+	markMany         = work.NewBulk(new(batchMark))
+	putMarks         = markMany.Statement(markMany.Insert("webhook_marks") +
 		" ON CONFLICT (agent_id, what) DO UPDATE SET mark = excluded.mark")
 
 	// endpointsAhead also reads how many deliveries of a webhook are pending, and what was notified

@@ -1,4 +1,4 @@
-package storage
+package work
 
 import (
 	"reflect"
@@ -9,18 +9,18 @@ import (
 	"agentproxy/adapters/storage/engine"
 )
 
-// bulkRows writes rows of a struct by one statement of PostgreSQL: each column is an array, and unnest
+// Bulk writes rows of a struct by one statement of PostgreSQL: each column is an array, and unnest
 // makes rows of them. The statement is the same for any number of rows, so it stays prepared.
-type bulkRows struct {
+type Bulk struct {
 	columns []string
 	arrays  string // "?1::text[], ?2::bigint[], ..."
 	types   []reflect.Type
 }
 
-// newBulkRows returns the columns of row, and of more numbers behind them.
-func newBulkRows(row any, more ...string) bulkRows {
+// NewBulk returns the columns of row, and of more numbers behind them.
+func NewBulk(row any, more ...string) Bulk {
 	t := reflect.TypeOf(row).Elem()
-	m := bulkRows{columns: append(column.Names(row), more...)}
+	m := Bulk{columns: append(column.Names(row), more...)}
 	for _, path := range column.Paths(t) {
 		m.types = append(m.types, arrayOf(t.FieldByIndex(path).Type))
 	}
@@ -55,33 +55,33 @@ func arrayOf(t reflect.Type) reflect.Type {
 	panic("no array of " + t.String())
 }
 
-// list returns the columns, each behind a prefix.
-func (m bulkRows) list(prefix string) string { return prefix + strings.Join(m.columns, ", "+prefix) }
+// List returns the columns, each behind a prefix.
+func (m Bulk) List(prefix string) string { return prefix + strings.Join(m.columns, ", "+prefix) }
 
-// from returns the rows as a table u.
-func (m bulkRows) from() string {
+// From returns the rows as a table u.
+func (m Bulk) From() string {
 	return "unnest(" + m.arrays + ") AS u(" + strings.Join(m.columns, ", ") + ")"
 }
 
 // alone returns a row as a table u, whose parameters are its columns: unnest makes a table of each
 // column first, which costs more than the row itself does.
-func (m bulkRows) alone() string {
+func (m Bulk) alone() string {
 	return "(SELECT " + strings.ReplaceAll(m.arrays, "[]", "") + ") AS u(" + strings.Join(m.columns, ", ") + ")"
 }
 
-// manyStatement writes rows by a statement, and one row by another.
-type manyStatement struct {
-	bulkRows
+// BulkStatement writes rows by a statement, and one row by another.
+type BulkStatement struct {
+	Bulk
 	many, one string
 }
 
-// statement returns a statement that reads its rows from m.from.
-func (m bulkRows) statement(s string) manyStatement {
-	return manyStatement{m, s, strings.Replace(s, m.from(), m.alone(), 1)}
+// Statement returns a statement that reads its rows from m.From.
+func (m Bulk) Statement(s string) BulkStatement {
+	return BulkStatement{m, s, strings.Replace(s, m.From(), m.alone(), 1)}
 }
 
-// ask queues the statement with n rows, of which values returns one.
-func (s manyStatement) ask(pipe engine.Pipeline, what string, n int, values func(i int) []any) {
+// Ask queues the statement with n rows, of which values returns one.
+func (s BulkStatement) Ask(pipe engine.Pipeline, what string, n int, values func(i int) []any) {
 	switch n {
 	case 0:
 	case 1:
@@ -91,13 +91,13 @@ func (s manyStatement) ask(pipe engine.Pipeline, what string, n int, values func
 	}
 }
 
-// insert returns a statement that inserts the rows into a table.
-func (m bulkRows) insert(table string) string {
-	return "INSERT INTO " + table + " (" + m.list("") + ") SELECT " + m.list("u.") + " FROM " + m.from()
+// Insert returns a statement that inserts the rows into a table.
+func (m Bulk) Insert(table string) string {
+	return "INSERT INTO " + table + " (" + m.List("") + ") SELECT " + m.List("u.") + " FROM " + m.From()
 }
 
 // arguments returns the arrays of n rows, of which values returns one.
-func (m bulkRows) arguments(n int, values func(i int) []any) []any {
+func (m Bulk) arguments(n int, values func(i int) []any) []any {
 	arrays := make([]reflect.Value, len(m.types))
 	for c, t := range m.types {
 		arrays[c] = reflect.MakeSlice(t, n, n)
