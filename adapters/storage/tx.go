@@ -23,6 +23,8 @@ type tx struct {
 	// touched are the sessions that a unit changed outside a batch; nil in View.
 	touched *[]string
 	batch   *batch // nil for a unit with a transaction of its own, and on SQLite
+	// packed are the workers that a unit which writes has read in archives, with their sessions.
+	packed map[int64]string
 }
 
 func (t *tx) Agents() ports.Agents                   { return agents{t} }
