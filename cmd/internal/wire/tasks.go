@@ -59,6 +59,9 @@ const keepPartitionsEvery = 10 * time.Minute
 // by each call that needs it, so a new leader counts at once: after an upgrade that may be much.
 const countEndedEvery = 20 * time.Second
 
+// archiveEvery is how often the workers of sessions that ended long ago are archived, those of up to 500 sessions.
+const archiveEvery = time.Minute
+
 // driveOutWithin is how long a process that stops waits for calls of providers.
 const driveOutWithin = 15 * time.Second
 
@@ -74,6 +77,7 @@ func tasks(st *storage.Store, changed <-chan struct{}, leads func() bool, hub *c
 		{name: "expire sessions", every: time.Second, run: p.ExpireSessions, only: leads},
 		{name: "expire trials", every: time.Second, run: p.ExpireTrials, only: leads},
 		{name: "settle sessions", every: time.Second, run: p.Settle, only: leads},
+		{name: "archive sessions", every: archiveEvery, run: p.Archive, only: leads},
 		{name: "reconcile orders", every: time.Second, run: driver.DriveDue, only: leads},
 		{name: "watch providers", every: time.Minute, run: watch.Run, only: leads},
 		{name: "measure the clock", every: measureClockEvery, run: st.MeasureClock},
