@@ -3,6 +3,7 @@
 package system
 
 import (
+	"os"
 	"time"
 
 	"agentproxy/ports"
@@ -17,12 +18,12 @@ var _ ports.Clock = Clock{}
 // keep, so that a time reads back as it was written.
 func (Clock) Now() time.Time { return time.Now().Add(ahead).UTC().Truncate(time.Microsecond) }
 
-// skew is how far the clock is ahead, as time.ParseDuration reads it. Only a build can set it, with
-// -ldflags "-X agentproxy/adapters/system.skew=-20s": tests of replicas build a program with a wrong
-// clock. It is empty in every other build.
-var skew string
+// skewFrom names the environment variable with the time by which the clock is ahead, as time.ParseDuration
+// reads it. Only a build can set it, with -ldflags "-X agentproxy/adapters/system.skewFrom=NAME": tests
+// of replicas run such a program with a wrong clock. It is empty in every other build.
+var skewFrom string
 
 var ahead = func() time.Duration {
-	d, _ := time.ParseDuration(skew)
+	d, _ := time.ParseDuration(os.Getenv(skewFrom))
 	return d
 }()

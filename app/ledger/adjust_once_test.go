@@ -32,6 +32,13 @@ func TestAnAdjustmentWithAReferenceIsBookedOnce(t *testing.T) {
 		apptest.ErrorIs(t, err, domain.ErrInvalid)
 	}
 	apptest.Equal(t, "the database", w.Dump(), before)
+	// A correction that took all of the balance is found when it is repeated.
+	poor := w.Register()
+	taken, err := adjust(poor, "-"+w.Balance(poor).String(), "ticket 9")
+	apptest.OK(t, err)
+	again, err = adjust(poor, taken.Amount().String(), "ticket 9")
+	apptest.OK(t, err)
+	apptest.Equal(t, "the answer to a repeated deduction", again, taken)
 	// An id of another entry is no reference of it.
 	if _, err = adjust(agent, "1", first.ID); err != nil {
 		t.Error(err)

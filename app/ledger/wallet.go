@@ -1,6 +1,7 @@
 package ledger
 
 import (
+	"cmp"
 	"context"
 	"slices"
 	"time"
@@ -176,15 +177,10 @@ func (u *Wallet) AdjustOnce(
 		if err != nil {
 			return err
 		}
-		e, err := w.Adjust(amount, reason)
-		if err != nil {
-			return err
-		}
-		e.ID, e.AgentID, e.At = u.ids.New(billing.IDPrefix), agentID, u.clock.Now()
-		e.Ref = "adjust:" + e.ID
-		if ref != "" {
-			e.Ref = "adjust:ref:" + ref
-			old, found, err := tx.Ledger().EntryOf(ctx, e.Ref)
+		entryRef := ""
+		if ref != "" { // before Adjust: the balance may cover the correction once and not twice
+			entryRef = "adjust:ref:" + ref
+			old, found, err := tx.Ledger().EntryOf(ctx, entryRef)
 			switch {
 			case err != nil:
 				return err
@@ -196,6 +192,12 @@ func (u *Wallet) AdjustOnce(
 				return nil
 			}
 		}
+		e, err := w.Adjust(amount, reason)
+		if err != nil {
+			return err
+		}
+		e.ID, e.AgentID, e.At = u.ids.New(billing.IDPrefix), agentID, u.clock.Now()
+		e.Ref = cmp.Or(entryRef, "adjust:"+e.ID)
 		if booked, err = tx.Ledger().Post(ctx, ports.Posting{Entry: e}); err != nil {
 			return err
 		}

@@ -2,8 +2,7 @@ package e2e_test
 
 import (
 	"io"
-	"os/exec"
-	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -14,17 +13,6 @@ import (
 	"agentproxy/test/freeport"
 	"agentproxy/test/pg"
 )
-
-// wrongClock builds the program for a host whose clock is off.
-func wrongClock(t *testing.T, off string) (path string) {
-	t.Helper()
-	path = filepath.Join(t.TempDir(), "agentproxy")
-	args := append([]string{"build", "-o", path, "-ldflags=-s -w -X agentproxy/adapters/system.skew=" + off}, buildFlags...)
-	if out, err := exec.Command("go", append(args, "agentproxy/cmd/agentproxy")...).CombinedOutput(); err != nil {
-		t.Fatalf("build: %v\n%s", err, out)
-	}
-	return path
-}
 
 // steady starts a server that sends bytes at a rate for a while on each connection.
 func steady(t *testing.T, each int, parts int) string {
@@ -51,7 +39,7 @@ func TestAReplicaWithAWrongClockMetersAllOfItsTraffic(t *testing.T) {
 			right := serve(t, env...)
 			within(t, soon, "it leads", func() bool { status, _ := right.page("/readyz"); return status == 200 })
 			wrong := &service{t: t, dir: t.TempDir(), api: freeport.Address(t), gateway: freeport.Address(t),
-				admin: freeport.Address(t), env: env, program: wrongClock(t, off)}
+				admin: freeport.Address(t), env: append(slices.Clone(env), clockSkew+"="+off)}
 			wrong.start()
 			t.Cleanup(wrong.stop)
 

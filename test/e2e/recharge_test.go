@@ -7,6 +7,7 @@ import (
 	"io"
 	"net/http"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -180,16 +181,17 @@ func TestAKilledServiceCreditsEveryTransferOnce(t *testing.T) {
 func aKilledServiceCreditsEveryTransferOnce(t *testing.T, store ...string) {
 	s := serve(t, append(store, "AGENTPROXY_DEVCHAIN_BLOCK_MS=50", "AGENTPROXY_RATE_LIMIT_PER_MINUTE=0")...)
 	key, _ := s.register("payer")
-	o := s.recharge(key, "40")
-	for range 8 {
+	kills := campaign.Rounds(3, 8)
+	o := s.recharge(key, strconv.Itoa(5*kills))
+	for range kills {
 		s.object("devchain", "send", "--to", o.Wallet, "--amount", "5")
 		time.Sleep(120 * time.Millisecond)
 		s.kill()
 		s.start()
 	}
 	within(t, soon, "the order is paid", func() bool { return s.order(key, o.OrderID).Status == "paid" })
-	if b := s.balance(key); b != "50" {
-		t.Errorf("the balance is %s, want 50", b)
+	if got, want := s.balance(key), strconv.Itoa(10+5*kills); got != want {
+		t.Errorf("the balance is %s, want %s", got, want)
 	}
 	s.verify()
 }

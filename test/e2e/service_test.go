@@ -2,7 +2,6 @@ package e2e_test
 
 import (
 	"bytes"
-	"cmp"
 	"context"
 	"encoding/json"
 	"flag"
@@ -25,6 +24,9 @@ import (
 // program is the path of the built command.
 var program string
 
+// clockSkew names the environment variable with the time by which the clock of the built program is ahead.
+const clockSkew = "TEST_CLOCK_SKEW"
+
 func TestMain(m *testing.M) {
 	os.Exit(func() int {
 		dir, err := os.MkdirTemp("", "agentproxy-e2e-")
@@ -34,7 +36,7 @@ func TestMain(m *testing.M) {
 		}
 		defer os.RemoveAll(dir)
 		program = filepath.Join(dir, "agentproxy")
-		args := append([]string{"build", "-ldflags=-s -w", "-o", program}, buildFlags...)
+		args := append([]string{"build", "-ldflags=-s -w -X agentproxy/adapters/system.skewFrom=" + clockSkew, "-o", program}, buildFlags...)
 		if out, err := exec.Command("go", append(args, "agentproxy/cmd/agentproxy")...).CombinedOutput(); err != nil {
 			fmt.Fprintf(os.Stderr, "build: %v\n%s", err, out)
 			return 1
@@ -59,7 +61,6 @@ type service struct {
 	admin   string
 	env     []string
 	wrap    func(*exec.Cmd) // changes how the program is started; nil for nothing
-	program string          // if it is not the usual one
 
 	cmd *exec.Cmd
 	log *lockedBuffer
@@ -122,7 +123,7 @@ var lookAtSources = sync.OnceFunc(func() {
 
 func (s *service) command(args ...string) *exec.Cmd {
 	lookAtSources()
-	cmd := exec.Command(cmp.Or(s.program, program), args...)
+	cmd := exec.Command(program, args...)
 	cmd.Dir = s.dir
 	for _, v := range os.Environ() {
 		if !strings.HasPrefix(v, "AGENTPROXY_") {

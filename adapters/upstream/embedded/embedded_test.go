@@ -284,6 +284,13 @@ func TestWhatCannotBeBound(t *testing.T) {
 			t.Errorf("logged:\n%s", got)
 		}
 	})
+	t.Run("a host with the whole network is asked for its ends", func(t *testing.T) {
+		asked := 0
+		p, err := embedded.New(embedded.Config{Usable: func(netip.Addr) bool { asked++; return true }}, log)
+		if err != nil || asked != 2 || !p.Has(netip.MustParseAddr("127.0.1.7")) {
+			t.Errorf("%v, %d addresses tried", err, asked)
+		}
+	})
 	t.Run("a host with one loopback address sells that, for dynamic sessions", func(t *testing.T) {
 		p, err := embedded.New(embedded.Config{Usable: none}, log)
 		if err != nil {

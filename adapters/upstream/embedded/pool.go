@@ -57,6 +57,9 @@ func (c Config) probe(log *slog.Logger) (pool, error) {
 	if usable == nil {
 		usable = bindable
 	}
+	if loopback && usable(firstLoopback) && usable(lastLoopback) {
+		usable = func(netip.Addr) bool { return true } // as on Linux, where the interface has the whole network
+	}
 	var p pool
 	var failed []netip.Addr
 	for i, exit := range exits {
