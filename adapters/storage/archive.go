@@ -30,7 +30,8 @@ const (
 	fromArchive = " FROM session_archive a WHERE a.session = (SELECT ended FROM found)"
 	// archivedWorkers and archivedHealth are the row of an archive behind those of selectWorkers and
 	// workerHealth. The number of its worker is 0.
-	archivedWorkers = " UNION ALL SELECT 0, '', 0, '', '', 0, 0, 0, 0, '', 0, 0, 0, 0, 0, 0, '', 0, 0, 0, 0, a.data" + fromArchive
+	archivedWorkers = " UNION ALL SELECT 0, '', 0, '', '', 0, 0, 0, 0, '', 0, 0, 0, 0, 0, 0, '', 0, 0, 0, 0, a.data" +
+		fromArchive
 	archivedHealth  = " UNION ALL SELECT 0, '', a.data" + fromArchive
 
 	// archiveSchema is the oldest schema whose programs read archives.
@@ -151,6 +152,8 @@ const (
 		WHERE w.session = (SELECT seq FROM sessions WHERE id = ?1) ORDER BY w.name`
 	insertArchive = `INSERT INTO session_archive (session, at, workers, up, down, connections, data)
 		SELECT seq, ?2, ?3, ?4, ?5, ?6, ?7 FROM sessions WHERE id = ?1`
+	takeArchive = `DELETE FROM session_archive WHERE session = (SELECT seq FROM sessions WHERE id = ?1)
+		RETURNING data`
 	restoreWorker = "INSERT INTO workers (session, seq, name, created_at, " + workerStateColumns +
 		`, error_at, error_code, up, down, connections, used_at) SELECT s.seq, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12,
 		?13, ?14, ?15, ?16, ?17, ?18, ?19, ?20, ?21, ?22 FROM sessions s WHERE s.id = ?1`
@@ -198,8 +201,7 @@ func (r workers) restore(ctx context.Context, id int64) error {
 		return nil
 	}
 	var data []byte
-	err := r.returning("DELETE FROM session_archive WHERE session = (SELECT seq FROM sessions WHERE id = ?1) RETURNING data",
-		[]any{sessionID}, &data)
+	err := r.returning(takeArchive, []any{sessionID}, &data)
 	if errors.Is(err, sql.ErrNoRows) {
 		return nil // put back for another worker
 	}

@@ -29,7 +29,7 @@ func TestTheFirstArchiveExcludesOlderPrograms(t *testing.T) {
 	}
 }
 
-// before33 returns the migrations of a program that knows of no archive.
+// before33 returns the migrations of a program without archives.
 func before33(own fs.FS) fs.FS {
 	older := fstest.MapFS{}
 	names, _ := fs.Glob(own, "*.sql")
@@ -63,7 +63,7 @@ func firstArchiveExcludes(t *testing.T, at storage.Config) {
 		s.Status, s.Reason, s.EndedAt, s.Money.Held = session.Expired, session.TrafficExhausted, s.CreatedAt, billing.Funds{}
 		return tx.Sessions().Insert(ctx, s)
 	})
-	// The program of before knows the tables of workers, and no other.
+	// The program of before has the tables of workers, and no other.
 	execAll(t, old, `INSERT INTO workers (session, name, country, city, ttl, strict, uniq, max_bytes,
 		exit_ip, turn, assigned_at, lost, changeable, rotations, created_at) SELECT seq, 'a', '', '', 0, 0, 0, 0, '', 0, 1, 0, 0, 0, 1
 		FROM sessions`)

@@ -120,7 +120,7 @@ func verified(w *apptest.World) int {
 	return entries
 }
 
-// TestAnArchivedSessionAnswersAsBefore is the claim that only the operator can tell an archived session.
+// TestAnArchivedSessionAnswersAsBefore compares all answers about sessions before and after they are archived.
 func TestAnArchivedSessionAnswersAsBefore(t *testing.T) {
 	t.Parallel()
 	w := apptest.Open(t, apptest.Options{RepeatUpdates: true})
@@ -178,7 +178,7 @@ func TestWhatIsLateForAnArchivedSession(t *testing.T) {
 	same(t, "after late calls", before, answers(w, agent, id))
 	apptest.Equal(t, "archived", len(archivedSessions(w)), 1)
 
-	// What a gateway saw is stored whenever it comes, and the session is archived again.
+	// An observation is stored whenever it comes, and the session is archived again.
 	w.Observer.Observe(traffic.Observation{SessionID: id, At: w.Clock.Now(), Type: "tunnel", Evidence: health.Timeout, Host: "shop.test",
 		Worker: "a", Code: "TARGET_TIMEOUT"})
 	apptest.OK(t, w.Observer.FlushAll(t.Context()))
@@ -200,7 +200,7 @@ func TestWhatIsLateForAnArchivedSession(t *testing.T) {
 	}
 }
 
-// A session is due once, whoever asks, and not by a clock that was ahead for a while.
+// A session is due once, on however many replicas, and not by a clock that was ahead for a while.
 func TestArchivingAtAnyTime(t *testing.T) {
 	t.Parallel()
 	w := apptest.Open(t, apptest.Options{})

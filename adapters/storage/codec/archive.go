@@ -51,8 +51,8 @@ func (w *chunkWriter) worker(a *Archived, id, created int64) (nextID, nextCreate
 	w.bool(a.Strict, a.Unique, a.Lost, a.Changeable)
 	exit, _ := a.Exit.IP.MarshalBinary() // it never fails
 	w.bytes(exit)
-	for _, n := range [...]int64{a.TTL.Microseconds(), a.MaxBytes, int64(a.Turn), int64(a.Rotations), a.Usage.Up, a.Usage.Down,
-		a.Usage.Connections, made - created} {
+	for _, n := range [...]int64{a.TTL.Microseconds(), a.MaxBytes, int64(a.Turn), int64(a.Rotations), a.Usage.Up,
+		a.Usage.Down, a.Usage.Connections, made - created} {
 		w.int(n)
 	}
 	w.since(a.AssignedAt, made)
