@@ -23,9 +23,9 @@ type accessData struct {
 	MayWrite   bool
 }
 
-func (c *Console) access(v *visit) error { return c.showAccess(v, nil) }
+func (c *Console) access(v *view) error { return c.showAccess(v, nil) }
 
-func (c *Console) showAccess(v *visit, cause error) error {
+func (c *Console) showAccess(v *view, cause error) error {
 	id := v.caller.AgentID
 	d := accessData{Now: c.Clock.Now(), Key: c.IDs.New("form_"), MayWrite: v.may(account.AccountWrite),
 		Status: v.r.URL.Query().Get("status")}
@@ -52,12 +52,12 @@ func (c *Console) showAccess(v *visit, cause error) error {
 	return v.show(status, "access", f)
 }
 
-func (c *Console) rotateSecretPage(v *visit) error {
+func (c *Console) rotateSecretPage(v *view) error {
 	return v.show(http.StatusOK, "rotatesecret", v.frame("Rotate the API secret?", nil))
 }
 
 // rotateSecret shows the new secret once. Every sign-in ends with the old one, this one included.
-func (c *Console) rotateSecret(v *visit) error {
+func (c *Console) rotateSecret(v *view) error {
 	secret, _, err := c.Accounts.RotateSecret(v, v.caller.AgentID)
 	if err != nil {
 		return err
@@ -68,7 +68,7 @@ func (c *Console) rotateSecret(v *visit) error {
 	return v.show(http.StatusOK, "secret", f)
 }
 
-func (c *Console) testWebhook(v *visit) error {
+func (c *Console) testWebhook(v *view) error {
 	call, err := v.formCall()
 	if err != nil {
 		return err
@@ -79,7 +79,7 @@ func (c *Console) testWebhook(v *visit) error {
 	return v.leave("/access", "tested")
 }
 
-func (c *Console) redeliver(v *visit) error {
+func (c *Console) redeliver(v *view) error {
 	id := v.r.PathValue("delivery_id")
 	if len(id) > 64 || !plain(id) {
 		return webhook.ErrNotFound

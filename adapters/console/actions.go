@@ -10,7 +10,7 @@ import (
 	"agentproxy/domain/session"
 )
 
-func (c *Console) rotate(v *visit) error {
+func (c *Console) rotate(v *view) error {
 	id, err := v.sessionID()
 	if err != nil {
 		return err
@@ -29,7 +29,7 @@ func (c *Console) rotate(v *visit) error {
 }
 
 // rotateWorker gives a worker another exit.
-func (c *Console) rotateWorker(v *visit) error {
+func (c *Console) rotateWorker(v *view) error {
 	id, err := v.sessionID()
 	if err != nil {
 		return err
@@ -46,7 +46,7 @@ func (c *Console) rotateWorker(v *visit) error {
 	return v.leave("/sessions/"+id, "worker-rotated")
 }
 
-func (c *Console) passwordPage(v *visit) error {
+func (c *Console) passwordPage(v *view) error {
 	s, err := c.readSession(v)
 	if err != nil {
 		return err
@@ -56,7 +56,7 @@ func (c *Console) passwordPage(v *visit) error {
 }
 
 // replacePassword gives a session another password, which the page of the session reveals.
-func (c *Console) replacePassword(v *visit) error {
+func (c *Console) replacePassword(v *view) error {
 	id, err := v.sessionID()
 	if err != nil {
 		return err
@@ -79,7 +79,7 @@ type endData struct {
 	Back domain.Money // what is released or refunded at least, as far as it is known
 }
 
-func (c *Console) endPage(v *visit) error {
+func (c *Console) endPage(v *view) error {
 	s, err := c.readSession(v)
 	if err != nil {
 		return err
@@ -92,7 +92,7 @@ func (c *Console) endPage(v *visit) error {
 }
 
 // end ends a session. Repeating it changes nothing.
-func (c *Console) end(v *visit) error {
+func (c *Console) end(v *view) error {
 	id, err := v.sessionID()
 	if err != nil {
 		return err

@@ -283,7 +283,8 @@ func TestWorkersAndThePassword(t *testing.T) {
 	w := open(t, options{})
 	id := w.signIn("50").Agent.ID
 	s := w.Buy(id, apptest.Local)
-	list, _, err := w.Workers.Make(context.Background(), workers.Make{AgentID: id, SessionID: s.ID, Names: []string{"one", "two"}})
+	list, _, err := w.Workers.Create(context.Background(),
+		workers.Create{AgentID: id, SessionID: s.ID, Names: []string{"one", "two"}})
 	apptest.OK(t, err)
 	page := "/console/sessions/" + s.ID
 	body := w.get(page)

@@ -18,9 +18,9 @@ import (
 	"agentproxy/domain/session"
 )
 
-// formCall makes a form take effect once: it carries a key that the page chose. Of a call with the same
-// key and other values the second is refused.
-func (v *visit) formCall() (idempotency.Call, error) {
+// formCall makes a form take effect once: it carries a key that the page chose. Of a call with the
+// same key and other values the second is refused.
+func (v *view) formCall() (idempotency.Call, error) {
 	key := v.r.PostFormValue("key")
 	if len(key) > 64 || !plain(key) {
 		return idempotency.Call{}, domain.ErrInvalid.Msgf(
@@ -39,10 +39,10 @@ type buyData struct {
 	MayBuy   bool
 }
 
-func (c *Console) buyPage(v *visit) error { return c.showBuy(v, v.r.URL.Query(), nil) }
+func (c *Console) buyPage(v *view) error { return c.showBuy(v, v.r.URL.Query(), nil) }
 
 // showBuy shows the products, and the form of the one that was chosen.
-func (c *Console) showBuy(v *visit, form url.Values, cause error) error {
+func (c *Console) showBuy(v *view, form url.Values, cause error) error {
 	d := buyData{Form: form, Regions: map[string]string{}, MayBuy: v.may(account.SessionsWrite)}
 	d.Products = c.Catalog.Products(catalog.Filter{}, domain.Page{Number: 1, Size: 1000}).Items
 	for _, r := range c.Catalog.Regions() {
@@ -66,8 +66,8 @@ func (c *Console) showBuy(v *visit, form url.Values, cause error) error {
 	return v.show(status, "buy", f)
 }
 
-// createForm reads the values of the form as the domain checks them. A number that is none is out of every
-// bound.
+// createForm reads the values of the form as the domain checks them. A number that is none is out
+// of every bound.
 func (c *Console) createForm(form url.Values) (r session.CreateRequest, err error) {
 	p, err := c.Catalog.Product(form.Get("product_no"))
 	if err != nil {
@@ -122,7 +122,7 @@ type formValue struct{ Name, Value string }
 var purchaseFields = []string{"product_no", "traffic_gb", "quantity", "duration_days", "country", "city", "protocol",
 	"rotation_mode", "rotation_minutes"}
 
-func (c *Console) quotePage(v *visit) error {
+func (c *Console) quotePage(v *view) error {
 	form := v.r.URL.Query()
 	request, err := c.createForm(form)
 	if err != nil {
@@ -147,7 +147,7 @@ func (c *Console) quotePage(v *visit) error {
 }
 
 // buy buys what was quoted, for that cost at most.
-func (c *Console) buy(v *visit) error {
+func (c *Console) buy(v *view) error {
 	call, err := v.formCall()
 	if err != nil {
 		return err
@@ -173,11 +173,11 @@ type renewData struct {
 	Key   string
 }
 
-func (c *Console) renewPage(v *visit) error {
+func (c *Console) renewPage(v *view) error {
 	return c.showRenew(v, v.r.URL.Query().Get("duration_days"), nil)
 }
 
-func (c *Console) showRenew(v *visit, days string, cause error) error {
+func (c *Console) showRenew(v *view, days string, cause error) error {
 	s, err := c.readSession(v)
 	if err != nil {
 		return err
@@ -203,7 +203,7 @@ func (c *Console) showRenew(v *visit, days string, cause error) error {
 	return v.show(status, "renew", f)
 }
 
-func (c *Console) renew(v *visit) error {
+func (c *Console) renew(v *view) error {
 	id, err := v.sessionID()
 	if err != nil {
 		return err

@@ -79,14 +79,14 @@ func (w *world) storeStrange(agent, sessionID string) {
 	_, err := w.Sessions.Change(ctx, sessions.Change{AgentID: agent, SessionID: sessionID, Labels: &labels,
 		AllowedIPs: &[]string{"192.0.2.0/24"}})
 	apptest.OK(w.T, err)
-	_, _, err = w.Workers.Make(ctx, workers.Make{AgentID: agent, SessionID: sessionID, Names: []string{"w_1"}})
+	_, _, err = w.Workers.Create(ctx, workers.Create{AgentID: agent, SessionID: sessionID, Names: []string{"w_1"}})
 	apptest.OK(w.T, err)
 	apptest.OK(w.T, w.Store.Update(ctx, func(ctx context.Context, tx ports.Tx) error {
-		crew, err := tx.Workers().Of(ctx, sessionID)
+		found, err := tx.Workers().Of(ctx, sessionID)
 		if err != nil {
 			return err
 		}
-		err = tx.Workers().PutHealth(ctx, crew[0].ID, health.State{}, worker.Failure{At: w.Clock.Now(), Code: markup})
+		err = tx.Workers().PutHealth(ctx, found[0].ID, health.State{}, worker.Failure{At: w.Clock.Now(), Code: markup})
 		if err != nil {
 			return err
 		}

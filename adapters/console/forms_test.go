@@ -88,7 +88,8 @@ func kindOf(action string) string {
 	return regexp.MustCompile(`/(sess|del|evt|whd|dlv)_[A-Za-z0-9_]+`).ReplaceAllString(action, "/*")
 }
 
-// TestEveryFormTakesEffectOnce sends every form of every page twice, as it is and with what a person types.
+// TestEveryFormTakesEffectOnce sends every form of every page twice, as it is and with what a
+// person types.
 func TestEveryFormTakesEffectOnce(t *testing.T) {
 	w := open(t, options{})
 	id, ctx := w.registerWithHook(), context.Background()
@@ -96,7 +97,8 @@ func TestEveryFormTakesEffectOnce(t *testing.T) {
 	_, err := w.Wallet.Adjust(ctx, id, apptest.Dollars("60"), "for the test")
 	apptest.OK(t, err)
 	dyn, static := "/console/sessions/"+w.Buy(id, apptest.Local).ID, "/console/sessions/"+w.Buy(id, apptest.Static).ID
-	_, _, err = w.Workers.Make(ctx, workers.Make{AgentID: id, SessionID: strings.TrimPrefix(dyn, "/console/sessions/"), Names: []string{"one"}})
+	_, _, err = w.Workers.Create(ctx, workers.Create{AgentID: id,
+		SessionID: strings.TrimPrefix(dyn, "/console/sessions/"), Names: []string{"one"}})
 	apptest.OK(t, err)
 	w.post("/console/access/webhook/test", url.Values{"key": {"form_1"}})
 
@@ -145,8 +147,8 @@ func (w *world) everyForm(quote, dyn, static string) map[string]bool {
 	return posts
 }
 
-// sendTwice sends a form of a page twice, a second apart. The second one must change nothing and lead to
-// where the first one led.
+// sendTwice sends a form of a page twice, a second apart. The second one must change nothing and
+// lead to where the first one led.
 func (w *world) sendTwice(page, action, typed, to string) {
 	w.T.Helper()
 	var sent *form

@@ -37,9 +37,9 @@ type moneyData struct {
 // mostOrders is how many orders the page lists.
 const mostOrders = 10
 
-func (c *Console) money(v *visit) error { return c.showMoney(v, nil) }
+func (c *Console) money(v *view) error { return c.showMoney(v, nil) }
 
-func (c *Console) showMoney(v *visit, cause error) error {
+func (c *Console) showMoney(v *view, cause error) error {
 	q, id := v.r.URL.Query(), v.caller.AgentID
 	d := moneyData{Type: q.Get("type"), Types: billing.Types, Key: c.IDs.New("form_"),
 		MayWrite: v.may(account.BillingWrite),
@@ -82,7 +82,7 @@ func (c *Console) showMoney(v *visit, cause error) error {
 }
 
 // setBudget sets what the form has: an empty limit is none.
-func (c *Console) setBudget(v *visit) error {
+func (c *Console) setBudget(v *view) error {
 	in := ledger.SetBudget{AgentID: v.caller.AgentID, Paused: new(v.r.PostFormValue("paused") == "yes")}
 	var issues []domain.FieldIssue
 	limit := func(field string) **domain.Money {
@@ -122,7 +122,7 @@ func (c *Console) setBudget(v *visit) error {
 }
 
 // ledgerCSV answers every entry of a type, newest first.
-func (c *Console) ledgerCSV(v *visit) error {
+func (c *Console) ledgerCSV(v *view) error {
 	of, page := billing.Type(v.r.URL.Query().Get("type")), domain.Page{Number: 1, Size: domain.MaxPageSize}
 	list, err := c.Wallet.Transactions(v, v.caller.AgentID, ports.LedgerFilter{Type: of}, page)
 	if err != nil {
@@ -168,7 +168,7 @@ type rechargeData struct {
 	Now time.Time
 }
 
-func (c *Console) createRecharge(v *visit) error {
+func (c *Console) createRecharge(v *view) error {
 	call, err := v.formCall()
 	if err != nil {
 		return err
@@ -184,7 +184,7 @@ func (c *Console) createRecharge(v *visit) error {
 	return v.leave("/money/recharges/"+done.View.ID, "ordered")
 }
 
-func (c *Console) readOrder(v *visit) (payments.OrderView, error) {
+func (c *Console) readOrder(v *view) (payments.OrderView, error) {
 	id := v.r.PathValue("order_id")
 	if len(id) > 64 || !plain(id) {
 		return payments.OrderView{}, recharge.ErrNotFound
@@ -192,7 +192,7 @@ func (c *Console) readOrder(v *visit) (payments.OrderView, error) {
 	return c.Recharges.Get(v, v.caller.AgentID, id)
 }
 
-func (c *Console) recharge(v *visit) error {
+func (c *Console) recharge(v *view) error {
 	o, err := c.readOrder(v)
 	if err != nil {
 		return err
@@ -205,7 +205,7 @@ func (c *Console) recharge(v *visit) error {
 }
 
 // rechargeQR draws the address of an order.
-func (c *Console) rechargeQR(v *visit) error {
+func (c *Console) rechargeQR(v *view) error {
 	o, err := c.readOrder(v)
 	if err != nil {
 		return err

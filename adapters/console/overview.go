@@ -54,7 +54,7 @@ type usageData struct {
 // mostFailures is how many failures the first page lists.
 const mostFailures = 20
 
-func (c *Console) overview(v *visit) error {
+func (c *Console) overview(v *view) error {
 	d := overviewData{Now: c.Clock.Now()}
 	var err error
 	if d.Info, err = c.Accounts.Info(v, v.caller.AgentID); err != nil {
@@ -98,7 +98,7 @@ func lasts(balance, week domain.Money) string {
 }
 
 // live reads how the sessions fare.
-func (c *Console) live(v *visit, d *overviewData) error {
+func (c *Console) live(v *view, d *overviewData) error {
 	o, err := c.Stats.Overview(v, v.caller.AgentID)
 	if err != nil {
 		return err
@@ -116,7 +116,7 @@ func (c *Console) live(v *visit, d *overviewData) error {
 }
 
 // usage reads the traffic and the cost of a number of days, the current one included.
-func (c *Console) usage(v *visit, days int) (*usageData, error) {
+func (c *Console) usage(v *view, days int) (*usageData, error) {
 	to := c.Clock.Now().UTC().Truncate(session.Day).Add(session.Day)
 	list, err := c.Stats.Series(v, v.caller.AgentID, ledger.Range{Step: session.Day,
 		From: to.Add(-time.Duration(days) * session.Day), To: to})

@@ -29,7 +29,7 @@ type pager struct {
 }
 
 // pageOf returns the page that a query asks for under a name.
-func (v *visit) pageOf(name string) domain.Page {
+func (v *view) pageOf(name string) domain.Page {
 	n, err := strconv.Atoi(v.r.URL.Query().Get(name))
 	if err != nil || n < 1 {
 		n = 1
@@ -38,7 +38,7 @@ func (v *visit) pageOf(name string) domain.Page {
 }
 
 // pager returns the links beside a page of a list. They keep the rest of the query.
-func (v *visit) pager(name string, page domain.Page, total int, anchor string) pager {
+func (v *view) pager(name string, page domain.Page, total int, anchor string) pager {
 	p := pager{Number: page.Number, Total: total, Pages: max((total+page.Size-1)/page.Size, 1)}
 	link := func(n int) string {
 		q := v.r.URL.Query()
@@ -64,7 +64,7 @@ type sessionsData struct {
 	MayBuy             bool
 }
 
-func (c *Console) sessions(v *visit) error {
+func (c *Console) sessions(v *view) error {
 	q := v.r.URL.Query()
 	d := sessionsData{Status: q.Get("status"), Type: q.Get("type"), Risk: q.Get("risk"), Label: q.Get("label"),
 		MayBuy: v.may(account.SessionsWrite)}
@@ -90,7 +90,7 @@ func (c *Console) sessions(v *visit) error {
 }
 
 // atRisk lists the live sessions of a risk that the other filters let through.
-func (c *Console) atRisk(v *visit, of health.Risk, filter ports.SessionFilter, page domain.Page) (
+func (c *Console) atRisk(v *view, of health.Risk, filter ports.SessionFilter, page domain.Page) (
 	list domain.List[sessions.View], err error) {
 	ids, err := c.Overview.AtRisk(v, v.caller.AgentID, of, filter, page)
 	list.Total = ids.Total
@@ -110,25 +110,25 @@ func (c *Console) atRisk(v *visit, of health.Risk, filter ports.SessionFilter, p
 // sessionData is everything about one session.
 type sessionData struct {
 	sessions.View
-	Now                               time.Time
-	Key                               string // of the forms
-	Range                             string
-	Hours                             *usageData
-	Left                              int64 // of the traffic that was bought
-	Events                            []eventlog.Event
-	Pages                             pager
-	Policy                            policy.Own
-	Connect                           *connectData
-	MayWrite                          bool
-	Reasons                           []health.RotationReason
-	Crew                              domain.List[workers.View]
-	Hosts                             domain.List[traffic.Host]
-	Clients                           domain.List[traffic.Client]
-	CrewPages, HostPages, ClientPages pager
+	Now                                 time.Time
+	Key                                 string // of the forms
+	Range                               string
+	Hours                               *usageData
+	Left                                int64 // of the traffic that was bought
+	Events                              []eventlog.Event
+	Pages                               pager
+	Policy                              policy.Own
+	Connect                             *connectData
+	MayWrite                            bool
+	Reasons                             []health.RotationReason
+	WorkerList                          domain.List[workers.View]
+	Hosts                               domain.List[traffic.Host]
+	Clients                             domain.List[traffic.Client]
+	WorkerPages, HostPages, ClientPages pager
 }
 
 // sessionID returns the id of the path. What cannot be one is not looked for.
-func (v *visit) sessionID() (string, error) {
+func (v *view) sessionID() (string, error) {
 	id := v.r.PathValue("session_id")
 	if len(id) > 64 || !plain(id) {
 		return "", session.ErrNotFound
@@ -146,7 +146,7 @@ func plain(text string) bool {
 	return text != ""
 }
 
-func (c *Console) readSession(v *visit) (sessions.View, error) {
+func (c *Console) readSession(v *view) (sessions.View, error) {
 	id, err := v.sessionID()
 	if err != nil {
 		return sessions.View{}, err
@@ -154,7 +154,7 @@ func (c *Console) readSession(v *visit) (sessions.View, error) {
 	return c.Sessions.Read(v, v.caller.AgentID, id)
 }
 
-func (c *Console) session(v *visit) error {
+func (c *Console) session(v *view) error {
 	s, err := c.readSession(v)
 	if err != nil {
 		return err
@@ -194,10 +194,10 @@ func (c *Console) session(v *visit) error {
 }
 
 // readPeers reads the workers of a session, the hosts that it reached and the addresses that use it.
-func (c *Console) readPeers(v *visit, d *sessionData) (err error) {
-	crew, hosts, clients := v.pageOf("workers"), v.pageOf("hosts"), v.pageOf("clients")
+func (c *Console) readPeers(v *view, d *sessionData) (err error) {
+	list, hosts, clients := v.pageOf("workers"), v.pageOf("hosts"), v.pageOf("clients")
 	if d.View.Type == session.Dynamic {
-		if d.Crew, err = c.Workers.List(v, v.caller.AgentID, d.ID, "", crew); err != nil {
+		if d.WorkerList, err = c.Workers.List(v, v.caller.AgentID, d.ID, "", list); err != nil {
 			return err
 		}
 	}
@@ -207,7 +207,7 @@ func (c *Console) readPeers(v *visit, d *sessionData) (err error) {
 	if d.Clients, err = c.Sessions.Clients(v, v.caller.AgentID, d.ID, clients); err != nil {
 		return err
 	}
-	d.CrewPages = v.pager("workers", crew, d.Crew.Total, "workers-title")
+	d.WorkerPages = v.pager("workers", list, d.WorkerList.Total, "workers-title")
 	d.HostPages = v.pager("hosts", hosts, d.Hosts.Total, "hosts-title")
 	d.ClientPages = v.pager("clients", clients, d.Clients.Total, "clients-title")
 	return nil

@@ -114,7 +114,7 @@ func (c *Console) refuseSignIn(w http.ResponseWriter, r *http.Request, next stri
 			http.StatusUnauthorized)
 		return
 	}
-	p, status := (&visit{Context: r.Context(), c: c, w: w, r: r}).problem(err)
+	p, status := (&view{Context: r.Context(), c: c, w: w, r: r}).problem(err)
 	c.askKey(w, next, p, status)
 }
 

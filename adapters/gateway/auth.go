@@ -72,7 +72,7 @@ func parseUser(name string) (credential, bool) {
 	if ok {
 		return credential{User: u}, true
 	}
-	base, words := worker.Split(name)
+	base, words := worker.SplitUserName(name)
 	if words == "" {
 		return credential{}, false
 	}

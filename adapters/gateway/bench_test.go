@@ -97,7 +97,7 @@ func BenchmarkConnectTunnel(b *testing.B) {
 func BenchmarkWorkers(b *testing.B) {
 	w, _ := metered(b, newCore(b), guardedBy(b))
 	plain, fleet, target := w.add(1, 0, "127.0.0.2"), w.add(2, 0, "127.0.0.2"), echo(b)
-	w.crew(fleet, loopbacks, nil)
+	w.addWorkers(fleet, loopbacks, nil)
 	relay, source := copier(b), newCounting(b).addr()
 	var names []string
 	for i := range worker.MaxPerSession {
@@ -149,7 +149,8 @@ func copier(b *testing.B) (addr string) {
 	return l.Addr().String()
 }
 
-// from dials from another address than all other tests: closed connections take its ports for a minute.
+// from dials from another address than all other tests: closed connections take its ports for a
+// minute.
 func from(addr string) *net.Dialer {
 	return &net.Dialer{LocalAddr: &net.TCPAddr{IP: net.ParseIP(addr)}}
 }

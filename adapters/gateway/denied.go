@@ -83,7 +83,7 @@ func (d *deniedNames) add(in scope, name string, addr netip.Addr) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	makeRoom(d.addrs)
-	d.addrs[deniedAddr{in, egress.Inner(addr)}] = deniedName{name, monotime.Now() + deniedFor}
+	d.addrs[deniedAddr{in, egress.Unmap(addr)}] = deniedName{name, monotime.Now() + deniedFor}
 }
 
 // makeRoom removes an arbitrary entry of a full map.
@@ -104,7 +104,7 @@ func (d *deniedNames) of(addr netip.Addr, layers policy.Layers, product, session
 	if len(d.addrs) == 0 {
 		return policy.Denial{}
 	}
-	addr = egress.Inner(addr)
+	addr = egress.Unmap(addr)
 	for _, in := range [...]scope{{layer: policy.Operator}, {policy.Product, product}, {policy.Session, session}} {
 		found, ok := d.addrs[deniedAddr{in, addr}]
 		if !ok || monotime.Now() >= found.until {

@@ -13,7 +13,7 @@ import (
 )
 
 // Worker makes workers, and gives each the next exit.
-func (b *fakeCore) Worker(_ context.Context, id string, words worker.Words) (r traffic.WorkerRoute, err error) {
+func (b *fakeCore) Worker(_ context.Context, id string, words worker.Parameters) (r traffic.WorkerRoute, err error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.used++
@@ -71,7 +71,7 @@ func (a *account) exitOf(n int) session.Exit {
 	return session.Exit{IP: a.exits[n%len(a.exits)]}
 }
 
-func (b *fakeCore) Lost(_ context.Context, had worker.Worker) error {
+func (b *fakeCore) ReportLost(_ context.Context, had worker.Worker) error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	a := b.sessions[had.SessionID]
@@ -90,7 +90,7 @@ func (b *fakeCore) Lost(_ context.Context, had worker.Worker) error {
 	return nil
 }
 
-func (b *fakeCore) Gone(_ context.Context, id string, ids []int64) (gone []int64, err error) {
+func (b *fakeCore) Removed(_ context.Context, id string, ids []int64) (gone []int64, err error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 next:
@@ -130,8 +130,8 @@ func (b *fakeCore) edit(id, name string, change func(*worker.Worker)) {
 	b.sessions[id].workers[name] = w
 }
 
-// crew lets the workers of a session have exits, and makes one for each limit of bytes.
-func (b *fakeCore) crew(id string, exits []string, limits map[string]int64) {
+// addWorkers lets the workers of a session have exits, and makes one for each limit of bytes.
+func (b *fakeCore) addWorkers(id string, exits []string, limits map[string]int64) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	a := b.sessions[id]

@@ -20,7 +20,7 @@ func BenchmarkOpenFleet(b *testing.B) {
 	w, _ := metered(b, newCore(b), nil)
 	source := newCounting(b).addr()
 	fleet := w.add(1, 0, "127.0.0.2")
-	w.crew(fleet, loopbacks, nil)
+	w.addWorkers(fleet, loopbacks, nil)
 	var workers, plain []string
 	for i := range worker.MaxPerSession {
 		workers = append(workers, basic(fmt.Sprintf("%s-session-w%d", user(fleet, 0), i+1), password(fleet)))

@@ -28,7 +28,7 @@ func BenchmarkGuards(b *testing.B) {
 	var fleet string // a session with workers, of the same id in both
 	for _, w := range []*world{bare, guarded} {
 		fleet = w.add(2, 0, "127.0.0.2")
-		w.crew(fleet, loopbacks, nil)
+		w.addWorkers(fleet, loopbacks, nil)
 	}
 	as := []string{basic(user(id, 0), password(id))}
 	stored := func(run func()) func() {
@@ -61,9 +61,9 @@ func BenchmarkGuards(b *testing.B) {
 		compare(b, each, all(b, as, each))
 	})
 	b.Run("workers", func(b *testing.B) {
-		const each, crew = 2000, 100
+		const each, members = 2000, 100
 		var names []string
-		for i := range crew {
+		for i := range members {
 			names = append(names, basic(fmt.Sprintf("%s-session-w%d", user(fleet, 0), i+1), password(fleet)))
 		}
 		compare(b, each, all(b, names, each))

@@ -22,7 +22,7 @@ import (
 // findWorker decides from which exit the connection of a worker leaves.
 func (g *Gateway) findWorker(ctx context.Context, c *client.Conn, u credential, p path) (path, *refusal.Refusal) {
 	words, err := worker.Parse(u.words)
-	if bad, ok := errors.AsType[*worker.WordError](err); ok {
+	if bad, ok := errors.AsType[*worker.ParameterError](err); ok {
 		setWorker(c, nil)
 		return p, wrongWords(bad.HowToFix())
 	}
@@ -44,7 +44,7 @@ func (g *Gateway) findWorker(ctx context.Context, c *client.Conn, u credential, 
 		return g.another(w, r, p)
 	}
 	p.found, p.exit, p.proxy, p.token = r, r.Worker.Exit, r.Upstream, r.Token
-	if r.Worker.Exhausted() || c.Entry().Pool.Spent(w.Account()) {
+	if r.Worker.Exhausted() || c.Entry().Pool.ShareExhausted(w.Account()) {
 		return p, refusal.WorkerExhausted
 	}
 	return p, nil
@@ -52,7 +52,7 @@ func (g *Gateway) findWorker(ctx context.Context, c *client.Conn, u credential, 
 
 // outdated reports whether a route that was just read is not for these words: another connection with
 // other words read it.
-func (g *Gateway) outdated(r *traffic.WorkerRoute, words worker.Words) bool {
+func (g *Gateway) outdated(r *traffic.WorkerRoute, words worker.Parameters) bool {
 	return words.Name != "" && r.Worker.Differs(words) != ""
 }
 
@@ -104,7 +104,7 @@ func exhausted(c *client.Conn) *refusal.Refusal {
 	if e == nil {
 		return refusal.TrafficExhausted
 	}
-	if c.Worker != nil && e.Pool.Spent(c.Worker.Account()) {
+	if c.Worker != nil && e.Pool.ShareExhausted(c.Worker.Account()) {
 		return refusal.WorkerExhausted
 	}
 	if r := e.Latest(); r != nil && r.Type == session.Static {
@@ -204,10 +204,10 @@ func (g *Gateway) noWorker(c *client.Conn, err error) *refusal.Refusal {
 // noWorkers refuses every worker.
 type noWorkers struct{}
 
-func (noWorkers) Worker(context.Context, string, worker.Words) (traffic.WorkerRoute, error) {
+func (noWorkers) Worker(context.Context, string, worker.Parameters) (traffic.WorkerRoute, error) {
 	return traffic.WorkerRoute{}, worker.ErrParameter.Msgf("this gateway supports no workers")
 }
 
-func (noWorkers) Lost(context.Context, worker.Worker) error { return nil }
+func (noWorkers) ReportLost(context.Context, worker.Worker) error { return nil }
 
-func (noWorkers) Gone(context.Context, string, []int64) ([]int64, error) { return nil, nil }
+func (noWorkers) Removed(context.Context, string, []int64) ([]int64, error) { return nil, nil }

@@ -130,7 +130,7 @@ func TestARefusedNameIsInNoEvent(t *testing.T) {
 	t.Parallel()
 	w := begin(t, newCore(t), nil)
 	id, target := w.add(1, 0, "127.0.0.2"), echo(t)
-	w.crew(id, loopbacks, nil)
+	w.addWorkers(id, loopbacks, nil)
 	w.mu.Lock()
 	w.mostWorkers = 1
 	w.mu.Unlock()

@@ -64,7 +64,7 @@ func TestAWorkerKeepsItsExit(t *testing.T) {
 	t.Parallel()
 	w := begin(t, newCore(t), nil)
 	id, target := w.add(1, 0, "127.0.0.2"), peers(t)
-	w.crew(id, loopbacks, nil)
+	w.addWorkers(id, loopbacks, nil)
 	first, other := w.seenFrom(id, "-session-w1", target), w.seenFrom(id, "-SESSION-w2", target)
 	if first == other || first == "127.0.0.2" || other == "127.0.0.2" {
 		t.Errorf("the workers leave from %s and %s", first, other)
@@ -88,7 +88,7 @@ func TestAChangedWorkerIsReadAgain(t *testing.T) {
 	t.Parallel()
 	w := begin(t, newCore(t), nil)
 	id, target := w.add(1, 0, "127.0.0.2"), peers(t)
-	w.crew(id, loopbacks, nil)
+	w.addWorkers(id, loopbacks, nil)
 	first := w.seenFrom(id, "-session-w1", target)
 	status, open := w.as(id, "-session-w1", target)
 	if status != 200 {
@@ -112,7 +112,7 @@ func TestAnExitWhoseTimeIsOverIsReplaced(t *testing.T) {
 		s.Now = func() time.Time { mu.Lock(); defer mu.Unlock(); return now }
 	})
 	id, target := w.add(1, 0, "127.0.0.2"), peers(t)
-	w.crew(id, loopbacks, nil)
+	w.addWorkers(id, loopbacks, nil)
 	first := w.seenFrom(id, "-session-w1-ttl-10m", target)
 	w.edit(id, "w1", func(x *worker.Worker) { x.AssignedAt = x.AssignedAt.Add(-11 * time.Minute) })
 	if got := w.seenFrom(id, "-session-w1", target); got != first {
@@ -130,7 +130,7 @@ func TestEveryConnectionOfAPlaceHasAnotherExit(t *testing.T) {
 	t.Parallel()
 	w := begin(t, newCore(t), nil)
 	id, target := w.add(1, 0, "127.0.0.2"), peers(t)
-	w.crew(id, loopbacks, nil)
+	w.addWorkers(id, loopbacks, nil)
 	last, distinct := "", map[string]bool{}
 	for range 30 {
 		got := w.seenFrom(id, "-rotate", target)
@@ -163,7 +163,7 @@ func TestARefusedWorkerIsExplained(t *testing.T) {
 	t.Parallel()
 	w := begin(t, newCore(t), nil)
 	id, target := w.add(1, 0, "127.0.0.2"), echo(t)
-	w.crew(id, loopbacks, map[string]int64{"spent": 10, "w1": 0, "lost": 0})
+	w.addWorkers(id, loopbacks, map[string]int64{"spent": 10, "w1": 0, "lost": 0})
 	w.edit(id, "spent", func(x *worker.Worker) { x.Usage.Up = 10 })
 	w.edit(id, "lost", func(x *worker.Worker) { x.Lost, x.Strict = true, true })
 	for words, want := range map[string]struct {
@@ -206,7 +206,7 @@ func TestWordsBehindAWrongBase(t *testing.T) {
 	t.Parallel()
 	w := begin(t, newCore(t), nil)
 	id, target := w.add(1, 0, "127.0.0.2"), echo(t)
-	w.crew(id, loopbacks, nil)
+	w.addWorkers(id, loopbacks, nil)
 	for _, name := range []string{user(id, 0) + "_session-a", "x" + user(id, 0) + "-session-a", user(id, 7) + "-session-a", "-session-a"} {
 		if status := w.connectAs(w.dial(), basic(name, password(id)), target); status != 407 {
 			t.Errorf("%s: %d", name, status)
@@ -226,7 +226,7 @@ func TestGeneratedNamesAreNever407(t *testing.T) {
 	t.Parallel()
 	w := begin(t, newCore(t), nil)
 	id, target := w.add(1, 0, "127.0.0.2"), peers(t)
-	w.crew(id, loopbacks, nil)
+	w.addWorkers(id, loopbacks, nil)
 	r := rand.New(rand.NewPCG(3, 4))
 	pieces := []string{"-country-de", "-city-berlin", "-session-a", "-session-b", "-ttl-10s", "-strict", "-rotate", "-x", "-", "-ttl-1d", "--"}
 	seen := map[int]int{}
@@ -253,7 +253,7 @@ func TestSOCKSTakesWords(t *testing.T) {
 	t.Parallel()
 	w := begin(t, newCore(t), nil)
 	id, target := w.add(1, 0, "127.0.0.2"), peers(t)
-	w.crew(id, loopbacks, nil)
+	w.addWorkers(id, loopbacks, nil)
 	for _, tc := range []struct {
 		words string
 		reply byte
@@ -273,7 +273,7 @@ func TestTheTunnelsOfAWorker(t *testing.T) {
 	t.Parallel()
 	w := begin(t, newCore(t), func(s *setup) { s.Tunnels, s.SessionTunnels = 10, 130 })
 	id, target := w.add(1, 0, "127.0.0.2"), echo(t)
-	w.crew(id, loopbacks, nil)
+	w.addWorkers(id, loopbacks, nil)
 	open := func(words string, n int) (opened int) {
 		for range n {
 			status, _ := w.as(id, words, target)
@@ -304,7 +304,7 @@ func TestARemovedWorkerIsCut(t *testing.T) {
 	t.Parallel()
 	w := begin(t, newCore(t), nil)
 	id, target := w.add(1, 0, "127.0.0.2"), peers(t)
-	w.crew(id, loopbacks, nil)
+	w.addWorkers(id, loopbacks, nil)
 	_, removed := w.as(id, "-session-a", target)
 	_, other := w.as(id, "-session-b", target)
 	w.mu.Lock()

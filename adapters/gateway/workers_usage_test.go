@@ -23,7 +23,7 @@ func TestWorkersAddUpToTheSession(t *testing.T) {
 	t.Parallel()
 	w := begin(t, newCore(t), nil)
 	id, target := w.add(1, 0, "127.0.0.2"), newCounting(t).addr()
-	w.crew(id, loopbacks, nil)
+	w.addWorkers(id, loopbacks, nil)
 	lose := func(late bool) {
 		w.mu.Lock()
 		w.late = late
@@ -67,7 +67,7 @@ func TestAWorkerStopsAtItsLimit(t *testing.T) {
 	w := begin(t, newCore(t), nil)
 	id, target := w.add(1, 0, "127.0.0.2"), newCounting(t)
 	const limit = 300_000
-	w.crew(id, loopbacks, map[string]int64{"capped": limit})
+	w.addWorkers(id, loopbacks, map[string]int64{"capped": limit})
 	_, other := w.as(id, "-session-free", target.addr())
 	got := int64(0)
 	for range 2 { // the second tunnel gets what the first left
@@ -101,15 +101,15 @@ func TestAWorkerStopsAtItsLimit(t *testing.T) {
 	}
 }
 
-// A worker's limit is one for all replicas: what another one reported is not given out again, and every
-// byte that is delivered is counted.
+// A worker's limit is one for all replicas: what another one reported is not given out again, and
+// every byte that is delivered is counted.
 func TestALimitIsSharedByReplicas(t *testing.T) {
 	t.Parallel()
 	const limit = 300_000
 	core := newCore(t)
 	first, second := begin(t, core, nil), begin(t, core, nil)
 	id, target := core.add(1, 0, "127.0.0.2"), newCounting(t)
-	core.crew(id, loopbacks, map[string]int64{"capped": limit})
+	core.addWorkers(id, loopbacks, map[string]int64{"capped": limit})
 	status, early := second.as(id, "-session-capped", target.addr())
 	if status != 200 {
 		t.Fatal(status)

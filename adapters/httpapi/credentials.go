@@ -51,7 +51,7 @@ func (s *Server) declareCredentials() {
 	}, func(ctx context.Context, in *struct{ Body tokenBody }) (int, tokenReply, error) {
 		g := guess{s: s, c: callIn(ctx)}
 		t, err := s.Accounts.IssueToken(ctx, accounts.IssueToken{APIKey: in.Body.APIKey, APISecret: in.Body.APISecret,
-			Scopes: in.Body.Permissions, MayLook: g.mayLook})
+			Scopes: in.Body.Permissions, AllowLookup: g.allowLookup})
 		return ok, toToken(t), g.ended(err)
 	})
 	op(s, operation{

@@ -121,7 +121,7 @@ var (
 			Mode:            "on_demand",
 			IntervalSeconds: -1,
 		},
-		Health: crewHealthReply{sessionHealthBrief{100, 1, "low", "ok"}, nil},
+		Health: workersHealthReply{sessionHealthBrief{100, 1, "low", "ok"}, nil},
 		Usage: usageReply{
 			Traffic: trafficReply{1_000_000_000, 120_000_000, 880_000_000, 1_000_000_000, -1, 120_000_000, 20_000_000,
 				100_000_000, 880_000_000, 1200},

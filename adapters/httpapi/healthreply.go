@@ -12,12 +12,12 @@ import (
 // sessionHealthReply is the health of a session.
 type sessionHealthReply struct {
 	HealthFields
-	Reason            health.Reason    `json:"reason"`
-	Confidence        ratio            `json:"confidence" doc:"How much evidence the score rests on."`
-	RetryAfterSeconds maybeInt         `json:"retry_after_seconds" doc:"With the recommendation pause: how long. null otherwise."`
-	WorstHosts        []worstHostReply `json:"worst_hosts" doc:"At most five target hosts, the worst first."`
-	Stats             healthStatsReply `json:"stats"`
-	Workers           *crewReply       `json:"workers" doc:"null without workers."`
+	Reason            health.Reason     `json:"reason"`
+	Confidence        ratio             `json:"confidence" doc:"How much evidence the score rests on."`
+	RetryAfterSeconds maybeInt          `json:"retry_after_seconds" doc:"With the recommendation pause: how long. null otherwise."`
+	WorstHosts        []worstHostReply  `json:"worst_hosts" doc:"At most five target hosts, the worst first."`
+	Stats             healthStatsReply  `json:"stats"`
+	Workers           *workerCountReply `json:"workers" doc:"null without workers."`
 }
 
 // TransformSchema lets the workers be null.
@@ -73,7 +73,7 @@ type exitReply struct {
 
 func toHealth(v telemetry.HealthView) sessionHealthReply {
 	stats := v.State.Stats()
-	r := sessionHealthReply{HealthFields: toHealthBrief(v.Verdict), Workers: toCrew(v.Workers),
+	r := sessionHealthReply{HealthFields: toHealthBrief(v.Verdict), Workers: toWorkerCount(v.Workers),
 		Reason:     v.Verdict.Reason,
 		Confidence: ratio(v.Verdict.Confidence), RetryAfterSeconds: -1,
 		WorstHosts: each(v.State.WorstHosts(v.At), func(h health.HostWeight) worstHostReply {

@@ -149,8 +149,8 @@ func newWorld(t testing.TB, o options) *world {
 	w.must(err)
 	log := slog.New(slog.NewJSONHandler(w.log, nil))
 	access := fulfilment.New(w.store, secrets, cat, log)
-	life := sessions.NewTransitions(w.ids, cat, access)
-	w.driver = procurement.NewDriver(w.store, clock, w.ids, cat, w.hub, life, access, nil, log)
+	transitions := sessions.NewTransitions(w.ids, cat, access)
+	w.driver = procurement.NewDriver(w.store, clock, w.ids, cat, w.hub, transitions, access, nil, log)
 	rules := accounts.Config{TrialBalance: o.trial, TrialDays: 14, Dev: true, PerMinute: o.perMinute}
 	if o.config != nil {
 		o.config(&rules)
@@ -163,16 +163,16 @@ func newWorld(t testing.TB, o options) *world {
 		w.ids,
 		secrets,
 		system.NewTokens(real, w.ids),
-		life,
+		transitions,
 		w.hub,
 	)
-	w.sessions = sessions.New(sessions.Config{Limit: o.sessionLimit}, w.store, clock, w.ids, secrets, cat, life,
+	w.sessions = sessions.New(sessions.Config{Limit: o.sessionLimit}, w.store, clock, w.ids, secrets, cat, transitions,
 		w.driver, access, w.hub, log)
 	w.reveals = reveals.New(w.store, clock, w.ids, w.sessions)
 	w.payments = payments.NewWatcher(w.store, clock, w.ids, w.chain, log)
 	w.sender = &sender{status: 204}
 	w.webhooks = webhooks.New(w.store, clock, w.ids, secrets, w.sender, w.hub, log)
-	w.traffic = traffic.New(w.store, clock, w.ids, w.sessions, life, access, w.hub, slog.New(slog.DiscardHandler))
+	w.traffic = traffic.New(w.store, clock, w.ids, w.sessions, transitions, access, w.hub, slog.New(slog.DiscardHandler))
 	w.observer = telemetry.NewObserver(w.store, clock, w.ids)
 	w.server = httpapi.New(
 		httpapi.Config{

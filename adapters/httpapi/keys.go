@@ -156,25 +156,25 @@ func toKey(k account.Key) keyReply {
 
 // guess is a look-up of a key that may be wrong.
 type guess struct {
-	s      *Server
-	c      *call
-	looked bool
+	s        *Server
+	c        *call
+	lookedUp bool
 }
 
-// mayLook refuses a look-up in the database after too many wrong keys of the client. A key that is
+// allowLookup refuses a look-up in the database after too many wrong keys of the client. A key that is
 // in memory needs none.
-func (g *guess) mayLook() error {
+func (g *guess) allowLookup() error {
 	if d := g.s.Limits.WrongKeys().Left(g.s.clientAddr(g.c.gin.Request)); !d.Allowed {
 		return account.ErrRateLimited.Msgf(
 			"too many wrong API keys from this address; wait for the seconds in Retry-After").After(d.RetryAfter)
 	}
-	g.looked = true
+	g.lookedUp = true
 	return nil
 }
 
 // ended counts a look-up that found no key.
 func (g *guess) ended(err error) error {
-	if g.looked && errors.Is(err, account.ErrInvalidKey) {
+	if g.lookedUp && errors.Is(err, account.ErrInvalidKey) {
 		g.s.Limits.WrongKeys().Missed(g.s.clientAddr(g.c.gin.Request))
 	}
 	return err

@@ -20,29 +20,29 @@ import (
 
 // sessionReply is the record of a session.
 type sessionReply struct {
-	SessionID    string          `json:"session_id" doc:"Never changes, whatever is rotated."`
-	Type         session.Type    `json:"type"`
-	Status       session.Status  `json:"status"`
-	StatusReason maybeText       `json:"status_reason" doc:"Why it ended: agent_request, traffic_exhausted, time_expired, provider_failed, provider_lost, account_disabled or operator_request. null while it lives."`
-	ProductNo    string          `json:"product_no"`
-	Quantity     int             `json:"quantity" doc:"IPs; 1 for a dynamic session."`
-	DurationDays maybeInt        `json:"duration_days" doc:"null for a dynamic session."`
-	TrafficGB    maybeGB         `json:"traffic_gb" doc:"The traffic bought. null for a static session."`
-	Proxy        *proxyReply     `json:"proxy"`
-	Location     locationReply   `json:"location"`
-	Rotation     rotationReply   `json:"rotation"`
-	Health       crewHealthReply `json:"health"`
-	Usage        usageReply      `json:"usage"`
-	Cost         costReply       `json:"cost"`
-	ExpiresAt    maybeStamp      `json:"expires_at" doc:"When a static session ends. null for a dynamic one and before activation."`
-	IPList       []ipListReply   `json:"ip_list" doc:"The IPs of an active static session; empty otherwise."`
-	Failure      *failureReply   `json:"failure"`
-	Labels       labels          `json:"labels" doc:"Your own words for the session."`
-	AllowedIPs   []string        `json:"allowed_ips" doc:"Networks that clients may connect from; empty: any."`
-	AutoTopUp    *autoTopUpReply `json:"auto_top_up" doc:"What a dynamic session buys by itself; null: nothing."`
-	CreatedAt    stamp           `json:"created_at"`
-	ActivatedAt  maybeStamp      `json:"activated_at"`
-	EndedAt      maybeStamp      `json:"ended_at"`
+	SessionID    string             `json:"session_id" doc:"Never changes, whatever is rotated."`
+	Type         session.Type       `json:"type"`
+	Status       session.Status     `json:"status"`
+	StatusReason maybeText          `json:"status_reason" doc:"Why it ended: agent_request, traffic_exhausted, time_expired, provider_failed, provider_lost, account_disabled or operator_request. null while it lives."`
+	ProductNo    string             `json:"product_no"`
+	Quantity     int                `json:"quantity" doc:"IPs; 1 for a dynamic session."`
+	DurationDays maybeInt           `json:"duration_days" doc:"null for a dynamic session."`
+	TrafficGB    maybeGB            `json:"traffic_gb" doc:"The traffic bought. null for a static session."`
+	Proxy        *proxyReply        `json:"proxy"`
+	Location     locationReply      `json:"location"`
+	Rotation     rotationReply      `json:"rotation"`
+	Health       workersHealthReply `json:"health"`
+	Usage        usageReply         `json:"usage"`
+	Cost         costReply          `json:"cost"`
+	ExpiresAt    maybeStamp         `json:"expires_at" doc:"When a static session ends. null for a dynamic one and before activation."`
+	IPList       []ipListReply      `json:"ip_list" doc:"The IPs of an active static session; empty otherwise."`
+	Failure      *failureReply      `json:"failure"`
+	Labels       labels             `json:"labels" doc:"Your own words for the session."`
+	AllowedIPs   []string           `json:"allowed_ips" doc:"Networks that clients may connect from; empty: any."`
+	AutoTopUp    *autoTopUpReply    `json:"auto_top_up" doc:"What a dynamic session buys by itself; null: nothing."`
+	CreatedAt    stamp              `json:"created_at"`
+	ActivatedAt  maybeStamp         `json:"activated_at"`
+	EndedAt      maybeStamp         `json:"ended_at"`
 }
 
 // TransformSchema lets the objects that may be missing be null.
@@ -98,29 +98,29 @@ type sessionHealthBrief struct {
 	Recommendation health.Recommendation `json:"recommendation"`
 }
 
-// crewHealthReply is the health of a session that may have workers.
-type crewHealthReply struct {
+// workersHealthReply is the health of a session that may have workers.
+type workersHealthReply struct {
 	HealthFields
-	Workers *crewReply `json:"workers" doc:"null without workers."`
+	Workers *workerCountReply `json:"workers" doc:"null without workers."`
 }
 
 // TransformSchema lets the workers be null.
-func (crewHealthReply) TransformSchema(_ huma.Registry, s *huma.Schema) *huma.Schema {
+func (workersHealthReply) TransformSchema(_ huma.Registry, s *huma.Schema) *huma.Schema {
 	return nullable(s, "workers")
 }
 
-// crewReply is how the workers of a session fare.
-type crewReply struct {
+// workerCountReply counts the workers of a session.
+type workerCountReply struct {
 	Total  int `json:"total" doc:"How many there are."`
 	AtRisk int `json:"at_risk" doc:"Whose risk_level is high or critical."`
 }
 
-// toCrew writes how the workers of a session fare; nil if it has none.
-func toCrew(c health.Crew) *crewReply {
+// toWorkerCount writes how the workers of a session fare; nil if it has none.
+func toWorkerCount(c health.WorkerCount) *workerCountReply {
 	if c.Total == 0 {
 		return nil
 	}
-	return &crewReply{c.Total, c.AtRisk}
+	return &workerCountReply{c.Total, c.AtRisk}
 }
 
 type usageReply struct {
@@ -172,7 +172,8 @@ func (s *Server) toSession(v sessions.View) sessionReply {
 			NextRotationAt: maybeStamp(
 				v.Rotation.NextAt,
 			), LastRotatedAt: maybeStamp(v.Rotation.LastAt), Count: v.Rotation.Count},
-		Health: crewHealthReply{toHealthBrief(v.Verdict), toCrew(v.Workers)}, Usage: toUsage(v), Cost: toCost(v.Cost),
+		Health: workersHealthReply{toHealthBrief(v.Verdict), toWorkerCount(v.Workers)},
+		Usage:  toUsage(v), Cost: toCost(v.Cost),
 		ExpiresAt: maybeStamp(v.ExpiresAt), IPList: []ipListReply{},
 		CreatedAt: stamp(v.CreatedAt), ActivatedAt: maybeStamp(v.ActivatedAt), EndedAt: maybeStamp(v.EndedAt),
 		Labels: labels(v.Labels), AllowedIPs: each(v.AllowedIPs, netip.Prefix.String),

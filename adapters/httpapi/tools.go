@@ -179,13 +179,13 @@ func (a *Agent) Run(ctx context.Context, method, path, key string, body []byte) 
 	if key != "" {
 		r.Header.Set("Idempotency-Key", key)
 	}
-	w := &memory{header: http.Header{}, status: http.StatusOK}
+	w := &recorder{header: http.Header{}, status: http.StatusOK}
 	a.s.engine.ServeHTTP(w, r)
 	return w.status, w.body.Bytes(), nil
 }
 
-// Place makes a link that shows the credentials of a session once, and returns it with its end.
-func (a *Agent) Place(ctx context.Context, sessionID string) (string, time.Time, error) {
+// StoreCredentials makes a link that shows the credentials of a session once, and returns it with its end.
+func (a *Agent) StoreCredentials(ctx context.Context, sessionID string) (string, time.Time, error) {
 	l, err := a.s.Reveals.Issue(ctx, a.c.caller.AgentID, sessionID)
 	if err != nil {
 		return "", time.Time{}, a.s.refusalOf(a.c, err)
@@ -206,18 +206,18 @@ func (a *Agent) Reveal(ctx context.Context, sessionID string) (list []connect.Pr
 	return a.s.proxies(v), true, nil
 }
 
-// memory keeps an answer.
-type memory struct {
+// recorder keeps an answer.
+type recorder struct {
 	header http.Header
 	status int
 	body   bytes.Buffer
 }
 
 // Header returns the headers of the answer.
-func (m *memory) Header() http.Header { return m.header }
+func (m *recorder) Header() http.Header { return m.header }
 
 // Write adds to the body.
-func (m *memory) Write(b []byte) (int, error) { return m.body.Write(b) }
+func (m *recorder) Write(b []byte) (int, error) { return m.body.Write(b) }
 
 // WriteHeader keeps the status.
-func (m *memory) WriteHeader(status int) { m.status = status }
+func (m *recorder) WriteHeader(status int) { m.status = status }

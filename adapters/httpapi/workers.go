@@ -54,8 +54,8 @@ func (makeWorkersBody) TransformSchema(_ huma.Registry, s *huma.Schema) *huma.Sc
 }
 
 // make returns what the body asks for.
-func (b makeWorkersBody) make(agentID, sessionID string) (workers.Make, error) {
-	m := workers.Make{AgentID: agentID, SessionID: sessionID, Names: b.Names, Country: b.Country, City: b.City,
+func (b makeWorkersBody) make(agentID, sessionID string) (workers.Create, error) {
+	m := workers.Create{AgentID: agentID, SessionID: sessionID, Names: b.Names, Country: b.Country, City: b.City,
 		Settings: worker.Settings{Strict: b.Strict, Unique: b.UniqueExits}}
 	var count int64
 	for _, f := range []struct {
@@ -197,7 +197,7 @@ func (s *Server) makeWorkers(ctx context.Context, in *makeWorkersInput) (int, ma
 	if err != nil {
 		return 0, r, err
 	}
-	list, made, err := s.Workers.Make(ctx, m)
+	list, made, err := s.Workers.Create(ctx, m)
 	for _, w := range list {
 		r.Items = append(r.Items, s.toWorker(v, w))
 	}

@@ -24,9 +24,9 @@ type Backend interface {
 	// Idempotency-Key or empty. It returns the HTTP status and the body. An error means that there
 	// is not an answer: the operation may have been executed.
 	Run(ctx context.Context, method, path, key string, body []byte) (status int, answer []byte, err error)
-	// Place puts the credentials of a session where a program finds them and a model does not: behind
-	// a link that works once until the time returned, or in a file, without a time.
-	Place(ctx context.Context, sessionID string) (where string, until time.Time, err error)
+	// StoreCredentials puts the credentials of a session where a program finds them and a model does
+	// not: behind a link that works once until the time returned, or in a file, without a time.
+	StoreCredentials(ctx context.Context, sessionID string) (where string, until time.Time, err error)
 	// Reveal returns the credentials for the answer itself, if the operator allows that.
 	Reveal(ctx context.Context, sessionID string) (list []connect.Proxy, allowed bool, err error)
 }

@@ -134,7 +134,7 @@ const variables = "PROXY_URL, HTTP_PROXY, HTTPS_PROXY, PROXY_PASSWORD"
 
 // place puts the credentials where a program finds them.
 func (a *api) place(ctx context.Context, id string) (secretAnswer, error) {
-	where, until, err := a.Place(ctx, id)
+	where, until, err := a.StoreCredentials(ctx, id)
 	if err != nil {
 		return secretAnswer{}, err
 	}

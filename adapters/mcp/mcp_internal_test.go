@@ -29,7 +29,7 @@ func (s scripted) Run(_ context.Context, _, path, _ string, _ []byte) (int, []by
 	return 200, []byte(`{"success":true,"data":` + data + `}`), nil
 }
 
-func (scripted) Place(context.Context, string) (string, time.Time, error) {
+func (scripted) StoreCredentials(context.Context, string) (string, time.Time, error) {
 	return "/home/it's me/sess_1.env", time.Time{}, nil
 }
 

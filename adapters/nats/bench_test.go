@@ -12,8 +12,8 @@ import (
 	"agentproxy/test/pg"
 )
 
-// BenchmarkBatch reports batches from 64 callers of 32 agents with a session each, straight to PostgreSQL and through
-// the queue.
+// BenchmarkBatch reports batches from 64 callers of 32 agents with a session each, straight to
+// PostgreSQL and through the queue.
 func BenchmarkBatch(b *testing.B) {
 	for _, size := range []int{20, 100} {
 		for _, way := range []string{"direct", "queued"} {
@@ -29,7 +29,7 @@ func benchmarkBatch(b *testing.B, queued bool, size int) {
 		q, err := nats.New(nats.Config{URL: natstest.Start(b).URL()})
 		apptest.OK(b, err)
 		defer q.Close()
-		w.Telemetry.Through(q)
+		w.Telemetry.WithQueue(q)
 		defer fold(q, w.Telemetry)()
 	}
 	agents, batches := make([]string, 32), make([][]telemetry.ReportedEvent, 32)

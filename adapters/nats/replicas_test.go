@@ -97,7 +97,7 @@ func TestReportsThroughTheQueueAreAsWithoutIt(t *testing.T) {
 	t.Parallel()
 	direct, queued := apptest.New(t), apptest.Open(t, apptest.Options{RepeatUpdates: true})
 	q := open(t, natstest.Start(t), 0)
-	queued.Telemetry.Through(q)
+	queued.Telemetry.WithQueue(q)
 	defer fold(q, queued.Telemetry)()
 	want, got := play(t, direct), play(t, queued)
 	if len(want.Feed) < 100 || want.Verdicts[6].HealthScore > 60 || want.Webhooks == "" {
@@ -131,7 +131,7 @@ func TestALateFoldDelaysTheAnswerBySoMuch(t *testing.T) {
 	t.Parallel()
 	w := apptest.New(t)
 	q := open(t, natstest.Start(t), 0)
-	w.Telemetry.Through(q)
+	w.Telemetry.WithQueue(q)
 	agent := w.Register()
 	v := w.Buy(agent, apptest.Local)
 	apptest.Equal(t, "the score", w.Report(agent, v.ID, "block").Verdict.HealthScore, 75)
@@ -158,7 +158,7 @@ func startReplica(t *testing.T, w *apptest.World, server *natstest.Server, lose 
 		store = db
 	}
 	r := &replica{queue: open(t, server, 0)}
-	r.service = telemetry.New(store, w.Clock, w.IDs, telemetry.NewObserver(store, w.Clock, w.IDs)).Through(r.queue)
+	r.service = telemetry.New(store, w.Clock, w.IDs, telemetry.NewObserver(store, w.Clock, w.IDs)).WithQueue(r.queue)
 	ctx, cancel := context.WithCancel(context.Background())
 	var wg sync.WaitGroup
 	wg.Go(func() {

@@ -41,26 +41,26 @@ type Config struct {
 
 // Service is the use cases of accounts and their credentials.
 type Service struct {
-	cfg     Config
-	store   ports.Unit[repos]
-	clock   ports.Clock
-	ids     ports.IDs
-	secrets ports.Secrets
-	tokens  ports.Tokens
-	life    *sessions.Transitions
-	hub     *changes.Hub
-	cache   *agentCache
-	reads   singleflight.Group // of agents, by their id, while the cache may be stale
-	uses    keyUses
-	Keys    Keys
-	SignIns SignIns
+	cfg         Config
+	store       ports.Unit[repos]
+	clock       ports.Clock
+	ids         ports.IDs
+	secrets     ports.Secrets
+	tokens      ports.Tokens
+	transitions *sessions.Transitions
+	hub         *changes.Hub
+	cache       *agentCache
+	reads       singleflight.Group // of agents, by their id, while the cache may be stale
+	uses        keyUses
+	Keys        Keys
+	SignIns     SignIns
 }
 
 // New returns the use cases. Their cache follows the changes of the hub.
 func New(cfg Config, store ports.Store, clock ports.Clock, ids ports.IDs,
-	secrets ports.Secrets, tokens ports.Tokens, life *sessions.Transitions, hub *changes.Hub) *Service {
+	secrets ports.Secrets, tokens ports.Tokens, transitions *sessions.Transitions, hub *changes.Hub) *Service {
 	a := &Service{cfg: cfg, store: narrow(store), clock: clock, ids: ids, secrets: secrets, tokens: tokens,
-		life: life, hub: hub, cache: newAgentCache()}
+		transitions: transitions, hub: hub, cache: newAgentCache()}
 	a.Keys, a.SignIns = Keys{a}, SignIns{a}
 	hub.Watch(a.cache)
 	return a
@@ -136,7 +136,7 @@ func (a *Service) Register(ctx context.Context, in Register) (Registered, error)
 			return err
 		}
 		out.Info, out.Referred = a.info(agent, wallet, now), referred
-		auditing.On(ctx, id)
+		auditing.SetSubject(ctx, id)
 		return nil
 	})
 	if err != nil {

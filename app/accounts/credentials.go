@@ -54,16 +54,16 @@ func (a *Service) AuthenticateKey(ctx context.Context, key string) (Caller, erro
 	return a.AuthenticateKeyIf(ctx, key, func() error { return nil })
 }
 
-// AuthenticateKeyIf is like AuthenticateKey for a client that may have guessed: mayLook is called
+// AuthenticateKeyIf is like AuthenticateKey for a client that may have guessed: allowLookup is called
 // before one that is not in memory is checked, and its error is returned.
-func (a *Service) AuthenticateKeyIf(ctx context.Context, key string, mayLook func() error) (Caller, error) {
+func (a *Service) AuthenticateKeyIf(ctx context.Context, key string, allowLookup func() error) (Caller, error) {
 	if !strings.HasPrefix(key, account.APIKeyPrefix) || len(key) > maxCredential {
 		return Caller{}, account.ErrInvalidKey
 	}
 	hashes := a.secrets.Hashes(key)
 	found, known := a.cache.keys.GetIfPresent(string(hashes[0]))
 	if !known {
-		err := mayLook()
+		err := allowLookup()
 		switch {
 		case err != nil:
 		case !account.MayBeKey(key):
@@ -126,8 +126,8 @@ type IssueToken struct {
 	APIKey    string
 	APISecret string
 	Scopes    []account.Scope // none: those of the key
-	// MayLook is as of AuthenticateKeyIf; nil always allows.
-	MayLook func() error
+	// AllowLookup is as of AuthenticateKeyIf; nil always allows.
+	AllowLookup func() error
 }
 
 // IssuedToken is a Bearer token and its agent.
@@ -145,11 +145,11 @@ func (a *Service) IssueToken(ctx context.Context, in IssueToken) (IssuedToken, e
 	if _, err := account.CheckScopes(in.Scopes); err != nil {
 		return IssuedToken{}, err
 	}
-	if in.MayLook == nil {
-		in.MayLook = func() error { return nil }
+	if in.AllowLookup == nil {
+		in.AllowLookup = func() error { return nil }
 	}
 	wrong := account.ErrInvalidKey.Msgf("the api_key and the api_secret do not belong together; check both")
-	c, err := a.AuthenticateKeyIf(ctx, in.APIKey, in.MayLook)
+	c, err := a.AuthenticateKeyIf(ctx, in.APIKey, in.AllowLookup)
 	// The secret is compared for a disabled account too: without it the answer would
 	// confirm that the key is right.
 	if c.AgentID == "" {
@@ -164,7 +164,7 @@ func (a *Service) IssueToken(ctx context.Context, in IssueToken) (IssuedToken, e
 	if err != nil {
 		return IssuedToken{}, err
 	}
-	scopes, err := account.Narrow(in.Scopes, c.Scopes)
+	scopes, err := account.Downscope(in.Scopes, c.Scopes)
 	if err != nil {
 		return IssuedToken{}, err
 	}

@@ -300,7 +300,8 @@ func TestAnUnknownKeyIsLookedUpIfThatIsAllowed(t *testing.T) {
 	never := func() error { looks++; return refusal }
 	_, err := k.Accounts.AuthenticateKeyIf(t.Context(), k.first.APIKey, never)
 	apptest.ErrorIs(t, err, refusal)
-	_, err = k.Accounts.IssueToken(t.Context(), accounts.IssueToken{APIKey: k.first.APIKey, APISecret: k.first.APISecret, MayLook: never})
+	_, err = k.Accounts.IssueToken(t.Context(), accounts.IssueToken{APIKey: k.first.APIKey,
+		APISecret: k.first.APISecret, AllowLookup: never})
 	apptest.ErrorIs(t, err, refusal)
 	_, err = k.Accounts.AuthenticateKeyIf(t.Context(), "no key", never)
 	apptest.ErrorIs(t, err, account.ErrInvalidKey)

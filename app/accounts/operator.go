@@ -62,7 +62,7 @@ func (a *Service) Disable(ctx context.Context, agentID, reason string) error {
 			if err != nil {
 				return err
 			}
-			if _, err := a.life.Terminate(ctx, tx, s, session.AccountDisabled, now); err != nil {
+			if _, err := a.transitions.Terminate(ctx, tx, s, session.AccountDisabled, now); err != nil {
 				return err
 			}
 		}
@@ -108,7 +108,7 @@ func (a *Service) DisableFrom(ctx context.Context, network netip.Prefix, reason 
 			if agent.Status != account.Active {
 				continue
 			}
-			if err := a.Disable(auditing.Each(ctx, agent.ID), agent.ID, reason); err != nil {
+			if err := a.Disable(auditing.ForSubject(ctx, agent.ID), agent.ID, reason); err != nil {
 				return ids, err
 			}
 			ids = append(ids, agent.ID)

@@ -9,9 +9,9 @@ import (
 	"agentproxy/domain/audit"
 )
 
-// Act is an action of the operator in progress. It is stored once, by the first unit of work that
+// Pending is an action of the operator in progress. It is stored once, by the first unit of work that
 // commits. It is safe for concurrent use.
-type Act struct {
+type Pending struct {
 	mu      sync.Mutex
 	action  audit.Action
 	claimed bool
@@ -19,30 +19,31 @@ type Act struct {
 
 type key struct{}
 
-// With returns a context in which an action is done, and the Act.
-func With(ctx context.Context, a audit.Action) (context.Context, *Act) {
-	act := &Act{action: a}
+// NewContext returns a context in which an action is done, and the Pending.
+func NewContext(ctx context.Context, a audit.Action) (context.Context, *Pending) {
+	act := &Pending{action: a}
 	return context.WithValue(ctx, key{}, act), act
 }
 
-// Of returns the Act of a context, nil outside an action of the operator.
-func Of(ctx context.Context) *Act {
-	act, _ := ctx.Value(key{}).(*Act)
+// FromContext returns the Pending of a context, nil outside an action of the operator.
+func FromContext(ctx context.Context) *Pending {
+	act, _ := ctx.Value(key{}).(*Pending)
 	return act
 }
 
-// On names what the action of a context is about, if that is known only in the unit of work.
-func On(ctx context.Context, subject string) {
-	if act := Of(ctx); act != nil {
+// SetSubject names what the action of a context is about, if that is known only in the unit of work.
+func SetSubject(ctx context.Context, subject string) {
+	if act := FromContext(ctx); act != nil {
 		act.mu.Lock()
 		act.action.Subject = subject
 		act.mu.Unlock()
 	}
 }
 
-// Each returns a context for one of several subjects of an action, which is kept for each of them.
-func Each(ctx context.Context, subject string) context.Context {
-	act := Of(ctx)
+// ForSubject returns a context for one of several subjects of an action, which is kept for each of
+// them.
+func ForSubject(ctx context.Context, subject string) context.Context {
+	act := FromContext(ctx)
 	if act == nil {
 		return ctx
 	}
@@ -54,12 +55,12 @@ func Each(ctx context.Context, subject string) context.Context {
 	if a.Ref != "" {
 		a.Ref += ":" + subject
 	}
-	ctx, _ = With(ctx, a)
+	ctx, _ = NewContext(ctx, a)
 	return ctx
 }
 
 // Claim reports whether the caller is the one to keep the action.
-func (a *Act) Claim() bool {
+func (a *Pending) Claim() bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if a.claimed {
@@ -70,14 +71,14 @@ func (a *Act) Claim() bool {
 }
 
 // Unclaim lets another caller keep the action, since this one failed.
-func (a *Act) Unclaim() {
+func (a *Pending) Unclaim() {
 	a.mu.Lock()
 	a.claimed = false
 	a.mu.Unlock()
 }
 
 // Action returns what is known of the action by now.
-func (a *Act) Action() audit.Action {
+func (a *Pending) Action() audit.Action {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	return a.action

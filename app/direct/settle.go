@@ -101,7 +101,7 @@ func (d *Service) cut(ctx context.Context, p ports.Dynamic, o procurement.Order)
 		return d.postpone(ctx, o, procurement.ReasonOf(err))
 	}
 	return d.change(ctx, o, func(ctx context.Context, c *change) error {
-		_, more, err := Book(ctx, c.tx, c.session, used.Bytes, c.now)
+		_, more, err := BookUsage(ctx, c.tx, c.session, used.Bytes, c.now)
 		if err != nil {
 			return err
 		}
@@ -110,7 +110,7 @@ func (d *Service) cut(ctx context.Context, p ports.Dynamic, o procurement.Order)
 		if err := c.tx.Orders().Put(ctx, c.order); err != nil {
 			return err
 		}
-		return Count(ctx, c.tx, c.session, more)
+		return CountUsage(ctx, c.tx, c.session, more)
 	})
 }
 
@@ -131,7 +131,7 @@ func (d *Service) count(ctx context.Context, p ports.Dynamic, o procurement.Orde
 	}
 	lag := p.Capabilities().CounterLag
 	return d.change(ctx, o, func(ctx context.Context, c *change) error {
-		before, more, err := Book(ctx, c.tx, c.session, used.Bytes, c.now)
+		before, more, err := BookUsage(ctx, c.tx, c.session, used.Bytes, c.now)
 		if err != nil {
 			return err
 		}
@@ -145,7 +145,7 @@ func (d *Service) count(ctx context.Context, p ports.Dynamic, o procurement.Orde
 		if err != nil {
 			return err
 		}
-		return Count(ctx, c.tx, c.session, more)
+		return CountUsage(ctx, c.tx, c.session, more)
 	})
 }
 

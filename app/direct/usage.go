@@ -9,9 +9,9 @@ import (
 	"agentproxy/ports"
 )
 
-// Book books that a direct session used that many bytes in all, at most what was bought,
-// and returns its usage before and how many bytes are new, which Count counts.
-func Book(
+// BookUsage books that a direct session used that many bytes in all, at most what was bought,
+// and returns its usage before and how many bytes are new, which CountUsage counts.
+func BookUsage(
 	ctx context.Context, tx Repos, s session.Session, bytes int64, now time.Time,
 ) (before traffic.Usage, more int64, err error) {
 	if before, err = tx.Traffic().Usage(ctx, s.ID); err != nil {
@@ -30,9 +30,9 @@ func Book(
 	return before, more, nil
 }
 
-// Count adds booked bytes to the counters of the agent. They are locked after the wallet,
+// CountUsage adds booked bytes to the counters of the agent. They are locked after the wallet,
 // as in a renewal of leases, so that it is called last.
-func Count(ctx context.Context, tx Repos, s session.Session, more int64) error {
+func CountUsage(ctx context.Context, tx Repos, s session.Session, more int64) error {
 	if more == 0 {
 		return nil
 	}

@@ -158,7 +158,7 @@ func TestWhatWaitsIsBounded(t *testing.T) {
 	if log.Flush(t.Context()) == nil {
 		t.Fatal("the store is not down")
 	}
-	w.Clock.Advance(domainlog.NoteEvery)
+	w.Clock.Advance(domainlog.CheckpointEvery)
 	for i := range 60_000 {
 		log.Closed(open[i], 0, domainlog.Finished, w.Clock.Now())
 	}

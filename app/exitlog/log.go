@@ -90,7 +90,8 @@ func (l *Log) Closed(number uint64, bytes int64, end exitlog.End, at time.Time) 
 // Dropped returns how many records were lost because too many waited.
 func (l *Log) Dropped() int64 { return l.dropped.Load() }
 
-// Flush stores what was recorded since the last one, and every exitlog.NoteEvery what stays open.
+// Flush stores what was recorded since the last one, and every exitlog.CheckpointEvery what stays
+// open.
 func (l *Log) Flush(ctx context.Context) error {
 	l.flushing.Lock()
 	defer l.flushing.Unlock()
@@ -117,7 +118,7 @@ func (l *Log) take(now time.Time) []exitlog.Connection {
 		c.Seen = now
 		batch = append(batch, *c)
 	}
-	if now.Sub(l.noted) >= exitlog.NoteEvery {
+	if now.Sub(l.noted) >= exitlog.CheckpointEvery {
 		l.noted = now
 		for _, c := range l.open {
 			note(c)

@@ -74,10 +74,11 @@ func (b Book) book(ctx context.Context, p ports.Posting) error {
 	return notify.BalanceChanged(ctx, b.tx, b.ids, b.now, booked)
 }
 
-// Hold takes cost out of the wallet for a purchase, by the means that may pay for it. ref distinguishes
-// repeated purchases of one session; live is added to the agent's live sessions.
+// Hold takes cost out of the wallet for a purchase, by the means that may pay for it. ref
+// distinguishes repeated purchases of one session; live is added to the agent's live sessions.
 func (b Book) Hold(
-	ctx context.Context, w billing.Wallet, s *session.Session, cost domain.Money, by billing.Means, ref string, live int,
+	ctx context.Context, w billing.Wallet, s *session.Session, cost domain.Money, by billing.FundingSource,
+	ref string, live int,
 ) error {
 	if err := w.MaySpend(cost, b.now); err != nil {
 		return err
@@ -130,7 +131,7 @@ func (b Book) Release(ctx context.Context, s *session.Session, ref, why string, 
 	}
 	spent, day := s.SpentLast(held)
 	s.Money.Held = billing.Funds{}
-	return b.back(ctx, *s, w.GiveBack(kept, b.now), "release:"+s.ID+ref, why, ports.Posting{Spent: -spent, Day: day})
+	return b.back(ctx, *s, w.Release(kept, b.now), "release:"+s.ID+ref, why, ports.Posting{Spent: -spent, Day: day})
 }
 
 // refund returns x of what the session was charged.

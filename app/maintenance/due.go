@@ -41,7 +41,7 @@ func (p *Tasks) expireSession(ctx context.Context, tx repos, id string, now time
 	if renewing, err := settlement.Renewing(ctx, tx, s); err != nil || renewing {
 		return err // the outcome of the renewal moves the end, or the session is due then
 	}
-	return p.life.Expire(ctx, tx, s, session.TimeExpired, now)
+	return p.transitions.Expire(ctx, tx, s, session.TimeExpired, now)
 }
 
 // ExpireTrials writes off trial credit at its date.

@@ -33,14 +33,14 @@ type Config struct {
 // time and on several replicas: every item is decided anew in a transaction of
 // its own.
 type Tasks struct {
-	cfg     Config
-	store   ports.Unit[repos]
-	clock   ports.Clock
-	ids     ports.IDs
-	life    *sessions.Transitions
-	traffic *trafficapp.Service
-	hub     *changes.Hub
-	limits  *ratelimit.Limits
+	cfg         Config
+	store       ports.Unit[repos]
+	clock       ports.Clock
+	ids         ports.IDs
+	transitions *sessions.Transitions
+	traffic     *trafficapp.Service
+	hub         *changes.Hub
+	limits      *ratelimit.Limits
 
 	failed  failures
 	purging sync.Mutex
@@ -50,9 +50,10 @@ type Tasks struct {
 }
 
 // New returns the tasks.
-func New(cfg Config, store ports.Store, clock ports.Clock, ids ports.IDs, life *sessions.Transitions,
+func New(cfg Config, store ports.Store, clock ports.Clock, ids ports.IDs, transitions *sessions.Transitions,
 	traffic *trafficapp.Service, hub *changes.Hub, limits *ratelimit.Limits) *Tasks {
-	return &Tasks{cfg: cfg, store: narrow(store), clock: clock, ids: ids, life: life, traffic: traffic, hub: hub,
+	return &Tasks{cfg: cfg, store: narrow(store), clock: clock, ids: ids, transitions: transitions,
+		traffic: traffic, hub: hub,
 		limits: limits}
 }
 

@@ -13,17 +13,17 @@ import (
 
 // Sessions lists, shows and ends the sessions of all agents for the operator.
 type Sessions struct {
-	store ports.Unit[repos]
-	clock ports.Clock
-	ids   ports.IDs
-	life  *sessions.Transitions
-	hub   *changes.Hub
+	store       ports.Unit[repos]
+	clock       ports.Clock
+	ids         ports.IDs
+	transitions *sessions.Transitions
+	hub         *changes.Hub
 }
 
 // NewSessions returns the use cases.
-func NewSessions(store ports.Store, clock ports.Clock, ids ports.IDs, life *sessions.Transitions,
+func NewSessions(store ports.Store, clock ports.Clock, ids ports.IDs, transitions *sessions.Transitions,
 	hub *changes.Hub) *Sessions {
-	return &Sessions{store: narrow(store), clock: clock, ids: ids, life: life, hub: hub}
+	return &Sessions{store: narrow(store), clock: clock, ids: ids, transitions: transitions, hub: hub}
 }
 
 // List lists sessions of all agents, the newest first.
@@ -68,8 +68,8 @@ func (u *Sessions) Show(ctx context.Context, id string) (d Detail, err error) {
 	return d, err
 }
 
-// End ends a live session. The unused part is given back: traffic that was not used, and the whole days
-// that are left. It returns session.ErrOver for one that has ended.
+// End ends a live session. The unused part is given back: traffic that was not used, and the whole
+// days that are left. It returns session.ErrOver for one that has ended.
 func (u *Sessions) End(ctx context.Context, id string) (s session.Session, err error) {
 	err = u.store.Update(ctx, func(ctx context.Context, tx repos) error {
 		if s, err = tx.Sessions().Load(ctx, id); err != nil {
@@ -78,7 +78,7 @@ func (u *Sessions) End(ctx context.Context, id string) (s session.Session, err e
 		if s.Status.Over() {
 			return session.ErrOver.Msgf("the session is %s since %s", s.Status, s.EndedAt.Format("2006-01-02 15:04:05 UTC"))
 		}
-		s, err = u.life.Terminate(ctx, tx, s, session.OperatorRequest, u.clock.Now())
+		s, err = u.transitions.Terminate(ctx, tx, s, session.OperatorRequest, u.clock.Now())
 		return err
 	})
 	if err == nil {

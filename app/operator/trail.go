@@ -23,16 +23,16 @@ func NewTrail(store ports.Store, clock ports.Clock, ids ports.IDs) *Trail {
 	return &Trail{ports.Narrow(store, func(tx ports.Tx) trailRepos { return tx }), clock, ids}
 }
 
-// Do runs fn as an action of the operator. The first unit of work that fn commits keeps the action with
-// what it changes, on a store of Audited. If fn succeeds without a unit of its own, the action is kept
-// after it. An action that fails before it changed anything is not kept.
+// Do runs fn as an action of the operator. The first unit of work that fn commits keeps the action
+// with what it changes, on a store of Audited. If fn succeeds without a unit of its own, the action
+// is kept after it. An action that fails before it changed anything is not kept.
 func (u *Trail) Do(ctx context.Context, a audit.Action, fn func(context.Context) error) error {
 	a, err := a.Cleaned()
 	if err != nil {
 		return err
 	}
 	a.At = u.clock.Now()
-	ctx, act := auditing.With(ctx, a)
+	ctx, act := auditing.NewContext(ctx, a)
 	if err := fn(ctx); err != nil || !act.Claim() {
 		return err
 	}
@@ -42,7 +42,7 @@ func (u *Trail) Do(ctx context.Context, a audit.Action, fn func(context.Context)
 }
 
 // named returns an action with an id.
-func named(act *auditing.Act, ids ports.IDs) audit.Action {
+func named(act *auditing.Pending, ids ports.IDs) audit.Action {
 	a := act.Action()
 	a.ID = ids.New(audit.IDPrefix)
 	return a
@@ -71,7 +71,7 @@ func Audited(store ports.Store, ids ports.IDs) ports.Store { return audited{stor
 
 // Update calls Update of the store, and stores the action with the changes of fn if there is one.
 func (s audited) Update(ctx context.Context, fn func(ctx context.Context, tx ports.Tx) error) error {
-	act := auditing.Of(ctx)
+	act := auditing.FromContext(ctx)
 	if act == nil || !act.Claim() {
 		return s.Store.Update(ctx, fn)
 	}

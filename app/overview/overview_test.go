@@ -69,7 +69,7 @@ func TestTheRiskOfASessionWithWorkersIsTheirsToo(t *testing.T) {
 	u := overview.New(w.Store, w.Clock)
 	agent := w.RegisterFunded(50)
 	v := w.Buy(agent, apptest.Local)
-	_, _, err := w.Workers.Make(ctx, workers.Make{AgentID: agent, SessionID: v.ID, Names: []string{"one"}})
+	_, _, err := w.Workers.Create(ctx, workers.Create{AgentID: agent, SessionID: v.ID, Names: []string{"one"}})
 	apptest.OK(t, err)
 	for range 30 {
 		_, err := w.Telemetry.Report(ctx, agent, telemetry.ReportedEvent{SessionID: v.ID, Worker: "one", Report: health.Report{Type: "block"}})

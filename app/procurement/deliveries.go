@@ -160,7 +160,7 @@ func (u deliveries) lose(ctx context.Context, c *change) error {
 	if err := c.put(ctx); err != nil {
 		return err
 	}
-	_, err := u.life.Terminate(ctx, c.tx, c.session, session.ProviderLost, c.now)
+	_, err := u.lifecycle.Terminate(ctx, c.tx, c.session, session.ProviderLost, c.now)
 	return err
 }
 
@@ -213,6 +213,6 @@ func (u deliveries) pollUsage(ctx context.Context, p ports.Provider, s session.S
 		if c.session.Status != session.Active {
 			return nil
 		}
-		return u.life.RecordUsage(ctx, c.tx, c.session, used.Bytes, c.now)
+		return u.lifecycle.RecordUsage(ctx, c.tx, c.session, used.Bytes, c.now)
 	})
 }

@@ -45,25 +45,26 @@ type Lifecycle interface {
 // Every step is decided anew from what is stored, so any replica may take the
 // next one, and money is spent by one call that is stored before it is made.
 type Driver struct {
-	store   ports.Unit[Repos]
-	clock   ports.Clock
-	ids     ports.IDs
-	catalog *catalog.Catalog
-	hub     *changes.Hub
-	life    Lifecycle
-	access  *fulfilment.Service
-	direct  *direct.Service
-	calls   ports.CallCounter
-	excess  func(provider string, x domain.Money) // nil: it is not counted
-	log     *slog.Logger
-	slots   *slots.Slots
+	store     ports.Unit[Repos]
+	clock     ports.Clock
+	ids       ports.IDs
+	catalog   *catalog.Catalog
+	hub       *changes.Hub
+	lifecycle Lifecycle
+	access    *fulfilment.Service
+	direct    *direct.Service
+	calls     ports.CallCounter
+	excess    func(provider string, x domain.Money) // nil: it is not counted
+	log       *slog.Logger
+	slots     *slots.Slots
 }
 
 // NewDriver returns a Driver. If calls is nil they are not counted.
 func NewDriver(store ports.Store, clock ports.Clock, ids ports.IDs, catalog *catalog.Catalog, hub *changes.Hub,
-	life Lifecycle, access *fulfilment.Service, calls ports.CallCounter, log *slog.Logger) *Driver {
-	return &Driver{store: narrow(store), clock: clock, ids: ids, catalog: catalog, hub: hub, life: life, access: access,
-		calls: calls, log: log, direct: direct.New(store, clock, ids, catalog, access, calls, log),
+	lifecycle Lifecycle, access *fulfilment.Service, calls ports.CallCounter, log *slog.Logger) *Driver {
+	return &Driver{store: narrow(store), clock: clock, ids: ids, catalog: catalog, hub: hub, lifecycle: lifecycle,
+		access: access,
+		calls:  calls, log: log, direct: direct.New(store, clock, ids, catalog, access, calls, log),
 		slots: slots.New(driveAtOnce, awaitedAtMost)}
 }
 

@@ -74,13 +74,13 @@ func (u *Driver) confirmed(ctx context.Context, c *change, d procurement.Deliver
 		o, err = u.settle(ctx, c, o, d)
 	case d.State == procurement.Gone:
 		o.NextAt, o.Reason = c.now, "the provider took it back"
-		err = u.life.Fail(ctx, c.tx, s, ports.ErrProvider, c.now)
+		err = u.lifecycle.Fail(ctx, c.tx, s, ports.ErrProvider, c.now)
 	case d.State == procurement.Live:
 		o.NextAt = c.now.Add(checkAfter(direct))
 		var active session.Session
-		if active, err = u.life.Activate(ctx, c.tx, s, d.Exits(s.Type), c.now); ports.NothingBought(err) {
+		if active, err = u.lifecycle.Activate(ctx, c.tx, s, d.Exits(s.Type), c.now); ports.NothingBought(err) {
 			o.NextAt = c.now
-			err = u.life.Fail(ctx, c.tx, s, err, c.now)
+			err = u.lifecycle.Fail(ctx, c.tx, s, err, c.now)
 		} else if err == nil {
 			err = c.tx.Sessions().Put(ctx, active)
 		}

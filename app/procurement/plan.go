@@ -75,7 +75,7 @@ func (u *Driver) Deliver(
 	if err != nil {
 		return s, ports.Refusal(procurement.ClassOf(err))
 	}
-	return u.life.Activate(ctx, tx, s, d.Exits(s.Type), now)
+	return u.lifecycle.Activate(ctx, tx, s, d.Exits(s.Type), now)
 }
 
 // deliverInProcess delivers a session that is creating and has no order, or fails
@@ -111,7 +111,7 @@ func (u *Driver) fail(ctx context.Context, id string, cause error) error {
 		if err != nil || s.Status != session.Creating {
 			return err
 		}
-		return u.life.Fail(ctx, tx, s, cause, u.clock.Now())
+		return u.lifecycle.Fail(ctx, tx, s, cause, u.clock.Now())
 	})
 	if err == nil {
 		u.hub.SessionChanged(id)

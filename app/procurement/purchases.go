@@ -22,7 +22,7 @@ func (u purchases) refused(ctx context.Context, tx Repos, s session.Session, o p
 	}
 	product, err := u.catalog.Product(s.ProductNo)
 	if err != nil {
-		return u.life.Fail(ctx, tx, s, ports.Refusal(o.Class), now)
+		return u.lifecycle.Fail(ctx, tx, s, ports.Refusal(o.Class), now)
 	}
 	orders, err := tx.Orders().Of(ctx, s.ID)
 	if err != nil {
@@ -53,7 +53,7 @@ func (u purchases) refused(ctx context.Context, tx Repos, s session.Session, o p
 		return tx.Sessions().Put(ctx, s)
 	}
 	s.Provider = o.Provider
-	return u.life.Fail(ctx, tx, s, ports.Refusal(o.Class), now)
+	return u.lifecycle.Fail(ctx, tx, s, ports.Refusal(o.Class), now)
 }
 
 // repeatFor is how long after its first call an order is repeated if the provider

@@ -139,7 +139,7 @@ func (u renewals) confirm(ctx context.Context, o procurement.Order, d procuremen
 		if err != nil {
 			return err
 		}
-		_, err = u.life.Renewed(ctx, c.tx, s, c.order.Intent.Days, c.now)
+		_, err = u.lifecycle.Renewed(ctx, c.tx, s, c.order.Intent.Days, c.now)
 		return err
 	})
 }

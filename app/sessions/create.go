@@ -76,7 +76,7 @@ func (u *Service) plan(in Create, spec session.Spec) (p purchase, err error) {
 		return p, nil
 	}
 	if p.spec.AutoTopUp.Bytes > 0 {
-		if err := p.product.MayAdd(p.spec.AutoTopUp.Bytes, "auto_top_up.add_gb"); err != nil {
+		if err := p.product.CheckTopUp(p.spec.AutoTopUp.Bytes, "auto_top_up.add_gb"); err != nil {
 			return p, err
 		}
 	}
@@ -235,9 +235,9 @@ func tierAllows(ctx context.Context, tx Repos, w billing.Wallet, p catalog.Produ
 }
 
 // means returns what may pay for a delivery of a product by a provider.
-func (u *Service) means(p catalog.Product, provider string) billing.Means {
+func (u *Service) means(p catalog.Product, provider string) billing.FundingSource {
 	_, own := u.catalog.InProcess(provider)
-	return p.Means(provider, !own)
+	return p.FundingSource(provider, !own)
 }
 
 // attach answers with the agent's newest live session of the product.

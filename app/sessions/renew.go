@@ -68,7 +68,7 @@ type renewal struct {
 	days              int
 	wallet            billing.Wallet
 	cost              domain.Money
-	means             billing.Means // that may pay
+	means             billing.FundingSource // that may pay
 }
 
 // renew runs the unit of a renewal. At a seller it holds the money and stores the
@@ -91,7 +91,7 @@ func (u *Service) renew(ctx context.Context, tx Repos, in Renew, now time.Time) 
 	if err := ledger.NewBook(tx, u.ids, now).Hold(ctx, n.wallet, &s, n.cost, n.means, renewalRef(n.was), 0); err != nil {
 		return Done{}, "", err
 	}
-	if n.Session, err = u.life.Renewed(ctx, tx, s, n.days, now); err != nil {
+	if n.Session, err = u.transitions.Renewed(ctx, tx, s, n.days, now); err != nil {
 		return Done{}, "", err
 	}
 	return Done{View: u.view(n.SessionRead, now), Outcome: ports.Completed}, "",

@@ -33,26 +33,27 @@ type Config struct {
 
 // Service is the use cases of proxy sessions: create, use and end.
 type Service struct {
-	cfg     Config
-	store   ports.Unit[Repos]
-	clock   ports.Clock
-	ids     ports.IDs
-	secrets ports.Secrets
-	catalog *catalog.Catalog
-	life    *Transitions
-	driver  *procurement.Driver
-	access  *fulfilment.Service
-	hub     *changes.Hub
-	log     *slog.Logger
+	cfg         Config
+	store       ports.Unit[Repos]
+	clock       ports.Clock
+	ids         ports.IDs
+	secrets     ports.Secrets
+	catalog     *catalog.Catalog
+	transitions *Transitions
+	driver      *procurement.Driver
+	access      *fulfilment.Service
+	hub         *changes.Hub
+	log         *slog.Logger
 }
 
 // New returns the use cases.
 func New(cfg Config, store ports.Store, clock ports.Clock, ids ports.IDs, secrets ports.Secrets,
-	catalog *catalog.Catalog, life *Transitions, driver *procurement.Driver, access *fulfilment.Service, hub *changes.Hub,
+	catalog *catalog.Catalog, transitions *Transitions, driver *procurement.Driver, access *fulfilment.Service,
+	hub *changes.Hub,
 	log *slog.Logger) *Service {
 	cfg.AnswerWithin = cmp.Or(cfg.AnswerWithin, answerWithin)
 	return &Service{cfg: cfg, store: narrow(store), clock: clock, ids: ids, secrets: secrets, catalog: catalog,
-		life: life, driver: driver, access: access, hub: hub, log: log}
+		transitions: transitions, driver: driver, access: access, hub: hub, log: log}
 }
 
 // View is a session at one moment, as its agent may read it.
@@ -60,7 +61,7 @@ type View struct {
 	ports.SessionRead
 	Password string // of the proxy; derived, never stored
 	Verdict  health.Verdict
-	Workers  health.Crew // of a dynamic session
+	Workers  health.WorkerCount // of a dynamic session
 	Cost     Cost
 	// Direct holds the provider's own proxies of a direct session, one per exit. It
 	// is nil if the session goes through the gateway, and empty if the provider

@@ -17,7 +17,7 @@ func (u *Service) Terminate(ctx context.Context, agentID, id string) (View, erro
 		if err != nil {
 			return err
 		}
-		if r.Session, err = u.life.Terminate(ctx, tx, r.Session, session.AgentRequest, now); err != nil {
+		if r.Session, err = u.transitions.Terminate(ctx, tx, r.Session, session.AgentRequest, now); err != nil {
 			return err
 		}
 		v = u.view(r, now)

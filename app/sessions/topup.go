@@ -109,7 +109,7 @@ type addition struct {
 	bytes   int64
 	price   domain.Money
 	cost    domain.Money
-	means   billing.Means // that may pay
+	means   billing.FundingSource // that may pay
 }
 
 // planAddition checks what needs no store: the session, the product and its seller's price.
@@ -127,7 +127,7 @@ func (u topUps) planAddition(s session.Session, bytes int64) (a addition, err er
 	if a.product, err = u.catalog.Product(s.ProductNo); err != nil {
 		return a, err
 	}
-	if err := a.product.MayAdd(bytes, "traffic_gb"); err != nil {
+	if err := a.product.CheckTopUp(bytes, "traffic_gb"); err != nil {
 		return a, err
 	}
 	a.bytes, a.price = bytes, a.product.Price
@@ -205,7 +205,7 @@ func (u topUps) autoTopUp(s session.Session, a *session.AutoTopUp) (session.Sess
 	if err != nil {
 		return s, err
 	}
-	return s.WithAutoTopUp(*a), product.MayAdd(a.Bytes, "auto_top_up.add_gb")
+	return s.WithAutoTopUp(*a), product.CheckTopUp(a.Bytes, "auto_top_up.add_gb")
 }
 
 // AutoTopUp adds the traffic that a session buys by itself, in the unit that books what was used. The

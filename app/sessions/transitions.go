@@ -165,7 +165,7 @@ func (l *Transitions) Renewed(
 func (l *Transitions) RecordUsage(
 	ctx context.Context, tx procurement.Repos, s session.Session, bytes int64, now time.Time,
 ) error {
-	before, more, err := direct.Book(ctx, tx, s, bytes, now)
+	before, more, err := direct.BookUsage(ctx, tx, s, bytes, now)
 	if err != nil || more == 0 {
 		return err
 	}
@@ -179,5 +179,5 @@ func (l *Transitions) RecordUsage(
 	if err != nil {
 		return err
 	}
-	return direct.Count(ctx, tx, s, more)
+	return direct.CountUsage(ctx, tx, s, more)
 }

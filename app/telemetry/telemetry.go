@@ -34,8 +34,8 @@ func New(store ports.Store, clock ports.Clock, ids ports.IDs, observer *Observer
 	return &Service{store: narrow(store), clock: clock, ids: ids, observer: observer}
 }
 
-// Through has reports go through a queue, and returns the service. Fold is what folds it.
-func (t *Service) Through(queue ports.TelemetryQueue) *Service {
+// WithQueue has reports go through a queue, and returns the service. Fold is what folds it.
+func (t *Service) WithQueue(queue ports.TelemetryQueue) *Service {
 	t.queue = queue
 	return t
 }
@@ -241,7 +241,7 @@ type HealthView struct {
 	Verdict health.Verdict
 	State   health.State
 	At      time.Time
-	Workers health.Crew // of a dynamic session
+	Workers health.WorkerCount // of a dynamic session
 }
 
 // Health reads the health of a session, whatever its status.

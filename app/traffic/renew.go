@@ -207,7 +207,7 @@ func (b *batch) renew(ctx context.Context, ask traffic.Ask) (traffic.Grant, bool
 	if s.Type == session.Dynamic && m.Usage.Exhausted() {
 		g.Outcome = traffic.Exhausted
 		delete(b.metered, s.ID) // it has ended now
-		return g, true, b.life.Expire(ctx, b.tx, s, session.TrafficExhausted, b.now)
+		return g, true, b.transitions.Expire(ctx, b.tx, s, session.TrafficExhausted, b.now)
 	}
 	return g, false, nil
 }

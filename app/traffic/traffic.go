@@ -23,21 +23,23 @@ import (
 
 // Service routes and meters the traffic of sessions for the gateway.
 type Service struct {
-	store    ports.Unit[Repos]
-	clock    ports.Clock
-	ids      ports.IDs
-	sessions *sessions.Service
-	life     *sessions.Transitions
-	access   *fulfilment.Service
-	hub      *changes.Hub
-	log      *slog.Logger
-	failing  failing
+	store       ports.Unit[Repos]
+	clock       ports.Clock
+	ids         ports.IDs
+	sessions    *sessions.Service
+	transitions *sessions.Transitions
+	access      *fulfilment.Service
+	hub         *changes.Hub
+	log         *slog.Logger
+	failing     failing
 }
 
 // New returns the use cases.
-func New(store ports.Store, clock ports.Clock, ids ports.IDs, sessions *sessions.Service, life *sessions.Transitions,
+func New(store ports.Store, clock ports.Clock, ids ports.IDs, sessions *sessions.Service,
+	transitions *sessions.Transitions,
 	access *fulfilment.Service, hub *changes.Hub, log *slog.Logger) *Service {
-	return &Service{store: narrow(store), clock: clock, ids: ids, sessions: sessions, life: life, access: access, hub: hub,
+	return &Service{store: narrow(store), clock: clock, ids: ids, sessions: sessions, transitions: transitions,
+		access: access, hub: hub,
 		log: log}
 }
 

@@ -19,8 +19,8 @@ import (
 	"agentproxy/ports"
 )
 
-// Make asks for workers before they are used.
-type Make struct {
+// Create asks for workers before they are used.
+type Create struct {
 	AgentID, SessionID string
 	Names              []string
 	Country, City      string // empty: as the session was bought
@@ -28,25 +28,25 @@ type Make struct {
 }
 
 // issues lists what is wrong with a call, whatever the session.
-func (m Make) issues() (issues []domain.FieldIssue) {
+func (in Create) issues() (issues []domain.FieldIssue) {
 	seen := map[string]bool{}
-	for i, name := range m.Names {
+	for i, name := range in.Names {
 		if !worker.IsName(name) || seen[name] {
 			issues = append(issues, domain.FieldIssue{Field: fmt.Sprintf("names[%d]", i),
 				Issue: "must be 1 to 32 letters, digits and _, and no other name of the call"})
 		}
 		seen[name] = true
 	}
-	if n := len(m.Names); n < 1 || n > worker.MaxPerSession {
+	if n := len(in.Names); n < 1 || n > worker.MaxPerSession {
 		issues = append(issues, domain.FieldIssue{Field: "names", Issue: "must have 1 to 1000 names"})
 	}
-	if m.TTL != 0 && (m.TTL < worker.MinTTL || m.TTL > worker.MaxTTL) {
+	if in.TTL != 0 && (in.TTL < worker.MinTTL || in.TTL > worker.MaxTTL) {
 		issues = append(issues, domain.FieldIssue{Field: "ttl_seconds", Issue: "must be 10 to 86400"})
 	}
-	if m.MaxBytes < 0 {
+	if in.MaxBytes < 0 {
 		issues = append(issues, domain.FieldIssue{Field: "max_bytes", Issue: "must be 1 or more"})
 	}
-	if m.City != "" && m.Country == "" {
+	if in.City != "" && in.Country == "" {
 		issues = append(issues, domain.FieldIssue{Field: "country", Issue: "is required with city"})
 	}
 	return issues
@@ -55,23 +55,23 @@ func (m Make) issues() (issues []domain.FieldIssue) {
 // notSold is what is wrong with a place.
 const notSold = "is not sold with the product of this session, or not what it was bought for"
 
-// Make makes or reads workers, in the order of the names, and reports whether one is new. If one of
+// Create makes or reads workers, in the order of the names, and reports whether one is new. If one of
 // them cannot be made, none is.
-func (u *Service) Make(ctx context.Context, m Make) (list []View, made bool, err error) {
-	if issues := m.issues(); issues != nil {
+func (u *Service) Create(ctx context.Context, in Create) (list []View, made bool, err error) {
+	if issues := in.issues(); issues != nil {
 		return nil, false, domain.InvalidFields(issues...)
 	}
-	s, exits, err := u.open(ctx, m.AgentID, m.SessionID)
+	s, exits, err := u.open(ctx, in.AgentID, in.SessionID)
 	if err != nil {
 		return nil, false, err
 	}
-	if _, err := u.place(s, m.Country, ""); err != nil {
+	if _, err := u.place(s, in.Country, ""); err != nil {
 		return nil, false, domain.InvalidField("country", notSold)
 	}
-	if m.Location, err = u.place(s, m.Country, m.City); err != nil {
+	if in.Location, err = u.place(s, in.Country, in.City); err != nil {
 		return nil, false, domain.InvalidField("city", notSold)
 	}
-	if m.Unique && !exits.Local() {
+	if in.Unique && !exits.Local() {
 		return nil, false, domain.InvalidField("unique_exits",
 			"cannot be kept: the seller of this session does not report its exits")
 	}
@@ -80,20 +80,20 @@ func (u *Service) Make(ctx context.Context, m Make) (list []View, made bool, err
 		if err := tx.Sessions().Lock(ctx, []string{s.ID}); err != nil {
 			return err
 		}
-		c, err := u.crew(ctx, tx, s.ID, exits)
+		set, err := u.workerSet(ctx, tx, s.ID, exits)
 		if err != nil {
 			return err
 		}
-		if err := c.session.MayRotate(); err != nil {
+		if err := set.session.MayRotate(); err != nil {
 			return err
 		}
-		if err := c.room(m); err != nil {
+		if err := set.room(in); err != nil {
 			return err
 		}
-		for _, name := range m.Names {
-			w, known := c.workers[name]
+		for _, name := range in.Names {
+			w, known := set.workers[name]
 			if !known {
-				if w, err = c.add(ctx, name, m.Settings); err != nil {
+				if w, err = set.add(ctx, name, in.Settings); err != nil {
 					return err
 				}
 				made = true
@@ -106,41 +106,41 @@ func (u *Service) Make(ctx context.Context, m Make) (list []View, made bool, err
 }
 
 // room checks that workers may be made, and that those there are are those that are asked for.
-func (c *crew) room(m Make) error {
+func (set *workerSet) room(in Create) error {
 	missing := 0
-	for _, name := range m.Names {
-		w, known := c.workers[name]
+	for _, name := range in.Names {
+		w, known := set.workers[name]
 		if !known {
 			missing++
 			continue
 		}
-		asked := worker.Words{Country: strings.ToUpper(m.Country), City: m.City, TTL: m.TTL, Strict: m.Strict}
+		asked := worker.Parameters{Country: strings.ToUpper(in.Country), City: in.City, TTL: in.TTL, Strict: in.Strict}
 		what := w.Differs(asked)
 		switch {
-		case m.Unique && !w.Unique:
+		case in.Unique && !w.Unique:
 			what = "unique_exits"
-		case m.MaxBytes != 0 && m.MaxBytes != w.MaxBytes:
+		case in.MaxBytes != 0 && in.MaxBytes != w.MaxBytes:
 			what = "max_bytes"
 		}
 		if what != "" {
 			return worker.ErrDiffers.Msgf("the worker %s has another %s; rotate or remove it first", name, what)
 		}
 	}
-	if len(c.workers)+missing > worker.MaxPerSession {
+	if len(set.workers)+missing > worker.MaxPerSession {
 		return worker.ErrLimit
 	}
-	if !m.Unique {
+	if !in.Unique {
 		return nil
 	}
 	free := 0
-	for _, a := range c.exits.Exits(m.Location) {
-		if c.unique[a] == 0 && c.present(session.Exit{IP: a}) {
+	for _, a := range set.exits.Exits(in.Location) {
+		if set.unique[a] == 0 && set.present(session.Exit{IP: a}) {
 			free++
 		}
 	}
 	if missing > free {
 		return catalog.ErrOutOfStock.Msgf("there are not as many exits in this place; ask for fewer workers, or without "+
-			"unique_exits").With("available", free+len(m.Names)-missing)
+			"unique_exits").With("available", free+len(in.Names)-missing)
 	}
 	return nil
 }
@@ -148,7 +148,7 @@ func (c *crew) room(m Make) error {
 // open returns an active session of an agent, and where its workers get their exits.
 func (u *Service) open(
 	ctx context.Context, agentID, id string,
-) (s session.Session, c fulfilment.WorkerExits, err error) {
+) (s session.Session, set fulfilment.WorkerExits, err error) {
 	err = u.store.Read(ctx, func(ctx context.Context, tx Repos) (err error) {
 		s, err = tx.Sessions().Get(ctx, agentID, id)
 		return err
@@ -157,10 +157,10 @@ func (u *Service) open(
 		err = s.MayRotate()
 	}
 	if err != nil {
-		return s, c, err
+		return s, set, err
 	}
-	c, err = u.access.WorkerExits(ctx, s)
-	return s, c, inBody(err)
+	set, err = u.access.WorkerExits(ctx, s)
+	return s, set, inBody(err)
 }
 
 // View is a worker as its agent may read it.
@@ -283,11 +283,11 @@ func (u *Service) Rotate(ctx context.Context, in Rotate) (v View, replayed bool,
 		if err := tx.Sessions().Lock(ctx, []string{s.ID}); err != nil {
 			return err
 		}
-		c, err := u.crew(ctx, tx, s.ID, exits)
+		set, err := u.workerSet(ctx, tx, s.ID, exits)
 		if err != nil {
 			return err
 		}
-		if err := c.rotate(ctx, in, now); err != nil {
+		if err := set.rotate(ctx, in, now); err != nil {
 			return err
 		}
 		if v, err = u.view(ctx, tx, s.ID, in.Name); err != nil {
@@ -302,51 +302,51 @@ func (u *Service) Rotate(ctx context.Context, in Rotate) (v View, replayed bool,
 }
 
 // rotate gives a worker another exit, and stores what follows from the exit that it leaves.
-func (c *crew) rotate(ctx context.Context, in Rotate, now time.Time) error {
-	if err := c.session.MayRotate(); err != nil {
+func (set *workerSet) rotate(ctx context.Context, in Rotate, now time.Time) error {
+	if err := set.session.MayRotate(); err != nil {
 		return err
 	}
-	before, known := c.workers[in.Name]
+	before, known := set.workers[in.Name]
 	if !known {
 		return worker.ErrNotFound
 	}
-	exit, ok := c.exitFor(before, before.Exit)
+	exit, ok := set.exitFor(before, before.Exit)
 	if !ok {
 		return catalog.ErrOutOfStock.Msgf("there is no other exit for this worker")
 	}
 	w := before.Move(exit, now)
 	w.Changeable = true
 	w.Rotations++
-	if err := c.put(ctx, before, w); err != nil {
+	if err := set.put(ctx, before, w); err != nil {
 		return err
 	}
-	states, err := c.tx.Workers().Health(ctx, c.session.ID, w.Name)
+	states, err := set.tx.Workers().Health(ctx, set.session.ID, w.Name)
 	if err != nil {
 		return err
 	}
 	for i := range states {
 		states[i].State.Rotate(in.Reason, now)
-		if err := c.tx.Workers().PutHealth(ctx, w.ID, states[i].State, worker.Failure{}); err != nil {
+		if err := set.tx.Workers().PutHealth(ctx, w.ID, states[i].State, worker.Failure{}); err != nil {
 			return err
 		}
 	}
-	if err := c.tx.Counters().Add(ctx, c.session.AgentID, ports.Tally{Rotations: 1}); err != nil {
+	if err := set.tx.Counters().Add(ctx, set.session.AgentID, ports.Tally{Rotations: 1}); err != nil {
 		return err
 	}
-	if err := c.tx.Workers().Rotated(ctx, c.session.ID); err != nil {
+	if err := set.tx.Workers().Rotated(ctx, set.session.ID); err != nil {
 		return err
 	}
-	err = notify.SessionChanged(ctx, c.tx, c.service.ids, now, webhook.SessionRotated, c.session,
+	err = notify.SessionChanged(ctx, set.tx, set.service.ids, now, webhook.SessionRotated, set.session,
 		"reason", string(in.Reason), "worker", w.Name)
 	if err != nil {
 		return err
 	}
-	e := c.event(eventlog.Rotated, w, now)
+	e := set.event(eventlog.Rotated, w, now)
 	e.Source, e.Code = eventlog.Agent, string(in.Reason)
-	if err := c.tx.Events().Append(ctx, c.session.ID, []eventlog.Event{e}); err != nil {
+	if err := set.tx.Events().Append(ctx, set.session.ID, []eventlog.Event{e}); err != nil {
 		return err
 	}
-	return c.tx.Workers().Changed(ctx, c.session.ID)
+	return set.tx.Workers().Changed(ctx, set.session.ID)
 }
 
 // Remove removes a worker: its connections are cut, and its exit is free.

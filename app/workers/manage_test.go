@@ -23,8 +23,9 @@ func TestWorkersAreMadeBeforeTheirUse(t *testing.T) {
 	w := apptest.Open(t, apptest.Options{RepeatUpdates: true, Exits: 10}) // five of them dynamic
 	agent := w.Register()
 	v := w.Buy(agent, apptest.Local)
-	in := workers.Make{AgentID: agent, SessionID: v.ID, Names: []string{"b", "a", "c"}, Settings: worker.Settings{Unique: true, TTL: time.Minute}}
-	list, made, err := w.Workers.Make(t.Context(), in)
+	in := workers.Create{AgentID: agent, SessionID: v.ID, Names: []string{"b", "a", "c"},
+		Settings: worker.Settings{Unique: true, TTL: time.Minute}}
+	list, made, err := w.Workers.Create(t.Context(), in)
 	apptest.OK(t, err)
 	distinct := map[netip.Addr]bool{}
 	for i, x := range list {
@@ -34,7 +35,7 @@ func TestWorkersAreMadeBeforeTheirUse(t *testing.T) {
 	if !made || len(distinct) != 3 {
 		t.Errorf("made %v, on %d exits", made, len(distinct))
 	}
-	again, made, err := w.Workers.Make(t.Context(), in)
+	again, made, err := w.Workers.Create(t.Context(), in)
 	apptest.OK(t, err)
 	if made || again[0].Worker != list[0].Worker {
 		t.Errorf("made again: %v, %+v", made, again[0])
@@ -42,23 +43,23 @@ func TestWorkersAreMadeBeforeTheirUse(t *testing.T) {
 	apptest.Equal(t, "its use", mustUse(w, v.ID, "-session-a-ttl-1m").ID, list[1].ID)
 	// Five exits: three more unique ones are too many, and none of them is made.
 	in.Names = []string{"a", "d", "e", "f"}
-	_, _, err = w.Workers.Make(t.Context(), in)
+	_, _, err = w.Workers.Create(t.Context(), in)
 	apptest.ErrorIs(t, err, catalog.ErrOutOfStock)
 	if e, _ := errors.AsType[*domain.Error](err); e.Details["available"] != 3 {
 		t.Errorf("available: %v", e.Details)
 	}
 	apptest.Equal(t, "workers", len(stored(w, v.ID)), 3)
 	in.Names, in.TTL = []string{"a"}, time.Hour
-	_, _, err = w.Workers.Make(t.Context(), in)
+	_, _, err = w.Workers.Create(t.Context(), in)
 	apptest.ErrorIs(t, err, worker.ErrDiffers)
-	for _, bad := range []workers.Make{{}, {Names: []string{"a-b"}}, {Names: []string{"a", "a"}},
+	for _, bad := range []workers.Create{{}, {Names: []string{"a-b"}}, {Names: []string{"a", "a"}},
 		{Names: []string{"a"}, Settings: worker.Settings{TTL: time.Second}}, {Names: []string{"a"}, City: "berlin"}, {Names: []string{"x"}, Country: "ZZ"}} {
 		bad.AgentID, bad.SessionID = agent, v.ID
-		_, _, err := w.Workers.Make(t.Context(), bad)
+		_, _, err := w.Workers.Create(t.Context(), bad)
 		apptest.ErrorIs(t, err, domain.ErrInvalid)
 	}
 	in.AgentID = w.Register()
-	_, _, err = w.Workers.Make(t.Context(), in)
+	_, _, err = w.Workers.Create(t.Context(), in)
 	apptest.ErrorIs(t, err, session.ErrNotFound)
 }
 
@@ -153,7 +154,7 @@ func TestTheHealthOfWorkers(t *testing.T) {
 	h, err := w.Telemetry.Health(t.Context(), agent, v.ID)
 	apptest.OK(t, err)
 	want := (bad.Verdict.HealthScore + 100 + 1) / 2
-	if h.Verdict.HealthScore != want || h.Workers != (health.Crew{Total: 2, AtRisk: 1}) {
+	if h.Verdict.HealthScore != want || h.Workers != (health.WorkerCount{Total: 2, AtRisk: 1}) {
 		t.Errorf("the session has %+v with %+v, want %d", h.Verdict, h.Workers, want)
 	}
 	apptest.Equal(t, "in the session", w.Read(agent, v.ID).Verdict.HealthScore, want)

@@ -62,5 +62,5 @@ func spelled(p catalog.Product, city string) string {
 
 // refused returns worker.ErrParameter for a word, with the grammar.
 func refused(word, issue string) error {
-	return worker.ErrParameter.Msgf("%s", (&worker.WordError{Word: `"` + word + `"`, Issue: issue}).HowToFix())
+	return worker.ErrParameter.Msgf("%s", (&worker.ParameterError{Word: `"` + word + `"`, Issue: issue}).HowToFix())
 }

@@ -12,7 +12,7 @@ import (
 // request asks for a worker that has to be made or changed before its use.
 type request struct {
 	sessionID string
-	words     worker.Words
+	words     worker.Parameters
 	exits     fulfilment.WorkerExits
 	gone      *worker.Worker // as it was when its exit was found to be gone; nil if nothing was found
 }

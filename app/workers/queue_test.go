@@ -30,7 +30,7 @@ func TestFirstUsesAreGathered(t *testing.T) {
 		for i := range uses {
 			go func() {
 				name := fmt.Sprintf("w%d", i)
-				w, err := q.use(t.Context(), request{words: worker.Words{Name: name}})
+				w, err := q.use(t.Context(), request{words: worker.Parameters{Name: name}})
 				if err != nil || w.Name != name {
 					t.Errorf("%s got %q, %v", name, w.Name, err)
 				}

@@ -31,14 +31,14 @@ func TestASellerTellsOfALostExit(t *testing.T) {
 	strict, loose := mustUse(w, id, "-session-strict-strict"), mustUse(w, id, "-session-loose")
 	told := &apptest.ChangeRecorder{}
 	w.Watch(told)
-	apptest.ErrorIs(t, w.Workers.Lost(t.Context(), strict), worker.ErrExitLost)
-	apptest.OK(t, w.Workers.Lost(t.Context(), loose))
+	apptest.ErrorIs(t, w.Workers.ReportLost(t.Context(), strict), worker.ErrExitLost)
+	apptest.OK(t, w.Workers.ReportLost(t.Context(), loose))
 	if moved := mustUse(w, id, "-session-loose"); moved.Turn != 1 || moved.Status() != worker.Active {
 		t.Errorf("%+v", moved)
 	}
 	for range 2 { // what another replica finds later changes nothing
-		apptest.ErrorIs(t, w.Workers.Lost(t.Context(), strict), worker.ErrExitLost)
-		apptest.OK(t, w.Workers.Lost(t.Context(), loose))
+		apptest.ErrorIs(t, w.Workers.ReportLost(t.Context(), strict), worker.ErrExitLost)
+		apptest.OK(t, w.Workers.ReportLost(t.Context(), loose))
 		_, err := use(w, id, "-session-strict")
 		apptest.ErrorIs(t, err, worker.ErrExitLost)
 	}
@@ -61,7 +61,7 @@ func TestASellerTellsOfALostExit(t *testing.T) {
 	if again.Turn != 1 || again.Lost {
 		t.Errorf("after its rotation: %+v", again)
 	}
-	apptest.OK(t, w.Workers.Lost(t.Context(), strict)) // of the exit from before
+	apptest.OK(t, w.Workers.ReportLost(t.Context(), strict)) // of the exit from before
 	apptest.Equal(t, "the worker", mustUse(w, id, "-session-strict"), again)
 }
 
@@ -86,7 +86,7 @@ func TestATroubledSellerFailsAlone(t *testing.T) {
 	failed := map[string]int{}
 	apptest.Concurrently(40, func(i int) {
 		id := []string{good, bad}[i%2]
-		if _, err := w.Workers.Worker(t.Context(), id, worker.Words{Name: "w" + string(rune('a'+i/2))}); err != nil {
+		if _, err := w.Workers.Worker(t.Context(), id, worker.Parameters{Name: "w" + string(rune('a'+i/2))}); err != nil {
 			mu.Lock()
 			failed[id]++
 			mu.Unlock()

@@ -48,12 +48,12 @@ func (u *Service) useOf(
 			return err
 		}
 		for _, id := range ids {
-			c, err := u.crew(ctx, tx, id, requests[of[id][0]].exits)
+			set, err := u.workerSet(ctx, tx, id, requests[of[id][0]].exits)
 			if err != nil {
 				return err
 			}
 			for _, i := range of[id] {
-				w, err := c.use(ctx, requests[i])
+				w, err := set.use(ctx, requests[i])
 				if err != nil && !isRefusal(err) {
 					return err
 				}
@@ -65,18 +65,18 @@ func (u *Service) useOf(
 }
 
 // use returns the worker of a name as this use finds it, and stores what changes by it.
-func (c *crew) use(ctx context.Context, r request) (worker.Worker, error) {
+func (set *workerSet) use(ctx context.Context, r request) (worker.Worker, error) {
 	words := r.words
-	if err := c.session.MayRotate(); err != nil {
+	if err := set.session.MayRotate(); err != nil {
 		return worker.Worker{}, err
 	}
-	w, known := c.workers[words.Name]
+	w, known := set.workers[words.Name]
 	if !known {
-		l, err := c.service.place(c.session, words.Country, words.City)
+		l, err := set.service.place(set.session, words.Country, words.City)
 		if err != nil {
 			return worker.Worker{}, err
 		}
-		return c.add(ctx, words.Name, worker.Settings{Location: l, TTL: words.TTL, Strict: words.Strict})
+		return set.add(ctx, words.Name, worker.Settings{Location: l, TTL: words.TTL, Strict: words.Strict})
 	}
 	before := w
 	differs := w.Differs(words)
@@ -86,53 +86,53 @@ func (c *crew) use(ctx context.Context, r request) (worker.Worker, error) {
 	}
 	w.Changeable = false
 	if differs != "" {
-		if err := c.change(&w, words); err != nil {
+		if err := set.change(&w, words); err != nil {
 			return worker.Worker{}, err
 		}
 	}
-	gone := !c.present(w.Exit) || r.gone != nil && r.gone.ID == w.ID && r.gone.Turn == w.Turn
+	gone := !set.present(w.Exit) || r.gone != nil && r.gone.ID == w.ID && r.gone.Turn == w.Turn
 	switch {
 	case gone && w.Strict:
 		w.Lost = true
 		if before.Lost {
 			return worker.Worker{}, worker.ErrExitLost
 		}
-		if err := c.put(ctx, before, w); err != nil {
+		if err := set.put(ctx, before, w); err != nil {
 			return worker.Worker{}, err
 		}
-		return worker.Worker{}, c.lost(ctx, before, w)
+		return worker.Worker{}, set.lost(ctx, before, w)
 	case w.Lost && w.Strict:
 		return worker.Worker{}, worker.ErrExitLost
 	case gone:
-		if exit, ok := c.exitFor(w, session.Exit{}); ok {
-			w = w.Move(exit, c.now)
+		if exit, ok := set.exitFor(w, session.Exit{}); ok {
+			w = w.Move(exit, set.now)
 		} else {
 			return worker.Worker{}, worker.ErrExitLost.Msgf("the exit of this worker is gone, and its place has no other")
 		}
-		if err := c.lost(ctx, before, w); err != nil && !isRefusal(err) {
+		if err := set.lost(ctx, before, w); err != nil && !isRefusal(err) {
 			return worker.Worker{}, err
 		}
-	case w.Due(c.now) || w.Location != before.Location && !c.placed(w):
-		if exit, ok := c.exitFor(w, w.Exit); ok {
-			w = w.Move(exit, c.now)
+	case w.Due(set.now) || w.Location != before.Location && !set.placed(w):
+		if exit, ok := set.exitFor(w, w.Exit); ok {
+			w = w.Move(exit, set.now)
 		} else {
-			w.AssignedAt = c.now // there is no other exit: it keeps the one that it has
+			w.AssignedAt = set.now // there is no other exit: it keeps the one that it has
 		}
 	}
-	return w, c.put(ctx, before, w)
+	return w, set.put(ctx, before, w)
 }
 
 // placed reports whether the exit of a worker is in its place: after a rotation it is not given up for
 // a place that it is in. A seller is asked for another one, because a session there may keep the place
 // that it began with.
-func (c *crew) placed(w worker.Worker) bool {
-	return c.exits.Local() && slices.Contains(c.exits.Exits(w.Location), w.Exit.IP)
+func (set *workerSet) placed(w worker.Worker) bool {
+	return set.exits.Local() && slices.Contains(set.exits.Exits(w.Location), w.Exit.IP)
 }
 
 // change gives a worker that was rotated the settings that its next use asks for.
-func (c *crew) change(w *worker.Worker, words worker.Words) error {
+func (set *workerSet) change(w *worker.Worker, words worker.Parameters) error {
 	if words.Country != "" || words.City != "" {
-		l, err := c.service.place(c.session, words.Country, words.City)
+		l, err := set.service.place(set.session, words.Country, words.City)
 		if err != nil {
 			return err
 		}
@@ -142,23 +142,23 @@ func (c *crew) change(w *worker.Worker, words worker.Words) error {
 		w.TTL = words.TTL
 	}
 	w.Strict = w.Strict || words.Strict
-	return c.checkEndpoint(*w)
+	return set.checkEndpoint(*w)
 }
 
-// lost lists in the event log that the exit of a worker is gone, and notifies every replica. It returns
-// worker.ErrExitLost for a worker that gets no other.
-func (c *crew) lost(ctx context.Context, before, after worker.Worker) error {
-	e := c.event(eventlog.ExitLost, after, c.now)
+// lost lists in the event log that the exit of a worker is gone, and notifies every replica. It
+// returns worker.ErrExitLost for a worker that gets no other.
+func (set *workerSet) lost(ctx context.Context, before, after worker.Worker) error {
+	e := set.event(eventlog.ExitLost, after, set.now)
 	e.Code = worker.ErrExitLost.Code
 	e.ExitIP = exitText(before.Exit)
 	e.Message = "the exit " + named(before.Exit, "of this worker") + " is gone"
 	if !after.Lost {
 		e.Message += "; the worker moved to " + named(after.Exit, "another one")
 	}
-	if err := c.tx.Events().Append(ctx, c.session.ID, []eventlog.Event{e}); err != nil {
+	if err := set.tx.Events().Append(ctx, set.session.ID, []eventlog.Event{e}); err != nil {
 		return err
 	}
-	if err := c.tx.Workers().Changed(ctx, c.session.ID); err != nil {
+	if err := set.tx.Workers().Changed(ctx, set.session.ID); err != nil {
 		return err
 	}
 	if after.Lost {
@@ -167,8 +167,8 @@ func (c *crew) lost(ctx context.Context, before, after worker.Worker) error {
 	return nil
 }
 
-func (c *crew) event(what string, w worker.Worker, now time.Time) eventlog.Event {
-	return eventlog.Event{ID: c.service.ids.New(eventlog.IDPrefix), At: now, Source: eventlog.Service, Type: what,
+func (set *workerSet) event(what string, w worker.Worker, now time.Time) eventlog.Event {
+	return eventlog.Event{ID: set.service.ids.New(eventlog.IDPrefix), At: now, Source: eventlog.Service, Type: what,
 		LatencyMS: -1, ExitIP: exitText(w.Exit), Worker: w.Name}
 }
 

@@ -40,7 +40,7 @@ func New(store ports.Store, clock ports.Clock, ids ports.IDs, catalog *catalog.C
 
 // Worker returns what words of a user name mean for a session. The first use of a name makes the
 // worker; one whose exit's time is over, or whose exit is lost, gets another exit.
-func (u *Service) Worker(ctx context.Context, sessionID string, words worker.Words) (traffic.WorkerRoute, error) {
+func (u *Service) Worker(ctx context.Context, sessionID string, words worker.Parameters) (traffic.WorkerRoute, error) {
 	s, found, err := u.read(ctx, sessionID, words.Name)
 	if err != nil {
 		return traffic.WorkerRoute{}, err
@@ -96,7 +96,7 @@ func tokenOf(w worker.Worker) string {
 
 // anywhere returns the route of connections that get a new exit each.
 func (u *Service) anywhere(
-	s session.Session, exits fulfilment.WorkerExits, words worker.Words,
+	s session.Session, exits fulfilment.WorkerExits, words worker.Parameters,
 ) (traffic.WorkerRoute, error) {
 	l, err := u.place(s, words.Country, words.City)
 	if err != nil {
@@ -121,11 +121,11 @@ func (u *Service) anywhere(
 	return traffic.WorkerRoute{Fresh: fresh}, err
 }
 
-// Lost handles the failure of a connection from the exit of a worker: because its seller reports
+// ReportLost handles the failure of a connection from the exit of a worker: because its seller reports
 // that the exit is gone, or perhaps because this host has no such address. If the exit is gone, the
 // worker gets another one, or, if it is strict, worker.ErrExitLost is returned. A worker that moved
 // meanwhile is left alone.
-func (u *Service) Lost(ctx context.Context, lost worker.Worker) error {
+func (u *Service) ReportLost(ctx context.Context, lost worker.Worker) error {
 	s, w, err := u.read(ctx, lost.SessionID, lost.Name)
 	if err != nil || w.ID != lost.ID || w.Turn != lost.Turn {
 		return err
@@ -134,12 +134,12 @@ func (u *Service) Lost(ctx context.Context, lost worker.Worker) error {
 	if err != nil || exits.Local() && exits.Binds(w.Exit) {
 		return err
 	}
-	_, err = u.first.use(ctx, request{w.SessionID, worker.Words{Name: w.Name}, exits, &lost})
+	_, err = u.first.use(ctx, request{w.SessionID, worker.Parameters{Name: w.Name}, exits, &lost})
 	return err
 }
 
-// Gone returns those of the ids that no worker of a session has any more.
-func (u *Service) Gone(ctx context.Context, sessionID string, ids []int64) (gone []int64, err error) {
+// Removed returns those of the ids that no worker of a session has any more.
+func (u *Service) Removed(ctx context.Context, sessionID string, ids []int64) (gone []int64, err error) {
 	err = u.store.Read(ctx, func(ctx context.Context, tx Repos) error {
 		known, err := tx.Workers().Bytes(ctx, ids)
 		for _, id := range ids {

@@ -77,7 +77,7 @@ func TestAFleetHasDistinctExits(t *testing.T) {
 	got := map[string][]netip.Addr{}
 	apptest.Concurrently(2*fleet, func(i int) {
 		name := fmt.Sprintf("w%d", i%fleet)
-		r, err := w.Workers.Worker(t.Context(), v.ID, worker.Words{Name: name})
+		r, err := w.Workers.Worker(t.Context(), v.ID, worker.Parameters{Name: name})
 		mu.Lock()
 		defer mu.Unlock()
 		if err != nil {
@@ -102,7 +102,7 @@ func TestAThousandWorkersAreTheMost(t *testing.T) {
 	v := w.Buy(w.Register(), apptest.Local)
 	var refused sync.Map
 	apptest.Concurrently(worker.MaxPerSession+3, func(i int) {
-		if _, err := w.Workers.Worker(t.Context(), v.ID, worker.Words{Name: fmt.Sprintf("w%d", i)}); err != nil {
+		if _, err := w.Workers.Worker(t.Context(), v.ID, worker.Parameters{Name: fmt.Sprintf("w%d", i)}); err != nil {
 			refused.Store(i, err)
 		}
 	})
@@ -215,10 +215,10 @@ func TestAnExitThatCanBeBoundIsNotLost(t *testing.T) {
 	w := apptest.New(t)
 	v := w.Buy(w.Register(), apptest.Local)
 	x := mustUse(w, v.ID, "-session-a-strict")
-	apptest.OK(t, w.Workers.Lost(t.Context(), x))
+	apptest.OK(t, w.Workers.ReportLost(t.Context(), x))
 	apptest.Equal(t, "the worker", mustUse(w, v.ID, "-session-a"), x)
 	w.Unbind(x.Exit.IP)
-	apptest.ErrorIs(t, w.Workers.Lost(t.Context(), x), worker.ErrExitLost)
+	apptest.ErrorIs(t, w.Workers.ReportLost(t.Context(), x), worker.ErrExitLost)
 	_, err := use(w, v.ID, "-session-a")
 	apptest.ErrorIs(t, err, worker.ErrExitLost)
 }
@@ -228,7 +228,7 @@ func TestWhatIsGone(t *testing.T) {
 	w := apptest.New(t)
 	v := w.Buy(w.Register(), apptest.Local)
 	x := mustUse(w, v.ID, "-session-a")
-	gone, err := w.Workers.Gone(t.Context(), v.ID, []int64{x.ID, x.ID + 1})
+	gone, err := w.Workers.Removed(t.Context(), v.ID, []int64{x.ID, x.ID + 1})
 	apptest.OK(t, err)
 	if len(gone) != 1 || gone[0] != x.ID+1 {
 		t.Errorf("gone: %v", gone)

@@ -38,8 +38,8 @@ const (
 	keySum    = 8  // hexadecimal digits
 )
 
-// NewAPIKey returns the API key of KeyRandom random letters and digits: they, behind APIKeyPrefix and in
-// front of their checksum.
+// NewAPIKey returns the API key of KeyRandom random letters and digits: they, behind APIKeyPrefix
+// and in front of their checksum.
 func NewAPIKey(random string) string { return APIKeyPrefix + random + sumOf(random) }
 
 // sumOf returns the checksum of a key.
@@ -47,8 +47,9 @@ func sumOf(random string) string {
 	return fmt.Sprintf("%0*x", keySum, crc32.ChecksumIEEE([]byte(random)))
 }
 
-// MayBeKey reports whether a text has the form of an API key. One that was mistyped or made up has not,
-// and is refused without a look into the database; who computes checksums is limited by address.
+// MayBeKey reports whether a text has the form of an API key. One that was mistyped or made up has
+// not, and is refused without a look into the database; who computes checksums is limited by
+// address.
 func MayBeKey(text string) bool {
 	random, ok := strings.CutPrefix(text, APIKeyPrefix)
 	if !ok || len(random) != KeyRandom+keySum {
@@ -88,8 +89,8 @@ func (a Agent) FirstKey() Key {
 		Hint: a.KeyHint, First: true, Created: created, Used: a.KeyUsedAt}
 }
 
-// Replace returns the account with another first key, and the key that the former one is until the end of
-// the grace.
+// Replace returns the account with another first key, and the key that the former one is until the
+// end of the grace.
 func (a Agent) Replace(hash []byte, hint, oldID string, grace time.Duration, now time.Time) (Agent, Key) {
 	old := a.FirstKey()
 	old.ID, old.Name, old.First, old.Replaced, old.Expires = oldID, "first, replaced", false, true, now.Add(grace)
@@ -109,7 +110,8 @@ func (k Key) Grants() []Scope {
 }
 
 // CheckKey validates what an agent asks of a further key, and returns its trimmed name and its
-// permissions: the caller's if none are asked for. It returns ErrScope if a permission is not the caller's.
+// permissions: the caller's if none are asked for. It returns ErrScope if a permission is not the
+// caller's.
 func CheckKey(name string, asked, callers []Scope, expires, now time.Time) (string, []Scope, error) {
 	var issues []domain.FieldIssue
 	if issue := nameIssue(name); issue != "" {
@@ -121,7 +123,7 @@ func CheckKey(name string, asked, callers []Scope, expires, now time.Time) (stri
 	if issues != nil {
 		return "", nil, domain.InvalidFields(issues...)
 	}
-	scopes, err := Narrow(asked, callers)
+	scopes, err := Downscope(asked, callers)
 	if err != nil {
 		return "", nil, err
 	}
@@ -131,9 +133,9 @@ func CheckKey(name string, asked, callers []Scope, expires, now time.Time) (stri
 	return strings.TrimSpace(name), scopes, nil
 }
 
-// Narrow returns the permissions that are asked for, all of the caller's if none are. It returns ErrScope
-// if one is not the caller's.
-func Narrow(asked, callers []Scope) ([]Scope, error) {
+// Downscope returns the permissions that are asked for, all of the caller's if none are. It returns
+// ErrScope if one is not the caller's.
+func Downscope(asked, callers []Scope) ([]Scope, error) {
 	if len(asked) == 0 {
 		return callers, nil
 	}

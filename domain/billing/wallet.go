@@ -62,20 +62,20 @@ func CreditRecharge(x domain.Money) Entry {
 	return Entry{Type: Recharge, Available: Funds{Own: x}, Account: USDT, Counter: -x, Description: "USDT received"}
 }
 
-// Means is what may pay for a purchase.
-type Means bool
+// FundingSource is what may pay for a purchase.
+type FundingSource bool
 
 // Trial credit pays for what costs the operator nothing but its own addresses.
 const (
-	AnyFunds Means = false
-	OwnMoney Means = true // trial credit does not pay
+	AnyFunds FundingSource = false
+	OwnMoney FundingSource = true // trial credit does not pay
 )
 
 // Hold returns the entry that moves x from the available balance to a
 // purchase's hold, trial credit first. The trial part is 0 if own money alone may
 // pay, whatever else the wallet has. It returns ErrInsufficientBalance if the
 // means are less than x.
-func (w Wallet) Hold(x domain.Money, by Means) (Entry, error) {
+func (w Wallet) Hold(x domain.Money, by FundingSource) (Entry, error) {
 	if by == OwnMoney && w.Available.Own < x {
 		return Entry{}, ErrInsufficientBalance.
 			Msgf("trial credit does not pay for this product, and your own money does not cover the cost; recharge "+
@@ -98,17 +98,17 @@ func Charge(held Funds, x domain.Money) Entry {
 	return Entry{Type: ChargeEntry, Held: held.trialFirst(x).Neg(), Account: Revenue, Counter: x}
 }
 
-// GiveBack returns the entries that release everything a purchase still holds.
+// Release returns the entries that release everything a purchase still holds.
 // Trial credit that has expired meanwhile is written off by the second entry,
 // in the same transaction.
-func (w Wallet) GiveBack(held Funds, now time.Time) []Entry {
+func (w Wallet) Release(held Funds, now time.Time) []Entry {
 	back := Entry{Type: Release, Available: held, Held: held.Neg()}
 	return w.withWriteOff(back, now)
 }
 
 // Refund returns the entries that refund x of what was charged, own money first
 // because charges took the trial credit first. Expired trial credit is written
-// off as in GiveBack.
+// off as in Release.
 func (w Wallet) Refund(charged Funds, x domain.Money, now time.Time) []Entry {
 	back := Entry{Type: RefundEntry, Available: charged.ownFirst(x), Account: Revenue, Counter: -x}
 	return w.withWriteOff(back, now)

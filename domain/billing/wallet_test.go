@@ -113,11 +113,11 @@ func TestWhatComesBackGoesWhereItCameFrom(t *testing.T) {
 		want    split // of what is available
 		n       int
 	}{
-		{"a release, part by part", live.GiveBack(split{Trial: 3, Own: 4}, noon), split{Trial: 3, Own: 4}, 1},
-		{"a release after the trial writes its part off", over.GiveBack(split{Trial: 3, Own: 4}, noon), split{Own: 4}, 2},
-		{"even when the trial was ended early", marked.GiveBack(split{Trial: 3, Own: 4}, noon), split{Own: 4}, 2},
-		{"nothing is written off of own money", over.GiveBack(split{Own: 4}, noon), split{Own: 4}, 1},
-		{"nor where there was no trial", never.GiveBack(split{Own: 4}, noon), split{Own: 4}, 1},
+		{"a release, part by part", live.Release(split{Trial: 3, Own: 4}, noon), split{Trial: 3, Own: 4}, 1},
+		{"a release after the trial writes its part off", over.Release(split{Trial: 3, Own: 4}, noon), split{Own: 4}, 2},
+		{"even when the trial was ended early", marked.Release(split{Trial: 3, Own: 4}, noon), split{Own: 4}, 2},
+		{"nothing is written off of own money", over.Release(split{Own: 4}, noon), split{Own: 4}, 1},
+		{"nor where there was no trial", never.Release(split{Own: 4}, noon), split{Own: 4}, 1},
 		{"a refund gives own money first", live.Refund(split{Trial: 3, Own: 4}, 5, noon), split{Trial: 1, Own: 4}, 1},
 		{"a refund after the trial writes its part off", over.Refund(split{Trial: 3, Own: 4}, 5, noon), split{Own: 4}, 2},
 	} {
@@ -281,7 +281,7 @@ func TestMoneyIsConserved(t *testing.T) {
 			},
 			"give back": func(*rapid.T) {
 				p := &open[which()]
-				book(w.GiveBack(p.held, now)...)
+				book(w.Release(p.held, now)...)
 				p.held = split{}
 			},
 			"refund": func(*rapid.T) {

@@ -52,9 +52,9 @@ type Product struct {
 	Available    bool
 }
 
-// Means returns what may pay for a delivery of a provider. A session may have been sold by a provider
-// that the product no longer names; costly is whether that one asks for money.
-func (p Product) Means(provider string, costly bool) billing.Means {
+// FundingSource returns what may pay for a delivery of a provider. A session may have been sold by
+// a provider that the product no longer names; costly is whether that one asks for money.
+func (p Product) FundingSource(provider string, costly bool) billing.FundingSource {
 	named := slices.ContainsFunc(p.Sources, func(s procurement.Source) bool { return s.Provider == provider })
 	if p.OwnMoneyOnly || costly && !named {
 		return billing.OwnMoney
@@ -101,9 +101,9 @@ func (p Product) ListPrice() domain.Money {
 // multiple of.
 func (p Product) Step() int64 { return max(p.StepBytes, session.TrafficStep) }
 
-// MayAdd returns INVALID_REQUEST, which names a field, for a number of bytes that cannot be bought
+// CheckTopUp returns INVALID_REQUEST, which names a field, for a number of bytes that cannot be bought
 // at once.
-func (p Product) MayAdd(bytes int64, field string) error {
+func (p Product) CheckTopUp(bytes int64, field string) error {
 	switch {
 	case bytes < p.MinBytes || bytes > p.MaxBytes:
 		return domain.InvalidField(field, "must be %s to %s GB for this product", domain.FormatDecimal(p.MinBytes, 9),

@@ -67,9 +67,9 @@ func prefixes(networks ...string) []netip.Prefix {
 	return list
 }
 
-// Inner returns the address that a connection to addr ends at: the IPv4 address in a mapped
+// Unmap returns the address that a connection to addr ends at: the IPv4 address in a mapped
 // address or in one of the well-known prefix of translators, else addr itself.
-func Inner(addr netip.Addr) netip.Addr {
+func Unmap(addr netip.Addr) netip.Addr {
 	if addr = addr.Unmap(); nat64.Contains(addr) {
 		return inner(addr)
 	}

@@ -47,12 +47,12 @@ const (
 	Looped    End = "looped"    // it led back to the gateway
 )
 
-// NoteEvery is how often a connection that stays open is recorded again, so that one that was
+// CheckpointEvery is how often a connection that stays open is recorded again, so that one that was
 // open at a time has a record near it.
-const NoteEvery = 5 * time.Minute
+const CheckpointEvery = 5 * time.Minute
 
 // Margin is how long after a time its last record may be stored: a note, and the batch it waits for.
-const Margin = NoteEvery + time.Minute
+const Margin = CheckpointEvery + time.Minute
 
 // Query asks who used an exit about a time.
 type Query struct {
@@ -70,7 +70,7 @@ func (q Query) Stored() (from, to time.Time) {
 
 // concerns reports whether a connection used the exit for the target, whenever it was.
 func (q Query) concerns(c Connection) bool {
-	return c.Exit.Addr().IsValid() && egress.Inner(c.Exit.Addr()) == egress.Inner(q.Exit) &&
+	return c.Exit.Addr().IsValid() && egress.Unmap(c.Exit.Addr()) == egress.Unmap(q.Exit) &&
 		(q.Port == 0 || q.Port == c.Exit.Port()) && q.target(c)
 }
 
@@ -83,7 +83,7 @@ func (q Query) target(c Connection) bool {
 		return true
 	}
 	addr, err := netip.ParseAddr(host)
-	return err == nil && c.Target.Addr().IsValid() && egress.Inner(addr) == egress.Inner(c.Target.Addr())
+	return err == nil && c.Target.Addr().IsValid() && egress.Unmap(addr) == egress.Unmap(c.Target.Addr())
 }
 
 // distance returns how far the time that is asked for is from a connection; 0 if it was open.
@@ -91,7 +91,7 @@ func (q Query) target(c Connection) bool {
 func (q Query) distance(c Connection) time.Duration {
 	last := c.Closed
 	if last.IsZero() {
-		last = c.Seen.Add(NoteEvery)
+		last = c.Seen.Add(CheckpointEvery)
 	}
 	switch {
 	case q.At.Before(c.Opened):

@@ -57,7 +57,7 @@ func parseNetwork(text string) (netip.Prefix, error) {
 		return p, fmt.Errorf("%s is not a network in CIDR form, such as 192.0.2.0/24", quote(text))
 	}
 	if p.Addr().Is4In6() && p.Bits() >= 96 {
-		p = netip.PrefixFrom(egress.Inner(p.Addr()), p.Bits()-96)
+		p = netip.PrefixFrom(egress.Unmap(p.Addr()), p.Bits()-96)
 	}
 	if p != p.Masked() {
 		return p, fmt.Errorf("%s has bits beyond its length; write %s for the whole network", quote(text), p.Masked())

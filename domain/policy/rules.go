@@ -88,7 +88,7 @@ func (r *Rules) Address(host string, addr netip.Addr) string {
 	if r == nil || r.deny.networks.empty() && !r.allow.places() {
 		return ""
 	}
-	addr = egress.Inner(addr)
+	addr = egress.Unmap(addr)
 	if p, ok := r.deny.networks.find(addr); ok {
 		return networkText(p)
 	}
@@ -199,7 +199,7 @@ func parse(text string) (rule, error) {
 		return rule{}, fmt.Errorf("%s is not a rule; write a host (example.com), a host with everything below it "+
 			"(.example.com), a network (192.0.2.0/24), a port (22) or a range (6660-6669)", quote(text))
 	case addr.IsValid():
-		addr = egress.Inner(addr)
+		addr = egress.Unmap(addr)
 		return rule{network: netip.PrefixFrom(addr, addr.BitLen())}, nil
 	}
 	return rule{host: Canonical(name), below: below}, nil

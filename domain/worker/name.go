@@ -21,9 +21,9 @@ const (
 	maxWords = 255 // bytes of all words, as many as SOCKS5 can carry
 )
 
-// Words are what a user name asks for behind its base. Without a Name each connection gets another
-// exit.
-type Words struct {
+// Parameters are what a user name asks for behind its base. Without a Name each connection gets
+// another exit.
+type Parameters struct {
 	Country string // ISO 3166-1 alpha-2, upper case; empty: as the session was bought
 	City    string // as it was written; empty: as the session was bought
 	Name    string
@@ -31,29 +31,29 @@ type Words struct {
 	Strict  bool
 }
 
-// WordError is what is wrong with one word of a user name.
-type WordError struct {
+// ParameterError is what is wrong with one word of a user name.
+type ParameterError struct {
 	Word  string // printable ASCII
 	Issue string
 }
 
 // Error names the word and what is wrong with it.
-func (e *WordError) Error() string { return "the word " + e.Word + " in the user name " + e.Issue }
+func (e *ParameterError) Error() string { return "the word " + e.Word + " in the user name " + e.Issue }
 
 // HowToFix returns the error together with the grammar.
-func (e *WordError) HowToFix() string { return e.Error() + "; the form is " + Grammar }
+func (e *ParameterError) HowToFix() string { return e.Error() + "; the form is " + Grammar }
 
 // shownWord bounds a word in an error.
 const shownWord = 40
 
-func wrong(word, issue string) *WordError {
+func wrong(word, issue string) *ParameterError {
 	cut := word[:min(len(word), shownWord)]
-	return &WordError{Word: strconv.QuoteToASCII(cut), Issue: issue}
+	return &ParameterError{Word: strconv.QuoteToASCII(cut), Issue: issue}
 }
 
-// Split returns the base of a user name and the words behind it, which begin with a hyphen. Words are
-// empty if there are none.
-func Split(user string) (base, words string) {
+// SplitUserName returns the base of a user name and the words behind it, which begin with a hyphen.
+// Parameters are empty if there are none.
+func SplitUserName(user string) (base, words string) {
 	if i := strings.IndexByte(user, '-'); i >= 0 {
 		return user[:i], user[i:]
 	}
@@ -74,10 +74,10 @@ const (
 var places = map[string]int{"country": country, "city": city, "session": named, "rotate": rotated, "ttl": ttl,
 	"strict": strict}
 
-// Parse takes the words apart that Split returned. The error is a *WordError.
-func Parse(words string) (w Words, err error) {
+// Parse takes the words apart that SplitUserName returned. The error is a *ParameterError.
+func Parse(words string) (w Parameters, err error) {
 	if len(words) > maxWords || words == "" {
-		return Words{}, wrong(words, "is not 1 to 255 bytes of words")
+		return Parameters{}, wrong(words, "is not 1 to 255 bytes of words")
 	}
 	parts := strings.Split(words[1:], "-")
 	last := none
@@ -85,17 +85,17 @@ func Parse(words string) (w Words, err error) {
 		word := parts[i]
 		at := places[strings.ToLower(word)]
 		if issue := misplaced(at, last); issue != "" {
-			return Words{}, wrong(word, issue)
+			return Parameters{}, wrong(word, issue)
 		}
 		value := ""
 		if at != rotated && at != strict {
 			if i++; i == len(parts) {
-				return Words{}, wrong(word, "has no value")
+				return Parameters{}, wrong(word, "has no value")
 			}
 			value = parts[i]
 		}
 		if issue := w.set(at, value); issue != "" {
-			return Words{}, wrong(word+"-"+value, issue)
+			return Parameters{}, wrong(word+"-"+value, issue)
 		}
 		last = at
 	}
@@ -120,7 +120,7 @@ func misplaced(at, last int) string {
 }
 
 // set stores one word. It returns what is wrong with its value.
-func (w *Words) set(at int, value string) string {
+func (w *Parameters) set(at int, value string) string {
 	switch at {
 	case country:
 		if len(value) != 2 || !of(value, letter) {

@@ -12,7 +12,7 @@ import (
 
 func TestWordsAreReadAsTheyStand(t *testing.T) {
 	t.Parallel()
-	for name, want := range map[string]worker.Words{
+	for name, want := range map[string]worker.Parameters{
 		"-session-w07":                              {Name: "w07"},
 		"-SESSION-W07_x":                            {Name: "W07_x"},
 		"-session-strict-strict":                    {Name: "strict", Strict: true},
@@ -75,7 +75,7 @@ func TestAWrongWordIsNamed(t *testing.T) {
 		"-session-a-":                         `""`,
 	} {
 		_, err := worker.Parse(name)
-		bad, ok := errors.AsType[*worker.WordError](err)
+		bad, ok := errors.AsType[*worker.ParameterError](err)
 		if !ok {
 			t.Errorf("%s: %v", name, err)
 			continue
@@ -91,14 +91,14 @@ func TestTheBaseEndsBeforeTheFirstHyphen(t *testing.T) {
 	for user, want := range map[string][2]string{
 		"base": {"base", ""}, "base-session-a": {"base", "-session-a"}, "-a": {"", "-a"}, "": {"", ""}, "base-": {"base", "-"},
 	} {
-		if base, words := worker.Split(user); base != want[0] || words != want[1] {
+		if base, words := worker.SplitUserName(user); base != want[0] || words != want[1] {
 			t.Errorf("%s: %q and %q", user, base, words)
 		}
 	}
 }
 
 // format writes what Parse has read.
-func format(w worker.Words) string {
+func format(w worker.Parameters) string {
 	var b strings.Builder
 	if w.Country != "" {
 		b.WriteString("-country-" + w.Country)
@@ -125,8 +125,8 @@ func held(t *testing.T, text string) (valid bool) {
 	t.Helper()
 	w, err := worker.Parse(text)
 	if err != nil {
-		bad, ok := errors.AsType[*worker.WordError](err)
-		if !ok || w != (worker.Words{}) {
+		bad, ok := errors.AsType[*worker.ParameterError](err)
+		if !ok || w != (worker.Parameters{}) {
 			t.Fatalf("%q: %+v, %v", text, w, err)
 		}
 		for _, c := range []byte(bad.HowToFix()) {

@@ -95,7 +95,7 @@ func (w Worker) Due(now time.Time) bool { return w.TTL > 0 && !now.Before(w.Expi
 
 // Differs returns the word that asks for another worker than this one; empty if none does. A word left
 // out asks for what is.
-func (w Worker) Differs(x Words) string {
+func (w Worker) Differs(x Parameters) string {
 	switch {
 	case x.Country != "" && x.Country != w.Location.Country:
 		return "country"

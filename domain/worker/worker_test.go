@@ -18,17 +18,17 @@ func TestAWordThatAsksForAnotherWorkerIsNamed(t *testing.T) {
 	loose := worker.Worker{}
 	for _, tc := range []struct {
 		w    worker.Worker
-		x    worker.Words
+		x    worker.Parameters
 		want string
 	}{
-		{w, worker.Words{}, ""},
-		{w, worker.Words{Country: "US", City: "newyork", TTL: time.Minute, Strict: true}, ""},
-		{w, worker.Words{City: "new_york"}, ""},
-		{w, worker.Words{Country: "DE"}, "country"},
-		{w, worker.Words{Country: "US", City: "boston"}, "city"},
-		{w, worker.Words{TTL: time.Hour}, "ttl"},
-		{loose, worker.Words{Strict: true}, "strict"},
-		{loose, worker.Words{TTL: time.Minute}, "ttl"},
+		{w, worker.Parameters{}, ""},
+		{w, worker.Parameters{Country: "US", City: "newyork", TTL: time.Minute, Strict: true}, ""},
+		{w, worker.Parameters{City: "new_york"}, ""},
+		{w, worker.Parameters{Country: "DE"}, "country"},
+		{w, worker.Parameters{Country: "US", City: "boston"}, "city"},
+		{w, worker.Parameters{TTL: time.Hour}, "ttl"},
+		{loose, worker.Parameters{Strict: true}, "strict"},
+		{loose, worker.Parameters{TTL: time.Minute}, "ttl"},
 	} {
 		if got := tc.w.Differs(tc.x); got != tc.want {
 			t.Errorf("%+v: %q, want %q", tc.x, got, tc.want)

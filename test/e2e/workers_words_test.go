@@ -10,21 +10,21 @@ import (
 	socks "golang.org/x/net/proxy"
 )
 
-// crew is a session with workers and its proxy.
-type crew struct {
+// workerSession is a session with workers and its proxy.
+type workerSession struct {
 	*service
 	key, id string
 	proxy   *url.URL
 }
 
 // exit returns the exit that a connection with words behind the user name has.
-func (c crew) exit(words string) string {
+func (c workerSession) exit(words string) string {
 	c.t.Helper()
 	return c.exitOf(as(c.proxy, words).String())
 }
 
 // refused checks the answer to a connection with words behind the user name.
-func (c crew) refused(words string, status int, code, fix string) {
+func (c workerSession) refused(words string, status int, code, fix string) {
 	c.t.Helper()
 	got, body := through(c.t, as(c.proxy, words).String(), "http://"+c.api+"/v1/ip")
 	var answer struct {
@@ -52,7 +52,7 @@ func TestTheWordsOfAUserName(t *testing.T) {
 	t.Parallel()
 	s := serve(t, "AGENTPROXY_RATE_LIMIT_PER_MINUTE=0", pool(11, 12, 13, 14))
 	key, _ := s.register("words")
-	c := crew{service: s, key: key, id: s.dynamic(key, "1")}
+	c := workerSession{service: s, key: key, id: s.dynamic(key, "1")}
 	c.proxy = s.proxyAt(key, c.id)
 	own, w07 := c.exit(""), c.exit("-session-w07")
 	if again := c.exit("-SESSION-w07"); again != w07 || own == w07 {
@@ -143,7 +143,7 @@ func TestTheWordsOfAUserName(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	crew{service: s, proxy: static}.refused("-session-a", 400, "USERNAME_PARAMETER_INVALID", "static")
+	workerSession{service: s, proxy: static}.refused("-session-a", 400, "USERNAME_PARAMETER_INVALID", "static")
 	s.verify()
 }
 
@@ -155,7 +155,7 @@ func TestAWorkerWhoseExitIsGone(t *testing.T) {
 	t.Parallel()
 	s := serve(t, "AGENTPROXY_RATE_LIMIT_PER_MINUTE=0", pool(11, 12, 13, 14))
 	key, _ := s.register("lost")
-	c := crew{service: s, key: key, id: s.dynamic(key, "1")}
+	c := workerSession{service: s, key: key, id: s.dynamic(key, "1")}
 	c.proxy = s.proxyAt(key, c.id)
 	names := []string{"a", "b", "c", "d", "e", "f", "g", "h"}
 	words := func(i int) string {

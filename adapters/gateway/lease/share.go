@@ -37,9 +37,10 @@ type Account struct {
 // Account returns the account of a member.
 func (p *Pool) Account(m *Member) Account { return Account{p, m.share} }
 
-// Know sets the core's values of a worker: its limit, 0 for none, and the bytes that it moved. The
-// bytes count only if no lease has uses of the worker that the core may have counted or not.
-func (p *Pool) Know(s *Share, limit, bytes int64) {
+// UpdateShare sets the core's values of a worker: its limit, 0 for none, and the bytes that it
+// moved. The bytes count only if no lease has uses of the worker that the core may have counted or
+// not.
+func (p *Pool) UpdateShare(s *Share, limit, bytes int64) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	s.limit = limit
@@ -48,8 +49,8 @@ func (p *Pool) Know(s *Share, limit, bytes int64) {
 	}
 }
 
-// Spent reports whether a worker has moved all that it may.
-func (p *Pool) Spent(s *Share) bool {
+// ShareExhausted reports whether a worker has moved all that it may.
+func (p *Pool) ShareExhausted(s *Share) bool {
 	if s == nil {
 		return false
 	}
@@ -58,8 +59,8 @@ func (p *Pool) Spent(s *Share) bool {
 	return s.limit > 0 && s.left() <= 0
 }
 
-// Places returns how many connections a worker has open.
-func (p *Pool) Places(s *Share) int {
+// ShareConnections returns how many connections a worker has open.
+func (p *Pool) ShareConnections(s *Share) int {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return s.places
@@ -72,9 +73,9 @@ func (p *Pool) Idle(s *Share) bool {
 	return s.places == 0 && !s.listed
 }
 
-// Counted lists the workers that have connections, and those that had some in this lease as soon as
-// they are more than most: then some of them were removed.
-func (p *Pool) Counted(most int) (ids []int64) {
+// CountedShares lists the workers that have connections, and those that had some in this lease as
+// soon as they are more than most: then some of them were removed.
+func (p *Pool) CountedShares(most int) (ids []int64) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	all := len(p.shares) > most
@@ -86,8 +87,8 @@ func (p *Pool) Counted(most int) (ids []int64) {
 	return ids
 }
 
-// EndShare interrupts the connections of a worker that was removed, and counts nothing for it any more:
-// a lease does not grow with every worker that there ever was.
+// EndShare interrupts the connections of a worker that was removed, and counts nothing for it any
+// more: a lease does not grow with every worker that there ever was.
 func (p *Pool) EndShare(id int64) {
 	p.mu.Lock()
 	for i, s := range p.shares {

@@ -76,7 +76,7 @@ func TestALeaseForgetsRemovedWorkers(t *testing.T) {
 		move(stays, 1)
 		core.fail = id%7 == 0
 		renew()
-		if ids := p.Counted(most); len(ids) > most {
+		if ids := p.CountedShares(most); len(ids) > most {
 			for _, id := range ids {
 				if id != stays.ID {
 					p.EndShare(id)

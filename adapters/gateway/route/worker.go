@@ -22,13 +22,13 @@ import (
 type Workers interface {
 	// Worker returns what words of a user name mean for an active session. The first use of a name
 	// makes the worker; one whose exit's time is over, or whose exit is lost, gets another exit.
-	Worker(ctx context.Context, sessionID string, words worker.Words) (traffic.WorkerRoute, error)
-	// Lost reports that a connection from the exit of a worker could not be made: the exit is gone by
-	// its seller's answer, or this host may have no such address. It returns worker.ErrExitLost if
-	// the worker has none from now on.
-	Lost(ctx context.Context, w worker.Worker) error
-	// Gone returns those of the ids that no worker has any more.
-	Gone(ctx context.Context, sessionID string, ids []int64) ([]int64, error)
+	Worker(ctx context.Context, sessionID string, words worker.Parameters) (traffic.WorkerRoute, error)
+	// ReportLost reports that a connection from the exit of a worker could not be made: the exit is
+	// gone by its seller's answer, or this host may have no such address. It returns
+	// worker.ErrExitLost if the worker has none from now on.
+	ReportLost(ctx context.Context, w worker.Worker) error
+	// Removed returns those of the ids that no worker has any more.
+	Removed(ctx context.Context, sessionID string, ids []int64) ([]int64, error)
 }
 
 // MaxWorkers bounds the workers that are kept in memory. Those in use stay beyond it.
@@ -116,7 +116,7 @@ type workerKey struct {
 	name  string
 }
 
-func keyOf(e *Entry, w worker.Words) workerKey {
+func keyOf(e *Entry, w worker.Parameters) workerKey {
 	if w.Name != "" {
 		return workerKey{e, w.Name}
 	}
@@ -161,7 +161,7 @@ type workerCache struct {
 }
 
 // PinWorker returns the worker that words mean. The caller must Unpin it before it unpins the entry.
-func (c *Cache) PinWorker(e *Entry, words worker.Words) *Worker {
+func (c *Cache) PinWorker(e *Entry, words worker.Parameters) *Worker {
 	key := keyOf(e, words)
 	c.workers.mu.Lock()
 	defer c.workers.mu.Unlock()
@@ -224,7 +224,7 @@ func (c *Cache) Workers() int {
 // WorkerRoute returns the current route of a worker. The core is asked at most once for all
 // connections that wait and ask for the same. again makes it ask although the route is known.
 func (c *Cache) WorkerRoute(
-	ctx context.Context, w *Worker, words worker.Words, again bool,
+	ctx context.Context, w *Worker, words worker.Parameters, again bool,
 ) (*traffic.WorkerRoute, error) {
 	if r := c.usable(w, words, again); r != nil {
 		return r, nil
@@ -249,7 +249,7 @@ func (c *Cache) WorkerRoute(
 			share = &lease.Share{ID: id}
 			w.share.Store(share)
 		}
-		e.Pool.Know(share, r.Worker.MaxBytes, r.Worker.Usage.Bytes())
+		e.Pool.UpdateShare(share, r.Worker.MaxBytes, r.Worker.Usage.Bytes())
 	}
 	stored := &workerRoute{r, version}
 	w.route.Store(stored)
@@ -258,7 +258,7 @@ func (c *Cache) WorkerRoute(
 
 // usable returns the known route if words may use it without a call of the core: nothing about the
 // worker changes with this use.
-func (c *Cache) usable(w *Worker, words worker.Words, again bool) *traffic.WorkerRoute {
+func (c *Cache) usable(w *Worker, words worker.Parameters, again bool) *traffic.WorkerRoute {
 	r := w.current()
 	if r == nil || again || r.Worker.ID != 0 &&
 		(r.Worker.Due(c.now()) || r.Worker.Changeable || r.Worker.Lost || r.Worker.Differs(words) != "") {
@@ -272,19 +272,19 @@ func (c *Cache) LostExit(ctx context.Context, w *Worker, had worker.Worker) erro
 	ctx, cancel := context.WithTimeout(ctx, c.call)
 	defer cancel()
 	defer w.route.Store(nil)
-	return c.workerSource.Lost(ctx, had)
+	return c.workerSource.ReportLost(ctx, had)
 }
 
 // cutRemoved interrupts the connections of workers that were removed. It returns false if the core
 // did not answer.
 func (c *Cache) cutRemoved(ctx context.Context, e *Entry) bool {
-	ids := e.Pool.Counted(worker.MaxPerSession)
+	ids := e.Pool.CountedShares(worker.MaxPerSession)
 	if len(ids) == 0 {
 		return true
 	}
 	ctx, cancel := context.WithTimeout(ctx, c.call)
 	defer cancel()
-	gone, err := c.workerSource.Gone(ctx, e.ID, ids)
+	gone, err := c.workerSource.Removed(ctx, e.ID, ids)
 	if de, ok := errors.AsType[*domain.Error](err); ok && de.Kind == domain.NotFound {
 		return true
 	}

@@ -18,20 +18,20 @@ import (
 // madeUp makes a worker of every name.
 type madeUp struct{ made int64 }
 
-func (m *madeUp) Worker(_ context.Context, id string, words worker.Words) (traffic.WorkerRoute, error) {
+func (m *madeUp) Worker(_ context.Context, id string, words worker.Parameters) (traffic.WorkerRoute, error) {
 	m.made++
 	w := worker.Worker{ID: m.made, SessionID: id, Name: words.Name, Exit: session.Exit{IP: netip.AddrFrom4([4]byte{127, 0, 0, 9})}}
 	return traffic.WorkerRoute{Worker: w, Token: "s1234567"}, nil
 }
 
-func (*madeUp) Lost(context.Context, worker.Worker) error { return nil }
+func (*madeUp) ReportLost(context.Context, worker.Worker) error { return nil }
 
-func (*madeUp) Gone(context.Context, string, []int64) ([]int64, error) { return nil, nil }
+func (*madeUp) Removed(context.Context, string, []int64) ([]int64, error) { return nil, nil }
 
 // known makes the cache know a worker that is not in use. It returns it pinned.
 func (c *Cache) known(t testing.TB, e *Entry, name string) *Worker {
 	t.Helper()
-	words := worker.Words{Name: name}
+	words := worker.Parameters{Name: name}
 	w := c.PinWorker(e, words)
 	if _, err := c.WorkerRoute(t.Context(), w, words, false); err != nil {
 		t.Fatal(err)

@@ -90,9 +90,9 @@ func (c *Client) Run(ctx context.Context, method, path, key string, body []byte)
 	return resp.StatusCode, answer, nil
 }
 
-// Place writes the credentials of a session into a file that a shell evaluates, readable by its owner
-// alone, and returns its path.
-func (c *Client) Place(ctx context.Context, sessionID string) (string, time.Time, error) {
+// StoreCredentials writes the credentials of a session into a file that a shell evaluates, readable
+// by its owner alone, and returns its path.
+func (c *Client) StoreCredentials(ctx context.Context, sessionID string) (string, time.Time, error) {
 	list, err := mcp.Proxies(ctx, c, sessionID)
 	if err != nil {
 		return "", time.Time{}, err

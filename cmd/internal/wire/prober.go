@@ -32,7 +32,7 @@ func (p prober) route(ctx context.Context, id, name string) (r traffic.Route, co
 		r, err = p.traffic.Route(ctx, id)
 		return r, "", err
 	}
-	w, err := p.workers.Worker(ctx, id, worker.Words{Name: name})
+	w, err := p.workers.Worker(ctx, id, worker.Parameters{Name: name})
 	switch {
 	case errors.Is(err, worker.ErrParameter):
 		return r, "", domain.InvalidField("worker", "cannot be made: the exits of this session support no workers")

@@ -34,7 +34,7 @@ func newTelemetry(
 ) *telemetry.Service {
 	t := telemetry.New(store, clock, ids, observer)
 	if q != nil {
-		t.Through(q)
+		t.WithQueue(q)
 	}
 	return t
 }

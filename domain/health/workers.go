@@ -2,8 +2,8 @@ package health
 
 import "time"
 
-// Crew is how the workers of a session fare.
-type Crew struct {
+// WorkerCount counts the workers of a session.
+type WorkerCount struct {
 	Total  int
 	AtRisk int // whose risk level is high or critical
 }
@@ -11,20 +11,20 @@ type Crew struct {
 // VerdictWith is like Verdict of a session with workers. As soon as one of them was used the
 // score is the mean of the session's own exit and of its workers, weighted by their scored events
 // since their last rotation, and level and recommendation follow from it.
-func (s *State) VerdictWith(now time.Time, static bool, workers []*State) (Verdict, Crew) {
+func (s *State) VerdictWith(now time.Time, static bool, workers []*State) (Verdict, WorkerCount) {
 	v := s.Verdict(now, static)
-	crew := Crew{Total: len(workers)}
+	count := WorkerCount{Total: len(workers)}
 	points, events, used := int64(v.HealthScore)*int64(s.exit.scored), int64(s.exit.scored), false
 	for _, w := range workers {
 		one := w.Verdict(now, static)
 		if one.RiskLevel == High || one.RiskLevel == Critical {
-			crew.AtRisk++
+			count.AtRisk++
 		}
 		used = used || w.exit.scored+w.past.scored > 0
 		points, events = points+int64(one.HealthScore)*int64(w.exit.scored), events+int64(w.exit.scored)
 	}
 	if !used || events == 0 {
-		return v, crew
+		return v, count
 	}
 	v.HealthScore = int((points + events/2) / events)
 	v.RiskLevel, v.RetryAfterSeconds = RiskOf(v.HealthScore), 0
@@ -39,7 +39,7 @@ func (s *State) VerdictWith(now time.Time, static bool, workers []*State) (Verdi
 	if v.Recommendation != OK && (v.Reason == Healthy || v.Reason == FreshExit) {
 		v.Reason = worstReason(now, workers)
 	}
-	return v, crew
+	return v, count
 }
 
 // worstReason returns the reason of the worker with the lowest score.

@@ -35,14 +35,15 @@ func identityOf(ctx context.Context) *identity {
 	return who
 }
 
-// page is what answers a request of a person who is signed in. Its error is shown on a page of its own.
+// page is what answers a request of a person who is signed in. Its error is shown on a page of its
+// own.
 type page struct {
-	show  func(*visit) error
+	show  func(*view) error
 	scope account.Scope // empty: none is needed
 }
 
-// visit is one request of a person who is signed in.
-type visit struct {
+// view is one request of a person who is signed in.
+type view struct {
 	context.Context
 	c      *Console
 	w      http.ResponseWriter
@@ -57,7 +58,7 @@ const maxForm = 64 << 10
 // signedIn answers by a page if the request has a sign-in, and leads to the sign-in otherwise.
 func (c *Console) signedIn(p page) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		v := &visit{Context: r.Context(), c: c, w: w, r: r}
+		v := &view{Context: r.Context(), c: c, w: w, r: r}
 		var err error
 		v.caller, err = c.Accounts.SignIns.Caller(r.Context(), c.token(r))
 		if errors.Is(err, accounts.ErrSignedOut) {
@@ -78,7 +79,7 @@ func (c *Console) signedIn(p page) http.Handler {
 }
 
 // admit counts the request against the agent's limit and checks what its key may.
-func (v *visit) admit(scope account.Scope) error {
+func (v *view) admit(scope account.Scope) error {
 	conn := conns.Of(v)
 	conn.Trust()
 	if d := v.c.Limits.Take(v.caller.AgentID, v.caller.PerMinute); !d.Allowed {
@@ -101,10 +102,10 @@ func (v *visit) admit(scope account.Scope) error {
 }
 
 // may reports whether the key of the sign-in has a permission.
-func (v *visit) may(s account.Scope) bool { return v.caller.May(s) == nil }
+func (v *view) may(s account.Scope) bool { return v.caller.May(s) == nil }
 
 // frame returns the layout of a page.
-func (v *visit) frame(title string, data any) ui.Frame {
+func (v *view) frame(title string, data any) ui.Frame {
 	f := ui.Frame{Base: Base, Brand: "agentproxy", Title: title, Who: v.name, SignOut: Base + "/sign-out", Data: data,
 		Notice: doneTexts[v.r.URL.Query().Get("done")]}
 	for _, l := range []struct {
@@ -136,13 +137,13 @@ var doneTexts = map[string]string{
 }
 
 // show answers a page.
-func (v *visit) show(status int, name string, f ui.Frame) error {
+func (v *view) show(status int, name string, f ui.Frame) error {
 	return v.c.pages.Render(v.w, status, name, f)
 }
 
 // leave leads to another page of the console after an action. The browser reads it by GET, so that to
 // load it again repeats nothing.
-func (v *visit) leave(path, done string) error {
+func (v *view) leave(path, done string) error {
 	http.Redirect(v.w, v.r, Base+path+"?done="+done, http.StatusSeeOther)
 	return nil
 }
@@ -167,7 +168,7 @@ var errInternal = &domain.Error{Code: "INTERNAL_ERROR",
 
 // problem returns an error as a person may see it, and its status. Any error that is not a refusal is
 // logged.
-func (v *visit) problem(err error) (*ui.Problem, int) {
+func (v *view) problem(err error) (*ui.Problem, int) {
 	var e *domain.Error
 	if !errors.As(err, &e) || statusOf[e.Kind] == 0 {
 		if errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
@@ -205,7 +206,7 @@ func sentence(s string) string {
 func seconds(d time.Duration) int { return max(int((d+time.Second-1)/time.Second), 1) }
 
 // fail answers an error by a page of its own.
-func (v *visit) fail(err error) {
+func (v *view) fail(err error) {
 	p, status := v.problem(err)
 	f := v.frame("That did not work", backTo(v.r))
 	f.Problem, f.Notice = p, ""
@@ -228,6 +229,6 @@ func backTo(r *http.Request) string {
 }
 
 // nothing answers what is not a page.
-func (c *Console) nothing(*visit) error {
+func (c *Console) nothing(*view) error {
 	return &domain.Error{Kind: domain.NotFound, Code: "NOT_FOUND", Message: "there is no such page"}
 }

@@ -13,8 +13,8 @@ import (
 	"agentproxy/domain/worker"
 )
 
-// crew is the workers of one session in a unit of work that changes some of them.
-type crew struct {
+// workerSet is the workers of one session in a unit of work that changes some of them.
+type workerSet struct {
 	service *Service
 	tx      Repos
 	session session.Session
@@ -26,8 +26,10 @@ type crew struct {
 	bad     map[netip.Addr]bool
 }
 
-// crew reads a session, which the unit has locked, and its workers.
-func (u *Service) crew(ctx context.Context, tx Repos, id string, exits fulfilment.WorkerExits) (*crew, error) {
+// workerSet reads a session, which the unit has locked, and its workers.
+func (u *Service) workerSet(
+	ctx context.Context, tx Repos, id string, exits fulfilment.WorkerExits,
+) (*workerSet, error) {
 	s, err := tx.Sessions().Load(ctx, id)
 	if err != nil {
 		return nil, err
@@ -36,37 +38,37 @@ func (u *Service) crew(ctx context.Context, tx Repos, id string, exits fulfilmen
 	if err != nil {
 		return nil, err
 	}
-	c := &crew{service: u, tx: tx, session: s, exits: exits, now: u.clock.Now(),
+	set := &workerSet{service: u, tx: tx, session: s, exits: exits, now: u.clock.Now(),
 		workers: make(map[string]worker.Worker, len(list)), used: map[netip.Addr]int{},
 		unique: map[netip.Addr]int{}, bad: map[netip.Addr]bool{}}
 	for _, exit := range s.Exits {
-		c.used[exit.IP]++
+		set.used[exit.IP]++
 	}
 	for _, w := range list {
-		c.workers[w.Name] = w
-		c.occupy(w, 1)
+		set.workers[w.Name] = w
+		set.occupy(w, 1)
 	}
-	return c, nil
+	return set, nil
 }
 
 // occupy adds by, 1 or -1, to the number of workers of a worker's exit.
-func (c *crew) occupy(w worker.Worker, by int) {
-	c.used[w.Exit.IP] += by
+func (set *workerSet) occupy(w worker.Worker, by int) {
+	set.used[w.Exit.IP] += by
 	if w.Unique {
-		c.unique[w.Exit.IP] += by
+		set.unique[w.Exit.IP] += by
 	}
 }
 
 // present reports whether an exit is one that connections can be made from.
-func (c *crew) present(exit session.Exit) bool {
-	if !c.exits.Local() {
+func (set *workerSet) present(exit session.Exit) bool {
+	if !set.exits.Local() {
 		return true
 	}
-	if !exit.IP.IsValid() || c.bad[exit.IP] || !c.exits.Has(exit) {
+	if !exit.IP.IsValid() || set.bad[exit.IP] || !set.exits.Has(exit) {
 		return false
 	}
-	if !c.exits.Binds(exit) {
-		c.bad[exit.IP] = true
+	if !set.exits.Binds(exit) {
+		set.bad[exit.IP] = true
 		return false
 	}
 	return true
@@ -74,12 +76,12 @@ func (c *crew) present(exit session.Exit) bool {
 
 // exitFor returns an exit for a worker: that which the fewest of the session use, and never avoid. It
 // is false if there is none. The exits of sellers are not known, and the next token is the next exit.
-func (c *crew) exitFor(w worker.Worker, avoid session.Exit) (session.Exit, bool) {
-	if !c.exits.Local() {
+func (set *workerSet) exitFor(w worker.Worker, avoid session.Exit) (session.Exit, bool) {
+	if !set.exits.Local() {
 		return session.Exit{}, true
 	}
-	used := maps.Clone(c.used)
-	for a, n := range c.unique {
+	used := maps.Clone(set.used)
+	for a, n := range set.unique {
 		switch {
 		case n == 0:
 		case w.Unique:
@@ -89,55 +91,55 @@ func (c *crew) exitFor(w worker.Worker, avoid session.Exit) (session.Exit, bool)
 		}
 	}
 	for {
-		for a := range c.bad {
+		for a := range set.bad {
 			used[a] = -1
 		}
-		exit, ok := worker.Pick(c.exits.Exits(w.Location), used, avoid.IP, w.SessionID+"/"+w.Name)
+		exit, ok := worker.Pick(set.exits.Exits(w.Location), used, avoid.IP, w.SessionID+"/"+w.Name)
 		if !ok {
 			return session.Exit{}, false
 		}
-		if c.present(session.Exit{IP: exit}) {
+		if set.present(session.Exit{IP: exit}) {
 			return session.Exit{IP: exit}, true
 		}
 	}
 }
 
 // checkEndpoint refuses a worker that the seller has no endpoint for.
-func (c *crew) checkEndpoint(w worker.Worker) error {
-	_, err := c.exits.Endpoint(w.Location, procurement.WorkerToken(w.SessionID, w.ID, w.Turn), w.Turn, w.Strict)
+func (set *workerSet) checkEndpoint(w worker.Worker) error {
+	_, err := set.exits.Endpoint(w.Location, procurement.WorkerToken(w.SessionID, w.ID, w.Turn), w.Turn, w.Strict)
 	return err
 }
 
 // add adds a worker to the session.
-func (c *crew) add(ctx context.Context, name string, settings worker.Settings) (worker.Worker, error) {
-	if len(c.workers) >= worker.MaxPerSession {
+func (set *workerSet) add(ctx context.Context, name string, settings worker.Settings) (worker.Worker, error) {
+	if len(set.workers) >= worker.MaxPerSession {
 		return worker.Worker{}, worker.ErrLimit
 	}
-	w := worker.Worker{SessionID: c.session.ID, Name: name, Settings: settings, CreatedAt: c.now, AssignedAt: c.now}
-	if err := c.checkEndpoint(w); err != nil {
+	w := worker.Worker{SessionID: set.session.ID, Name: name, Settings: settings, CreatedAt: set.now, AssignedAt: set.now}
+	if err := set.checkEndpoint(w); err != nil {
 		return w, err
 	}
-	exit, ok := c.exitFor(w, session.Exit{})
+	exit, ok := set.exitFor(w, session.Exit{})
 	if !ok {
 		return w, catalog.ErrOutOfStock.Msgf("there is no exit for another worker in this place")
 	}
 	w.Exit = exit
 	var err error
-	if w.ID, err = c.tx.Workers().Insert(ctx, w); err != nil {
+	if w.ID, err = set.tx.Workers().Insert(ctx, w); err != nil {
 		return w, err
 	}
-	c.workers[name] = w
-	c.occupy(w, 1)
+	set.workers[name] = w
+	set.occupy(w, 1)
 	return w, nil
 }
 
 // put stores a worker that changed.
-func (c *crew) put(ctx context.Context, before, after worker.Worker) error {
+func (set *workerSet) put(ctx context.Context, before, after worker.Worker) error {
 	if before == after {
 		return nil
 	}
-	c.occupy(before, -1)
-	c.occupy(after, 1)
-	c.workers[after.Name] = after
-	return c.tx.Workers().Put(ctx, after)
+	set.occupy(before, -1)
+	set.occupy(after, 1)
+	set.workers[after.Name] = after
+	return set.tx.Workers().Put(ctx, after)
 }
