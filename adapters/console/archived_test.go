@@ -24,7 +24,7 @@ func TestPagesOfAnArchivedSession(t *testing.T) {
 	agent, ctx := r.Agent.ID, t.Context()
 	ended, live := w.Buy(agent, apptest.Local), w.Buy(agent, apptest.Local)
 	for _, v := range []string{ended.ID, live.ID} {
-		list, _, err := w.Workers.Make(ctx, workers.Make{AgentID: agent, SessionID: v, Names: []string{"w_1", "w_2"}})
+		list, _, err := w.Workers.Create(ctx, workers.Create{AgentID: agent, SessionID: v, Names: []string{"w_1", "w_2"}})
 		apptest.OK(t, err)
 		w.RenewLease(traffic.Ask{SessionID: v, Lease: "l", Want: 1_000_000})
 		w.RenewLease(traffic.Ask{SessionID: v, Lease: "l", Up: 600, Connections: 2, Close: true,

@@ -32,7 +32,7 @@ const (
 	// workerHealth. The number of its worker is 0.
 	archivedWorkers = " UNION ALL SELECT 0, '', 0, '', '', 0, 0, 0, 0, '', 0, 0, 0, 0, 0, 0, '', 0, 0, 0, 0, a.data" +
 		fromArchive
-	archivedHealth  = " UNION ALL SELECT 0, '', a.data" + fromArchive
+	archivedHealth = " UNION ALL SELECT 0, '', a.data" + fromArchive
 
 	// archiveSchema is the oldest schema whose programs read archives.
 	archiveSchema = 33
@@ -105,15 +105,15 @@ func healthOfArchived(a *codec.Archived) (ports.WorkerHealth, error) {
 	return ports.WorkerHealth{ID: a.ID, Name: a.Name, State: state}, err
 }
 
-// crewsAhead walks over the sessions that have workers, in the order of their numbers, by the first entry of
+// withWorkers walks over the sessions that have workers, in the order of their numbers, by the first entry of
 // each in the index.
-const crewsAhead = `WITH RECURSIVE crews (session, n) AS (
+const withWorkers = `WITH RECURSIVE found (session, n) AS (
 	SELECT (SELECT MIN(w.session) FROM workers w WHERE w.session > ?1), 1
 	UNION ALL SELECT (SELECT MIN(w.session) FROM workers w WHERE w.session > c.session), c.n + 1
-	FROM crews c WHERE c.session IS NOT NULL AND c.n < ?2)
+	FROM found c WHERE c.session IS NOT NULL AND c.n < ?2)
 	SELECT s.id, s.seq, s.created_at, CASE WHEN ` + ended + ` AND s.ended_at BETWEEN 1 AND ?3
 	AND s.held_trial + s.held_own = 0 AND s.leased = 0 AND s.settle_at = 0 THEN 1 ELSE 0 END
-	FROM crews c JOIN sessions s ON s.seq = c.session ORDER BY s.seq`
+	FROM found c JOIN sessions s ON s.seq = c.session ORDER BY s.seq`
 
 func (r workers) ArchiveDue(
 	ctx context.Context, now, endedBy time.Time, after int64, limit int,
@@ -127,7 +127,7 @@ func (r workers) ArchiveDue(
 		return nil, 0, err
 	}
 	found, later, by := 0, false, micros(endedBy)
-	err = r.rows(ctx, crewsAhead, []any{after, limit, by}, func(row engine.Row) error {
+	err = r.rows(ctx, withWorkers, []any{after, limit, by}, func(row engine.Row) error {
 		var id string
 		var created, may int64
 		err := row.Scan(&id, &last, &created, &may)

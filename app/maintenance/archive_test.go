@@ -29,12 +29,12 @@ func archivedSessions(w *apptest.World) []string {
 	return w.Column("SELECT s.id FROM session_archive a JOIN sessions s ON s.seq = a.session ORDER BY s.seq")
 }
 
-// crew buys a session with three workers, of which one moved bytes and one was blocked.
-func crew(w *apptest.World, agent string) string {
+// buyWithWorkers buys a session with three workers, of which one moved bytes and one was blocked.
+func buyWithWorkers(w *apptest.World, agent string) string {
 	w.T.Helper()
 	ctx := w.T.Context()
 	v := w.Buy(agent, apptest.Local)
-	list, _, err := w.Workers.Make(ctx, workers.Make{AgentID: agent, SessionID: v.ID, Names: []string{"a", "b", "c"}})
+	list, _, err := w.Workers.Create(ctx, workers.Create{AgentID: agent, SessionID: v.ID, Names: []string{"a", "b", "c"}})
 	apptest.OK(w.T, err)
 	w.RenewLease(traffic.Ask{SessionID: v.ID, Lease: "l", Want: 1_000_000})
 	w.RenewLease(traffic.Ask{SessionID: v.ID, Lease: "l", Up: 600, Down: 900, Connections: 2, Close: true,
@@ -126,7 +126,7 @@ func TestAnArchivedSessionAnswersAsBefore(t *testing.T) {
 	w := apptest.Open(t, apptest.Options{RepeatUpdates: true})
 	agent := w.RegisterWithWebhook()
 	w.LetArchive()
-	ended, live, plain := crew(w, agent), crew(w, agent), w.Buy(agent, apptest.Local).ID
+	ended, live, plain := buyWithWorkers(w, agent), buyWithWorkers(w, agent), w.Buy(agent, apptest.Local).ID
 	end(w, agent, ended)
 	end(w, agent, plain)
 	w.Clock.Advance(89 * session.Day)
@@ -155,7 +155,7 @@ func TestWhatIsLateForAnArchivedSession(t *testing.T) {
 	w := apptest.Open(t, apptest.Options{RepeatUpdates: true})
 	agent := w.Register()
 	w.LetArchive()
-	id := crew(w, agent)
+	id := buyWithWorkers(w, agent)
 	one, err := w.Workers.Get(t.Context(), agent, id, "a")
 	apptest.OK(t, err)
 	w.RenewLease(traffic.Ask{SessionID: id, Lease: "far", Want: 1_000_000})
@@ -205,7 +205,7 @@ func TestArchivingAtAnyTime(t *testing.T) {
 	t.Parallel()
 	w := apptest.Open(t, apptest.Options{})
 	agent := w.RegisterFunded(50)
-	first, second := crew(w, agent), crew(w, agent)
+	first, second := buyWithWorkers(w, agent), buyWithWorkers(w, agent)
 	end(w, agent, first)
 	w.Clock.Advance(91 * session.Day)
 	apptest.OK(t, w.Tasks.Archive(t.Context()))
@@ -249,8 +249,8 @@ func TestArchivingPageByPage(t *testing.T) {
 	w := apptest.Open(t, apptest.Options{})
 	agent := w.RegisterFunded(50)
 	w.LetArchive()
-	old := crew(w, agent) // lives
-	id := crew(w, agent)
+	old := buyWithWorkers(w, agent) // lives
+	id := buyWithWorkers(w, agent)
 	end(w, agent, id)
 	more := w.Read(agent, id).Session
 	more.Money = session.Money{}

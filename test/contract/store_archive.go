@@ -28,8 +28,8 @@ var archiveClaims = []claim{
 	{"only sessions that ended and hold nothing are due, page by page", archiveDue},
 }
 
-// endedCrew stores a session that ended, with workers that differ in everything that is kept of them.
-func endedCrew(t *testing.T, st ports.Store, id string) {
+// endedWithWorkers stores a session that ended, with workers that differ in everything that is kept of them.
+func endedWithWorkers(t *testing.T, st ports.Store, id string) {
 	t.Helper()
 	addSessions(t, st, endedAt(dynamicSession("agt_1", id), storeNow))
 	var bad health.State
@@ -58,8 +58,8 @@ func endedAt(s session.Session, at time.Time) session.Session {
 	return s
 }
 
-// crewAnswers is everything that is read of the workers of a session.
-type crewAnswers struct {
+// workerAnswers is everything that is read of the workers of a session.
+type workerAnswers struct {
 	Of        []worker.Worker
 	Named     map[string]worker.Worker
 	Health    []ports.WorkerHealth
@@ -69,7 +69,7 @@ type crewAnswers struct {
 	Summaries []ports.SessionSummary
 }
 
-func readCrew(t *testing.T, st ports.Store, id string) (got crewAnswers) {
+func readWorkers(t *testing.T, st ports.Store, id string) (got workerAnswers) {
 	t.Helper()
 	read := func(ctx context.Context, tx ports.Tx) (err error) {
 		got.Shared, err = tx.Workers().HealthOf(ctx, []string{id})
@@ -97,8 +97,8 @@ func readCrew(t *testing.T, st ports.Store, id string) (got crewAnswers) {
 	return got
 }
 
-// sameCrew fails unless the answers are equal field by field.
-func sameCrew(t *testing.T, what string, want, got crewAnswers) {
+// sameWorkers fails unless the answers are equal field by field.
+func sameWorkers(t *testing.T, what string, want, got workerAnswers) {
 	t.Helper()
 	equalStates := cmp.Comparer(func(a, b health.State) bool { return a == b })
 	equalSummaries := cmp.Comparer(func(a, b health.Summary) bool { return a == b })
@@ -138,10 +138,10 @@ func isArchived(t *testing.T, st ports.Store, list []worker.Worker) bool {
 }
 
 func archiveReads(t *testing.T, st ports.Store) {
-	endedCrew(t, st, "sess_1")
+	endedWithWorkers(t, st, "sess_1")
 	addSessions(t, st, dynamicSession("agt_1", "sess_live"), endedAt(dynamicSession("agt_1", "sess_plain"), storeNow))
 	insertWorker(t, st, storedWorker("sess_live", "a"))
-	want, live, plain := readCrew(t, st, "sess_1"), readCrew(t, st, "sess_live"), readCrew(t, st, "sess_plain")
+	want, live, plain := readWorkers(t, st, "sess_1"), readWorkers(t, st, "sess_live"), readWorkers(t, st, "sess_plain")
 	if len(want.Of) != 3 || len(want.Named) != 3 || len(want.Health) != 3 || len(want.Some) != 2 ||
 		len(want.HealthOf["sess_1"]) != 3 || len(want.Shared["sess_1"]) != 3 || len(want.Summaries) != 3 {
 		t.Fatalf("%+v", want)
@@ -151,14 +151,14 @@ func archiveReads(t *testing.T, st ports.Store) {
 	if !isArchived(t, st, want.Of) {
 		t.Error("it is not archived")
 	}
-	sameCrew(t, "the archived session", want, readCrew(t, st, "sess_1"))
-	sameCrew(t, "the live one", live, readCrew(t, st, "sess_live"))
-	sameCrew(t, "one without workers", plain, readCrew(t, st, "sess_plain"))
+	sameWorkers(t, "the archived session", want, readWorkers(t, st, "sess_1"))
+	sameWorkers(t, "the live one", live, readWorkers(t, st, "sess_live"))
+	sameWorkers(t, "one without workers", plain, readWorkers(t, st, "sess_plain"))
 }
 
 func archiveFails(t *testing.T, st ports.Store) {
-	endedCrew(t, st, "sess_1")
-	want := readCrew(t, st, "sess_1")
+	endedWithWorkers(t, st, "sess_1")
+	want := readWorkers(t, st, "sess_1")
 	failed := errors.New("killed")
 	err := st.Update(t.Context(), func(ctx context.Context, tx ports.Tx) error {
 		return errors.Join(archiveLocked(ctx, tx, "sess_1"), failed)
@@ -169,12 +169,12 @@ func archiveFails(t *testing.T, st ports.Store) {
 	if isArchived(t, st, want.Of) {
 		t.Error("it is archived")
 	}
-	sameCrew(t, "afterwards", want, readCrew(t, st, "sess_1"))
+	sameWorkers(t, "afterwards", want, readWorkers(t, st, "sess_1"))
 }
 
 func archiveOnce(t *testing.T, st ports.Store) {
-	endedCrew(t, st, "sess_1")
-	want := readCrew(t, st, "sess_1")
+	endedWithWorkers(t, st, "sess_1")
+	want := readWorkers(t, st, "sess_1")
 	var wg sync.WaitGroup
 	for range 8 {
 		wg.Go(func() {
@@ -188,7 +188,7 @@ func archiveOnce(t *testing.T, st ports.Store) {
 	if !isArchived(t, st, want.Of) {
 		t.Error("it is not archived")
 	}
-	sameCrew(t, "archived by eight", want, readCrew(t, st, "sess_1"))
+	sameWorkers(t, "archived by eight", want, readWorkers(t, st, "sess_1"))
 }
 
 func archiveWritten(t *testing.T, st ports.Store) {
@@ -218,8 +218,8 @@ func archiveWritten(t *testing.T, st ports.Store) {
 		{"removal", func(ctx context.Context, tx ports.Tx, w worker.Worker) error { return tx.Workers().Delete(ctx, w.ID) }, nil},
 	} {
 		id := fmt.Sprint("sess_", i)
-		endedCrew(t, st, id)
-		before := readCrew(t, st, id)
+		endedWithWorkers(t, st, id)
+		before := readWorkers(t, st, id)
 		archive(t, st, id)
 		update(t, st, func(ctx context.Context, tx ports.Tx) error {
 			if err := tx.Sessions().Lock(ctx, []string{id}); err != nil {
@@ -236,8 +236,8 @@ func archiveWritten(t *testing.T, st ports.Store) {
 			write.apply(&wantWorkers[1], &wantHealth[1].State)
 		}
 		for range 2 { // as it is written, and archived again
-			got := readCrew(t, st, id)
-			sameCrew(t, write.what, crewAnswers{Of: wantWorkers, Health: wantHealth}, crewAnswers{Of: got.Of, Health: got.Health})
+			got := readWorkers(t, st, id)
+			sameWorkers(t, write.what, workerAnswers{Of: wantWorkers, Health: wantHealth}, workerAnswers{Of: got.Of, Health: got.Health})
 			archive(t, st, id)
 		}
 		if !isArchived(t, st, wantWorkers) {
@@ -257,7 +257,7 @@ func without[T any](list []T, drop func(T) bool) (kept []T) {
 }
 
 func archiveClosed(t *testing.T, st ports.Store) {
-	endedCrew(t, st, "sess_1")
+	endedWithWorkers(t, st, "sess_1")
 	archive(t, st, "sess_1")
 	err := st.Update(t.Context(), func(ctx context.Context, tx ports.Tx) error {
 		_, err := tx.Workers().Insert(ctx, storedWorker("sess_1", "late"))
