@@ -171,7 +171,7 @@ func TestWhatIsLateForAnArchivedSession(t *testing.T) {
 		Workers: []traffic.WorkerUse{{ID: one.ID, Up: 50, Down: 50, Connections: 1}}, Report: []int64{one.ID}}
 	apptest.Equal(t, "what was not reported in time", w.RenewLease(late).Outcome, traffic.Lost)
 	apptest.Equal(t, "a new lease", w.RenewLease(traffic.Ask{SessionID: id, Lease: "new", Want: 1000}).Outcome, traffic.Over)
-	_, err = w.Workers.Worker(t.Context(), id, worker.Words{Name: "new"})
+	_, err = w.Workers.Worker(t.Context(), id, worker.Parameters{Name: "new"})
 	apptest.ErrorIs(t, err, session.ErrOver)
 	_, err = w.Telemetry.Report(t.Context(), agent, telemetry.ReportedEvent{SessionID: id, Worker: "a", Report: health.Report{Type: "block"}})
 	apptest.ErrorIs(t, err, session.ErrOver)
