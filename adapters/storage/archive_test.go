@@ -81,7 +81,7 @@ func firstArchiveExcludes(t *testing.T, at storage.Config) {
 	var text []byte
 	err := program.Writer().QueryRow("SELECT value FROM service_values WHERE name = 'archive-from'").Scan(&text)
 	from, err2 := strconv.ParseInt(string(text), 10, 64)
-	week := time.UnixMicro(from).Sub(time.Now())
+	week := time.Until(time.UnixMicro(from))
 	if err = errors.Join(err, err2); err != nil || week < 6*24*time.Hour || week > 7*24*time.Hour {
 		t.Errorf("archives may be made in %s: %v", week, err)
 	}
