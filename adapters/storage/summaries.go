@@ -32,7 +32,8 @@ func (s *Store) summariesOf(where string) string {
 var (
 	summaryFrom = "SELECT s.ord, s.id, s.type, s.status, s.usage_at, substr(h.state, 1, " +
 		strconv.Itoa(health.SummarySize) + `),
-		CASE WHEN EXISTS (SELECT 1 FROM workers w WHERE w.session = s.seq) THEN 1 ELSE 0 END FROM `
+		CASE WHEN EXISTS (SELECT 1 FROM workers w WHERE w.session = s.seq) OR s.ended_at > 0 AND EXISTS (
+			SELECT 1 FROM session_archive a WHERE a.session = s.seq) THEN 1 ELSE 0 END FROM `
 	summaryWith = " LEFT JOIN session_health h ON h.session = s.seq"
 )
 

@@ -23,6 +23,8 @@ type tx struct {
 	work.Unit
 	store *Store
 	batch *batch // nil for a unit with a transaction of its own, and on SQLite
+	// packed are the workers that a unit which writes has read in archives, with their sessions.
+	packed map[int64]string
 }
 
 // unit returns a unit on a connection, in a transaction or in none.

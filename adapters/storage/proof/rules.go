@@ -117,8 +117,15 @@ var sessionRules = []rule{
 	{"no workers moved more than their session",
 		`SELECT s.id, 'session ' || (s.up + s.down) || ' by ' || s.connections || '; workers ' || w.bytes || ' by ' || w.n
 		FROM sessions s JOIN (SELECT session, SUM(up + down) AS bytes, SUM(connections) AS n
-		FROM workers GROUP BY session) w ON w.session = s.seq
+		FROM (SELECT session, up, down, connections FROM workers
+		UNION ALL SELECT session, up, down, connections FROM session_archive) x GROUP BY session) w ON w.session = s.seq
 		WHERE w.bytes > s.up + s.down OR w.n > s.connections`},
+	{"an archived session ended, holds nothing and has no other workers",
+		`SELECT s.id, s.status || ', holds ' || (s.held_trial + s.held_own) || ', ' || a.workers || ' archived, ' ||
+		(SELECT COUNT(*) FROM workers w WHERE w.session = a.session) || ' others'
+		FROM session_archive a JOIN sessions s ON s.seq = a.session
+		WHERE NOT (` + ended + `) OR s.ended_at = 0 OR s.held_trial + s.held_own + s.leased > 0
+		OR EXISTS (SELECT 1 FROM workers w WHERE w.session = a.session)`},
 	{"what a session leased its leases have left",
 		`SELECT s.id, 'session ' || s.leased || '; leases ' || COALESCE(l.unused, 0)
 		FROM sessions s LEFT JOIN (SELECT session_id, SUM(granted - up - down) AS unused
