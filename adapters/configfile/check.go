@@ -74,6 +74,7 @@ func (c *check) settings(config Config, providers int) (Settings, error) {
 		Registration: account.Registration(c.oneOf("AGENTPROXY_REGISTRATION", config.Registration, "open", "referral",
 			"closed")),
 		ExitLogDays:       c.atLeast("AGENTPROXY_EXIT_LOG_DAYS", config.ExitLogDays, 0),
+		ArchiveDays:       c.atLeast("AGENTPROXY_ARCHIVE_DAYS", config.ArchiveDays, 0),
 		ClientAddressDays: c.atLeast("AGENTPROXY_CLIENT_ADDRESS_DAYS", config.ClientAddressDays, 0),
 		LogLevel:          c.oneOf("AGENTPROXY_LOG_LEVEL", config.LogLevel, "debug", "info", "warn", "error"),
 		LogFormat:         c.oneOf("AGENTPROXY_LOG_FORMAT", config.LogFormat, "auto", "text", "json"),

@@ -113,6 +113,9 @@ type Config struct {
 	MCPReveal bool `yaml:"mcp_reveal" env:"AGENTPROXY_MCP_REVEAL"`
 	// Days for which it is kept who used which exit, a record of each connection; 0: none is made.
 	ExitLogDays int `yaml:"exit_log_days" env:"AGENTPROXY_EXIT_LOG_DAYS"`
+	// Days after the end of a session for which its workers are kept in tables; then they are archived,
+	// which takes less space and changes no answer; 0: never.
+	ArchiveDays int `yaml:"archive_days" env:"AGENTPROXY_ARCHIVE_DAYS"`
 	// Seconds between SIGTERM, when `/readyz` turns to 503, and the close of the listeners, so that
 	// load balancers stop sending first; at most 300.
 	DrainDelay *int `yaml:"drain_delay_seconds" env:"AGENTPROXY_DRAIN_DELAY_SECONDS" default:"5; 0 in development mode"`
@@ -128,8 +131,8 @@ type Config struct {
 func defaults() Config {
 	return Config{HTTPAddr: "127.0.0.1:8080", GatewayAddr: "127.0.0.1:8081", AdminAddr: "127.0.0.1:8082",
 		DatabaseURL: "sqlite://agentproxy.db", DatabaseConns: 20, RateLimit: 600, SessionLimit: 200, SessionTunnels: 4096,
-		TrialBalance: "10.00", TrialDays: 14, Registration: "open", ClientAddressDays: 90, ExitLogDays: 90, LogLevel: "info",
-		LogFormat: "auto"}
+		TrialBalance: "10.00", TrialDays: 14, Registration: "open", ClientAddressDays: 90, ExitLogDays: 90, ArchiveDays: 90,
+		LogLevel: "info", LogFormat: "auto"}
 }
 
 // The defaults outside development mode of limits that are off in it.
@@ -193,6 +196,7 @@ type Settings struct {
 	Registration          account.Registration
 	ClientAddressDays     int
 	ExitLogDays           int
+	ArchiveDays           int
 	DrainDelay            time.Duration
 	LogLevel, LogFormat   string
 	Payments              PaymentSettings

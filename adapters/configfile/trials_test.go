@@ -75,9 +75,10 @@ func TestLimitsOfAnAccount(t *testing.T) {
 		clean(t)
 		if days != "" {
 			t.Setenv("AGENTPROXY_EXIT_LOG_DAYS", days)
+			t.Setenv("AGENTPROXY_ARCHIVE_DAYS", days)
 		}
-		if s, err := configfile.Load(rules()); err != nil || s.ExitLogDays != want {
-			t.Errorf("%q days of the exit log are read as %d, %v", days, s.ExitLogDays, err)
+		if s, err := configfile.Load(rules()); err != nil || s.ExitLogDays != want || s.ArchiveDays != want {
+			t.Errorf("%q days are read as %d of the exit log and %d to the archive, %v", days, s.ExitLogDays, s.ArchiveDays, err)
 		}
 	}
 	clean(t)

@@ -219,6 +219,8 @@ func verifyNamesWhatWasBroken(t *testing.T, open func(testing.TB) *storage.Store
 		"UPDATE sessions SET worker_rotations = 1":                                  "the traffic and the rotations of an agent are those of its sessions",
 		`INSERT INTO workers (session, name, country, city, ttl, strict, uniq, max_bytes, exit_ip, turn, assigned_at, lost, changeable,
 			rotations, created_at, up) SELECT seq, 'w1', '', '', 0, 0, 0, 0, '', 0, 1, 0, 0, 0, 1, up + down + 1 FROM sessions WHERE up > 0`: "no workers moved more than their session",
+		`INSERT INTO session_archive (session, at, workers, up, down, connections, data)
+			SELECT seq, 1, 1, up, 1, connections, (SELECT goods FROM upstream_orders WHERE id = 'ord_1') FROM sessions WHERE up > 0`: "no workers moved more than their session",
 		"UPDATE sessions SET charged_own = 0, charged_trial = charged_own":                                                  "what a session holds, was charged and refunded equals its entries",
 		"UPDATE ledger_entries SET session_id = 'sess_9' WHERE ref = 'charge:1'":                                            "every entry of a session is of its agent",
 		"UPDATE ledger_entries SET agent_id = 'agt_2' WHERE ref = 'charge:1'":                                               "every entry of a session is of its agent",
@@ -255,6 +257,8 @@ func verifyNamesWhatWasBroken(t *testing.T, open func(testing.TB) *storage.Store
 		"UPDATE usage_hours SET counted = 1":                                                                                "the sums of hours are right",
 		`INSERT INTO agent_hours (agent_id, hour, of_sessions, up, down, connections, charged, refunded, recharged, last)
 			VALUES ('agt_2', 0, 1, 0, 0, 0, 0, 0, 0, 1)`: "the counts of sessions by their last hour are right",
+		`INSERT INTO session_archive (session, at, workers, up, down, connections, data)
+			SELECT s.seq, 1, 1, 0, 0, 0, o.goods FROM sessions s JOIN upstream_orders o ON o.session_id = s.id AND o.id = 'ord_1'`: "an archived session ended, holds nothing and has no other workers",
 		"SELECT 1": "the ledger cannot be changed",
 		`INSERT INTO ledger_proofs (agent_id, entries, trial, own, held_trial, held_own, charged, refunded, recharged, digest)
 			VALUES ('agt_2', 1, 0, 5000000, 0, 0, 0, 0, 0, 'another')`: "no entry that was proved has changed",

@@ -9,7 +9,9 @@ import (
 	"strings"
 	"time"
 
+	"agentproxy/adapters/storage/column"
 	"agentproxy/adapters/storage/engine"
+	"agentproxy/adapters/storage/work"
 	"agentproxy/domain/health"
 	"agentproxy/domain/session"
 	"agentproxy/domain/worker"
@@ -26,18 +28,23 @@ const (
 
 	insertWorker = "INSERT INTO workers (session, name, created_at, " + workerStateColumns + `)
 		SELECT s.seq, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15 FROM sessions s WHERE s.id = ?1
+		AND NOT EXISTS (SELECT 1 FROM session_archive a WHERE a.session = ` + endedSeq + `)
 		RETURNING seq`
 	putWorker = "UPDATE workers SET (" + workerStateColumns + `) =
 		(?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13) WHERE seq = ?1`
-	selectWorkers = "SELECT w.seq, w.name, w.created_at, " + workerStateColumns + `,
-		error_at, error_code, w.up, w.down, w.connections, used_at
-		FROM workers w WHERE w.session = (SELECT seq FROM sessions WHERE id = ?1)`
+	workerColumns = "w.seq, w.name, w.created_at, " + workerStateColumns +
+		", error_at, error_code, w.up, w.down, w.connections, used_at"
+	selectWorkers = ofSession + "SELECT " + workerColumns + `, NULL AS data
+		FROM workers w WHERE w.session = (SELECT seq FROM found)`
 	countWorker = `UPDATE workers SET up = up + ?2, down = down + ?3, connections = connections + ?4, used_at = ?5
 		WHERE seq = ?1`
-	workerHealth = `SELECT w.seq, w.name, h.state FROM workers w LEFT JOIN worker_health h ON h.worker = w.seq
-		WHERE w.session = (SELECT seq FROM sessions WHERE id = ?1)`
-	workerHealthOf = `SELECT s.id, w.seq, w.name, h.state FROM workers w JOIN sessions s ON s.seq = w.session
-		LEFT JOIN worker_health h ON h.worker = w.seq WHERE s.id `
+	workerHealth = ofSession + `SELECT w.seq, w.name, h.state FROM workers w
+		LEFT JOIN worker_health h ON h.worker = w.seq WHERE w.session = (SELECT seq FROM found)`
+	// workerHealthOf has one row of an archived session, whose number is 0 and whose state is the archive.
+	workerHealthOf = `SELECT s.id, COALESCE(w.seq, 0), COALESCE(w.name, ''), COALESCE(h.state, a.data) FROM sessions s
+		LEFT JOIN workers w ON w.session = s.seq LEFT JOIN worker_health h ON h.worker = w.seq
+		LEFT JOIN session_archive a ON a.session = ` + endedSeq + `
+		WHERE COALESCE(w.seq, a.session) > 0 AND s.id `
 	// putWorkerHealth finds the worker too: one that was removed keeps no state.
 	putWorkerHealth = `INSERT INTO worker_health (worker, state) SELECT seq, ?2 FROM workers WHERE seq = ?1
 		ON CONFLICT (worker) DO UPDATE SET state = excluded.state`
@@ -49,24 +56,35 @@ func stateValues(w worker.Worker) []any {
 	if w.Exit.IP.IsValid() {
 		exit = w.Exit.IP.String()
 	}
-	return []any{w.Location.Country, w.Location.City, w.TTL.Microseconds(), flag(w.Strict), flag(w.Unique), w.MaxBytes,
-		exit, w.Turn, micros(w.AssignedAt), flag(w.Lost), flag(w.Changeable), w.Rotations}
+	return []any{w.Location.Country, w.Location.City, w.TTL.Microseconds(), column.Flag(w.Strict),
+		column.Flag(w.Unique), w.MaxBytes,
+		exit, w.Turn, column.Micros(w.AssignedAt), column.Flag(w.Lost), column.Flag(w.Changeable), w.Rotations}
 }
 
 func (r workers) Of(ctx context.Context, sessionID string) (list []worker.Worker, err error) {
-	err = r.rows(ctx, selectWorkers+" ORDER BY w.name", []any{sessionID}, func(rows engine.Row) error {
-		w, err := scanWorker(sessionID, rows)
-		list = append(list, w)
+	err = r.Rows(ctx, selectWorkers+archivedWorkers+" ORDER BY 2", []any{sessionID}, func(rows engine.Row) error {
+		w, archive, err := scanWorker(sessionID, rows)
+		if err != nil || archive == nil {
+			list = append(list, w)
+			return err
+		}
+		archived, err := r.archived(sessionID, archive)
+		for i := range archived {
+			list = append(list, archived[i].Worker)
+		}
 		return err
 	})
 	if err != nil {
-		return nil, fmt.Errorf("list workers of %s: %w", sessionID, r.failed(err))
+		return nil, fmt.Errorf("list workers of %s: %w", sessionID, r.Failed(err))
 	}
 	return list, nil
 }
 
 func (r workers) Get(_ context.Context, sessionID, name string) (worker.Worker, error) {
-	w, err := scanWorker(sessionID, r.row(selectWorkers+" AND w.name = ?2", sessionID, name))
+	w, archive, err := scanWorker(sessionID, r.Row(selectWorkers+" AND w.name = ?2"+archivedWorkers, sessionID, name))
+	if err == nil && archive != nil {
+		w, err = r.archivedAs(sessionID, name, archive)
+	}
 	if errors.Is(err, sql.ErrNoRows) {
 		return worker.Worker{}, worker.ErrNotFound
 	}
@@ -76,32 +94,33 @@ func (r workers) Get(_ context.Context, sessionID, name string) (worker.Worker, 
 	return w, nil
 }
 
-func scanWorker(sessionID string, found engine.Row) (worker.Worker, error) {
-	w := worker.Worker{SessionID: sessionID}
+// scanWorker scans workerColumns and the column of bytes behind them, which is nil for NULL.
+func scanWorker(sessionID string, found engine.Row) (w worker.Worker, more []byte, err error) {
+	w.SessionID = sessionID
 	var createdAt, ttl, strict, uniq, assignedAt, lost, changeable, errorAt, usedAt int64
 	var exit string
-	err := found.Scan(&w.ID, &w.Name, &createdAt, &w.Location.Country, &w.Location.City, &ttl, &strict, &uniq, &w.MaxBytes,
+	err = found.Scan(&w.ID, &w.Name, &createdAt, &w.Location.Country, &w.Location.City, &ttl, &strict, &uniq, &w.MaxBytes,
 		&exit, &w.Turn, &assignedAt, &lost, &changeable, &w.Rotations, &errorAt, &w.LastError.Code, &w.Usage.Up,
-		&w.Usage.Down, &w.Usage.Connections, &usedAt)
+		&w.Usage.Down, &w.Usage.Connections, &usedAt, &more)
 	if err != nil {
-		return w, err
+		return w, nil, err
 	}
 	if exit != "" {
 		if w.Exit.IP, err = netip.ParseAddr(exit); err != nil {
-			return w, fmt.Errorf("exit of worker %d: %w", w.ID, err)
+			return w, nil, fmt.Errorf("exit of worker %d: %w", w.ID, err)
 		}
 	}
 	w.TTL, w.Strict, w.Unique = time.Duration(ttl)*time.Microsecond, strict != 0, uniq != 0
 	w.Lost, w.Changeable = lost != 0, changeable != 0
-	w.CreatedAt, w.AssignedAt, w.LastUsedAt = fromMicros(createdAt), fromMicros(assignedAt), fromMicros(usedAt)
-	w.LastError.At = fromMicros(errorAt)
-	return w, nil
+	w.CreatedAt, w.AssignedAt, w.LastUsedAt = column.Time(createdAt), column.Time(assignedAt), column.Time(usedAt)
+	w.LastError.At = column.Time(errorAt)
+	return w, more, nil
 }
 
 func (r workers) Insert(_ context.Context, w worker.Worker) (id int64, err error) {
-	r.touch(w.SessionID)
-	args := append([]any{w.SessionID, w.Name, micros(w.CreatedAt)}, stateValues(w)...)
-	err = r.returning(insertWorker, args, &id)
+	r.Touch(w.SessionID)
+	args := append([]any{w.SessionID, w.Name, column.Micros(w.CreatedAt)}, stateValues(w)...)
+	err = r.Returning(insertWorker, args, &id)
 	if errors.Is(err, sql.ErrNoRows) {
 		return 0, session.ErrNotFound
 	}
@@ -111,8 +130,11 @@ func (r workers) Insert(_ context.Context, w worker.Worker) (id int64, err error
 	return id, nil
 }
 
-func (r workers) Put(_ context.Context, w worker.Worker) error {
-	n, err := r.exec(putWorker, append([]any{w.ID}, stateValues(w)...)...)
+func (r workers) Put(ctx context.Context, w worker.Worker) error {
+	if err := r.restore(ctx, w.ID); err != nil {
+		return err
+	}
+	n, err := r.Exec(putWorker, append([]any{w.ID}, stateValues(w)...)...)
 	if err != nil {
 		return fmt.Errorf("write worker %d: %w", w.ID, err)
 	}
@@ -123,24 +145,30 @@ func (r workers) Put(_ context.Context, w worker.Worker) error {
 }
 
 func (r workers) Changed(_ context.Context, sessionID string) error {
-	return r.noteChange("", sessionID)
+	return r.NoteChange("", sessionID)
 }
 
 func (r workers) Rotated(_ context.Context, sessionID string) error {
-	r.touch(sessionID)
-	return r.later("count a rotation of a worker",
+	r.Touch(sessionID)
+	return r.Later("count a rotation of a worker",
 		"UPDATE sessions SET worker_rotations = worker_rotations + 1 WHERE id = ?1", sessionID)
 }
 
-func (r workers) Delete(_ context.Context, id int64) error {
-	if err := r.later("drop the health of a worker", "DELETE FROM worker_health WHERE worker = ?1", id); err != nil {
+func (r workers) Delete(ctx context.Context, id int64) error {
+	if err := r.restore(ctx, id); err != nil {
 		return err
 	}
-	return r.later("drop a worker", "DELETE FROM workers WHERE seq = ?1", id)
+	if err := r.Later("drop the health of a worker", "DELETE FROM worker_health WHERE worker = ?1", id); err != nil {
+		return err
+	}
+	return r.Later("drop a worker", "DELETE FROM workers WHERE seq = ?1", id)
 }
 
-func (r workers) Count(_ context.Context, id int64, more worker.Usage, at time.Time) error {
-	return r.later("count the usage of a worker", countWorker, id, more.Up, more.Down, more.Connections, micros(at))
+func (r workers) Count(ctx context.Context, id int64, more worker.Usage, at time.Time) error {
+	if err := r.restore(ctx, id); err != nil {
+		return err
+	}
+	return r.Later("count the usage of a worker", countWorker, id, more.Up, more.Down, more.Connections, column.Micros(at))
 }
 
 func (r workers) Bytes(ctx context.Context, ids []int64) (map[int64]int64, error) {
@@ -148,19 +176,19 @@ func (r workers) Bytes(ctx context.Context, ids []int64) (map[int64]int64, error
 	for len(ids) > 0 {
 		part := ids[:min(len(ids), maxIn)]
 		ids = ids[len(part):]
-		list, size := in(1, len(part))
+		list, size := work.In(1, len(part))
 		args := make([]any, 0, size)
 		for i := range size {
 			args = append(args, part[min(i, len(part)-1)])
 		}
-		err := r.rows(ctx, "SELECT seq, up + down FROM workers WHERE seq IN "+list, args, func(rows engine.Row) error {
+		err := r.Rows(ctx, "SELECT seq, up + down FROM workers WHERE seq IN "+list, args, func(rows engine.Row) error {
 			var id, bytes int64
 			err := rows.Scan(&id, &bytes)
 			found[id] = bytes
 			return err
 		})
 		if err != nil {
-			return nil, fmt.Errorf("read the bytes of workers: %w", r.failed(err))
+			return nil, fmt.Errorf("read the bytes of workers: %w", r.Failed(err))
 		}
 	}
 	return found, nil
@@ -176,19 +204,23 @@ func (r workers) Health(ctx context.Context, sessionID string, names ...string) 
 		}
 		query += " AND w.name IN (" + strings.Join(marks, ", ") + ")"
 	}
-	err = r.rows(ctx, query+" ORDER BY w.name", args, func(rows engine.Row) error {
+	err = r.Rows(ctx, query+archivedHealth+" ORDER BY 2", args, func(rows engine.Row) error {
 		var h ports.WorkerHealth
 		var blob []byte
-		if err := rows.Scan(&h.ID, &h.Name, &blob); err != nil {
+		err := rows.Scan(&h.ID, &h.Name, &blob)
+		if err != nil {
 			return err
 		}
-		var err error
+		if h.ID == 0 {
+			list, err = r.archivedHealth(sessionID, blob, names)
+			return err
+		}
 		h.State, err = fromHealthBlob(blob)
 		list = append(list, h)
 		return err
 	})
 	if err != nil {
-		return nil, fmt.Errorf("read the health of workers of %s: %w", sessionID, r.failed(err))
+		return nil, fmt.Errorf("read the health of workers of %s: %w", sessionID, r.Failed(err))
 	}
 	return list, nil
 }
@@ -201,10 +233,10 @@ func (r workers) HealthOf(ctx context.Context, sessionIDs []string) (map[string]
 	if r.batch != nil {
 		return r.batch.workersOf(sessionIDs)
 	}
-	list, args := inTexts(sessionIDs)
-	err := r.rows(ctx, workerHealthOf+"IN "+list+" ORDER BY w.seq", args, loadWorkerHealth(found))
+	list, args := work.InTexts(sessionIDs)
+	err := r.Rows(ctx, workerHealthOf+"IN "+list+" ORDER BY w.seq", args, loadWorkerHealth(found))
 	if err != nil {
-		return nil, fmt.Errorf("read the health of the workers of %d sessions: %w", len(sessionIDs), r.failed(err))
+		return nil, fmt.Errorf("read the health of the workers of %d sessions: %w", len(sessionIDs), r.Failed(err))
 	}
 	return found, nil
 }
@@ -215,24 +247,31 @@ func loadWorkerHealth(into map[string][]ports.WorkerHealth) func(engine.Row) err
 		var session string
 		var h ports.WorkerHealth
 		var blob []byte
-		if err := row.Scan(&session, &h.ID, &h.Name, &blob); err != nil {
+		err := row.Scan(&session, &h.ID, &h.Name, &blob)
+		if err != nil {
 			return err
 		}
-		var err error
+		if h.ID == 0 {
+			into[session], err = healthInArchive(blob)
+			return err
+		}
 		h.State, err = fromHealthBlob(blob)
 		into[session] = append(into[session], h)
 		return err
 	}
 }
 
-func (r workers) PutHealth(_ context.Context, id int64, s health.State, failed worker.Failure) error {
+func (r workers) PutHealth(ctx context.Context, id int64, s health.State, failed worker.Failure) error {
+	if err := r.restore(ctx, id); err != nil {
+		return err
+	}
 	blob, err := s.MarshalBinary()
 	if err != nil {
 		return fmt.Errorf("encode the health of worker %d: %w", id, err)
 	}
-	if err := r.later("write the health of a worker", putWorkerHealth, id, blob); err != nil || failed.At.IsZero() {
+	if err := r.Later("write the health of a worker", putWorkerHealth, id, blob); err != nil || failed.At.IsZero() {
 		return err
 	}
-	return r.later("write the failure of a worker", "UPDATE workers SET error_at = ?2, error_code = ?3 WHERE seq = ?1",
-		id, micros(failed.At), failed.Code)
+	return r.Later("write the failure of a worker", "UPDATE workers SET error_at = ?2, error_code = ?3 WHERE seq = ?1",
+		id, column.Micros(failed.At), failed.Code)
 }

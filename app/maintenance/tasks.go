@@ -25,7 +25,8 @@ const batchSize = 500
 
 // Config holds what the operator decides.
 type Config struct {
-	ClientDays int // for which the client addresses of a session are kept after their last connection
+	ClientDays  int // for which the client addresses of a session are kept after their last connection
+	ArchiveDays int // after which the workers of a session that ended are archived; 0: never
 }
 
 // Tasks is the periodic tasks of the service. Each may run at any
@@ -43,6 +44,9 @@ type Tasks struct {
 
 	failed  failures
 	purging sync.Mutex
+
+	archiving    sync.Mutex
+	archivedUpTo int64 // how far Archive has looked; 0: at nothing yet
 }
 
 // New returns the tasks.

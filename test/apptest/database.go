@@ -62,6 +62,12 @@ func (w *World) Dump() string {
 	return b.String()
 }
 
+// LetArchive has the database let programs archive, as it does a week after it was migrated.
+func (w *World) LetArchive() {
+	w.T.Helper()
+	w.Exec("UPDATE service_values SET value = ? WHERE name = 'archive-from'", []byte("0"))
+}
+
 // newDatabase returns the path of a new SQLite database, or the URL of a PostgreSQL database if
 // TEST_STORE is postgres.
 func newDatabase(t testing.TB, disk bool) string {

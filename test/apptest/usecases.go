@@ -57,6 +57,6 @@ func NewUseCases(d Dependencies) (u UseCases) {
 	u.Traffic = traffic.New(d.Store, d.Clock, d.IDs, u.Sessions, u.Transitions, u.Fulfilment, d.Hub, d.Log)
 	u.Policies = policy.New(d.Store, d.Hub)
 	u.Workers = workers.New(d.Store, d.Clock, d.IDs, d.Catalog, u.Fulfilment, d.Hub, d.Log)
-	u.Tasks = maintenance.New(maintenance.Config{ClientDays: 90}, d.Store, d.Clock, d.IDs, u.Transitions, u.Traffic, d.Hub, d.Limits)
+	u.Tasks = maintenance.New(maintenance.Config{ClientDays: 90, ArchiveDays: 90}, d.Store, d.Clock, d.IDs, u.Transitions, u.Traffic, d.Hub, d.Limits)
 	return u
 }

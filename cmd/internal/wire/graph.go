@@ -94,7 +94,7 @@ func core(s configfile.Settings, log *slog.Logger, database fx.Option) fx.Option
 			sharedLimits,
 			func(s configfile.Settings) exitlog.Config { return exitlog.Config{Days: s.ExitLogDays} }, exitlog.New,
 			func(s configfile.Settings) maintenance.Config {
-				return maintenance.Config{ClientDays: s.ClientAddressDays}
+				return maintenance.Config{ClientDays: s.ClientAddressDays, ArchiveDays: s.ArchiveDays}
 			},
 			policyapp.New, workers.New, changes.New, accounts.New, accounts.NewReferrers, sessions.NewTransitions,
 			fulfilment.New, procurement.NewDriver, procurement.NewDesk, procurement.NewCallbacks,

@@ -31,6 +31,18 @@ type task struct {
 	run     func(context.Context) error
 	trigger <-chan struct{} // runs it at once
 	only    func() bool     // reports whether this process runs it; nil if it always does
+	atOnce  bool            // runs it within lookEvery of the time from which only reports so
+}
+
+// lookEvery is how often a task that runs at once asks whether this process runs it now.
+const lookEvery = time.Second
+
+// wait returns the time to the next run, or to the next look whether there is one.
+func (t task) wait(runs bool) time.Duration {
+	if t.atOnce && !runs {
+		return min(lookEvery, t.every)
+	}
+	return t.every
 }
 
 // stuckAfter is the age at which a session that is still creating gets a new job.
@@ -44,8 +56,11 @@ const measureClockEvery = 2 * time.Second
 const keepPartitionsEvery = 10 * time.Minute
 
 // countEndedEvery is how often sessions and hours that ended are counted. What is not counted yet is counted
-// by each call that needs it.
+// by each call that needs it, so a new leader counts at once: after an upgrade that may be much.
 const countEndedEvery = 20 * time.Second
+
+// archiveEvery is how often the workers of sessions that ended long ago are archived, those of up to 500 sessions.
+const archiveEvery = time.Minute
 
 // driveOutWithin is how long a process that stops waits for calls of providers.
 const driveOutWithin = 15 * time.Second
@@ -62,12 +77,13 @@ func tasks(st *storage.Store, changed <-chan struct{}, leads func() bool, hub *c
 		{name: "expire sessions", every: time.Second, run: p.ExpireSessions, only: leads},
 		{name: "expire trials", every: time.Second, run: p.ExpireTrials, only: leads},
 		{name: "settle sessions", every: time.Second, run: p.Settle, only: leads},
+		{name: "archive sessions", every: archiveEvery, run: p.Archive, only: leads},
 		{name: "reconcile orders", every: time.Second, run: driver.DriveDue, only: leads},
 		{name: "watch providers", every: time.Minute, run: watch.Run, only: leads},
 		{name: "measure the clock", every: measureClockEvery, run: st.MeasureClock},
 		{name: "keep partitions of events", every: keepPartitionsEvery, only: leads,
 			run: func(ctx context.Context) error { return st.KeepPartitions(ctx, eventlog.Retention) }},
-		{name: "count what ended", every: countEndedEvery, run: st.SumUp, only: leads},
+		{name: "count what ended", every: countEndedEvery, run: st.SumUp, only: leads, atOnce: true},
 		{name: "prove the ledger", every: proveTick, run: ledger.run, only: leads},
 		{name: "refresh stock", every: time.Minute, run: catalog.RefreshStock},
 	}
@@ -134,7 +150,7 @@ func runTasks(lc fx.Lifecycle, log *slog.Logger, settings configfile.Settings, s
 // period; of repeated failures the first, second, fourth, eighth and so on are
 // logged.
 func loop(ctx context.Context, t task, log *slog.Logger) {
-	tick := time.NewTicker(t.every)
+	tick := time.NewTicker(t.wait(false))
 	defer tick.Stop()
 	failed := 0
 	for {
@@ -144,7 +160,11 @@ func loop(ctx context.Context, t task, log *slog.Logger) {
 		case <-tick.C:
 		case <-t.trigger:
 		}
-		if t.only != nil && !t.only() {
+		runs := t.only == nil || t.only()
+		if t.atOnce {
+			tick.Reset(t.wait(runs))
+		}
+		if !runs {
 			failed = 0
 			continue
 		}

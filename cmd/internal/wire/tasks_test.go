@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -88,6 +89,33 @@ func TestALoopOfTheLeaderRunsWhileItLeads(t *testing.T) {
 			if synctest.Wait(); runs != turn.runs {
 				t.Errorf("%d runs, want %d", runs, turn.runs)
 			}
+		}
+		cancel()
+		<-done
+	})
+}
+
+// A leader counts what ended as soon as it leads, at the start and after another one.
+func TestALoopThatRunsAtOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ctx, cancel := context.WithCancel(t.Context())
+		began := time.Now()
+		var runs []time.Duration
+		var leads atomic.Bool
+		done := make(chan struct{})
+		go func() {
+			defer close(done)
+			loop(ctx, task{name: "count", every: 20 * time.Second, only: leads.Load, atOnce: true,
+				run: func(context.Context) error { runs = append(runs, time.Since(began)); return nil }}, slog.New(slog.DiscardHandler))
+		}()
+		for _, now := range []bool{false, true, false, true} {
+			leads.Store(now)
+			time.Sleep(50*time.Second + 500*time.Millisecond)
+		}
+		synctest.Wait()
+		want := []time.Duration{51 * time.Second, 71 * time.Second, 91 * time.Second, 152 * time.Second, 172 * time.Second, 192 * time.Second}
+		if !slices.Equal(runs, want) {
+			t.Errorf("runs at %v, want %v", runs, want)
 		}
 		cancel()
 		<-done
