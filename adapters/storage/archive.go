@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"agentproxy/adapters/storage/codec"
+	"agentproxy/adapters/storage/column"
 	"agentproxy/adapters/storage/engine"
 	"agentproxy/domain/worker"
 	"agentproxy/ports"
@@ -45,7 +46,7 @@ func (r workers) archived(sessionID string, data []byte) ([]codec.Archived, erro
 	list, err := codec.DecodeArchive(data)
 	for i := range list {
 		list[i].SessionID = sessionID
-		if r.in == nil {
+		if r.In == nil {
 			continue
 		}
 		if r.packed == nil {
@@ -119,15 +120,15 @@ func (r workers) ArchiveDue(
 	ctx context.Context, now, endedBy time.Time, after int64, limit int,
 ) (due []string, last int64, err error) {
 	var from []byte
-	err = r.row("SELECT value FROM service_values WHERE name = ?1", archiveFrom).Scan(&from)
+	err = r.Row("SELECT value FROM service_values WHERE name = ?1", archiveFrom).Scan(&from)
 	if err != nil {
 		return nil, 0, fmt.Errorf("read when archives may be made: %w", err)
 	}
-	if at, err := strconv.ParseInt(string(from), 10, 64); err != nil || micros(now) < at {
+	if at, err := strconv.ParseInt(string(from), 10, 64); err != nil || column.Micros(now) < at {
 		return nil, 0, err
 	}
-	found, later, by := 0, false, micros(endedBy)
-	err = r.rows(ctx, withWorkers, []any{after, limit, by}, func(row engine.Row) error {
+	found, later, by := 0, false, column.Micros(endedBy)
+	err = r.Rows(ctx, withWorkers, []any{after, limit, by}, func(row engine.Row) error {
 		var id string
 		var created, may int64
 		err := row.Scan(&id, &last, &created, &may)
@@ -139,7 +140,7 @@ func (r workers) ArchiveDue(
 		return err
 	})
 	if err != nil {
-		return nil, 0, fmt.Errorf("list sessions to archive: %w", r.failed(err))
+		return nil, 0, fmt.Errorf("list sessions to archive: %w", r.Failed(err))
 	}
 	if later || found < limit {
 		last = 0
@@ -162,14 +163,14 @@ const (
 func (r workers) Archive(ctx context.Context, sessionID string, now time.Time) error {
 	var list []codec.Archived
 	var sum worker.Usage
-	err := r.rows(ctx, liveWorkers, []any{sessionID}, func(row engine.Row) error {
+	err := r.Rows(ctx, liveWorkers, []any{sessionID}, func(row engine.Row) error {
 		w, state, err := scanWorker("", row)
 		list = append(list, codec.Archived{Worker: w, Health: state})
 		sum.Up, sum.Down, sum.Connections = sum.Up+w.Usage.Up, sum.Down+w.Usage.Down, sum.Connections+w.Usage.Connections
 		return err
 	})
 	if err != nil {
-		return fmt.Errorf("read the workers of %s to archive them: %w", sessionID, r.failed(err))
+		return fmt.Errorf("read the workers of %s to archive them: %w", sessionID, r.Failed(err))
 	}
 	if len(list) == 0 {
 		return nil
@@ -178,7 +179,7 @@ func (r workers) Archive(ctx context.Context, sessionID string, now time.Time) e
 		what, statement string
 		args            []any
 	}{
-		{"archive workers", insertArchive, []any{sessionID, micros(now), len(list), sum.Up, sum.Down, sum.Connections,
+		{"archive workers", insertArchive, []any{sessionID, column.Micros(now), len(list), sum.Up, sum.Down, sum.Connections,
 			codec.AppendArchive(nil, list)}},
 		{"drop the health of archived workers", `DELETE FROM worker_health WHERE worker IN (SELECT w.seq FROM workers w
 			WHERE w.session = (SELECT seq FROM sessions WHERE id = ?1))`, []any{sessionID}},
@@ -187,7 +188,7 @@ func (r workers) Archive(ctx context.Context, sessionID string, now time.Time) e
 		{"exclude programs that read no archive",
 			"UPDATE schema_state SET min_compatible = ?1 WHERE min_compatible < ?1", []any{archiveSchema}},
 	} {
-		if err := r.later(do.what+" of "+sessionID, do.statement, do.args...); err != nil {
+		if err := r.Later(do.what+" of "+sessionID, do.statement, do.args...); err != nil {
 			return err
 		}
 	}
@@ -201,7 +202,7 @@ func (r workers) restore(ctx context.Context, id int64) error {
 		return nil
 	}
 	var data []byte
-	err := r.returning(takeArchive, []any{sessionID}, &data)
+	err := r.Returning(takeArchive, []any{sessionID}, &data)
 	if errors.Is(err, sql.ErrNoRows) {
 		return nil // put back for another worker
 	}
@@ -214,12 +215,12 @@ func (r workers) restore(ctx context.Context, id int64) error {
 	}
 	for i := range list {
 		a := &list[i]
-		args := append([]any{sessionID, a.ID, a.Name, micros(a.CreatedAt)}, stateValues(a.Worker)...)
-		args = append(args, micros(a.LastError.At), a.LastError.Code, a.Usage.Up, a.Usage.Down, a.Usage.Connections,
-			micros(a.LastUsedAt))
-		err := r.later("put back a worker of "+sessionID, restoreWorker, args...)
+		args := append([]any{sessionID, a.ID, a.Name, column.Micros(a.CreatedAt)}, stateValues(a.Worker)...)
+		args = append(args, column.Micros(a.LastError.At), a.LastError.Code, a.Usage.Up, a.Usage.Down, a.Usage.Connections,
+			column.Micros(a.LastUsedAt))
+		err := r.Later("put back a worker of "+sessionID, restoreWorker, args...)
 		if err == nil && len(a.Health) > 0 {
-			err = r.later("put back the health of a worker", "INSERT INTO worker_health (worker, state) VALUES (?1, ?2)",
+			err = r.Later("put back the health of a worker", "INSERT INTO worker_health (worker, state) VALUES (?1, ?2)",
 				a.ID, a.Health)
 		}
 		if err != nil {

@@ -22,7 +22,7 @@ func (s *Store) Backup(ctx context.Context, file string) error {
 	}
 	at := s.clock.Now().UnixMicro()
 	return s.Update(ctx, func(ctx context.Context, unit ports.Tx) error {
-		return unit.(*tx).later("keep the time of the backup", `INSERT INTO service_values (name, value) VALUES (?1, ?2)
+		return unit.(*tx).Later("keep the time of the backup", `INSERT INTO service_values (name, value) VALUES (?1, ?2)
 			ON CONFLICT (name) DO UPDATE SET value = excluded.value`, lastBackup, []byte(strconv.FormatInt(at, 10)))
 	})
 }
@@ -31,7 +31,7 @@ func (s *Store) Backup(ctx context.Context, file string) error {
 func (s *Store) BackedUpAt(ctx context.Context) (at time.Time, err error) {
 	err = s.Read(ctx, func(_ context.Context, unit ports.Tx) error {
 		var text []byte
-		err := unit.(*tx).row("SELECT value FROM service_values WHERE name = ?1", lastBackup).Scan(&text)
+		err := unit.(*tx).Row("SELECT value FROM service_values WHERE name = ?1", lastBackup).Scan(&text)
 		if errors.Is(err, sql.ErrNoRows) {
 			return nil
 		}

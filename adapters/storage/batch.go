@@ -3,11 +3,11 @@ package storage
 import (
 	"context"
 	"database/sql"
-	"errors"
 	"maps"
 
 	"gorm.io/gorm"
 
+	"agentproxy/adapters/storage/commit"
 	"agentproxy/adapters/storage/engine"
 	"agentproxy/domain/account"
 	"agentproxy/domain/billing"
@@ -119,9 +119,6 @@ func (o *overlay[K, V]) end(keep bool) {
 	clear(o.own)
 }
 
-// errAlone ends the run of a unit in a batch that needs what a batch does not do.
-var errAlone = errors.New("the unit needs a transaction of its own")
-
 // beginBatch begins a transaction for units that read what the list names.
 func (s *Store) beginBatch(list []*ports.ReadSet) (*engine.Transaction, error) {
 	pipe, err := s.postgres.Pipeline()
@@ -176,7 +173,7 @@ func (b *batch) end(keep bool) {
 // escape has the running unit run again alone.
 func (b *batch) escape() error {
 	b.alone = true
-	return errAlone
+	return commit.ErrAlone
 }
 
 // batchConn is the connection of a unit in a batch: it takes no statement.
@@ -204,11 +201,13 @@ func (r batchRow) Scan(...any) error { return r.err }
 // batchPool refuses the statements of GORM.
 type batchPool struct{}
 
-func (batchPool) PrepareContext(context.Context, string) (*sql.Stmt, error) { return nil, errAlone }
+func (batchPool) PrepareContext(context.Context, string) (*sql.Stmt, error) {
+	return nil, commit.ErrAlone
+}
 func (batchPool) ExecContext(context.Context, string, ...any) (sql.Result, error) {
-	return nil, errAlone
+	return nil, commit.ErrAlone
 }
 func (batchPool) QueryContext(context.Context, string, ...any) (*sql.Rows, error) {
-	return nil, errAlone
+	return nil, commit.ErrAlone
 }
 func (batchPool) QueryRowContext(context.Context, string, ...any) *sql.Row { return &sql.Row{} }

@@ -10,7 +10,10 @@ import (
 	"strings"
 	"time"
 
+	"agentproxy/adapters/storage/column"
 	"agentproxy/adapters/storage/engine"
+	"agentproxy/adapters/storage/webhooks"
+	"agentproxy/adapters/storage/work"
 	"agentproxy/domain/webhook"
 	"agentproxy/ports"
 )
@@ -39,12 +42,12 @@ type (
 type markKey struct{ agentID, what string }
 
 var (
-	outboxMany       = newBulkRows(new(outboxEvent))
-	insertOutbox     = outboxMany.statement(outboxMany.insert("outbox"))
-	deliveryMany     = newBulkRows(new(batchDelivery))
-	insertDeliveries = deliveryMany.statement(deliveryMany.insert("webhook_deliveries"))
-	markMany         = newBulkRows(new(batchMark))
-	putMarks         = markMany.statement(markMany.insert("webhook_marks") +
+	outboxMany       = work.NewBulk(new(outboxEvent))
+	insertOutbox     = outboxMany.Statement(outboxMany.Insert("outbox"))
+	deliveryMany     = work.NewBulk(new(batchDelivery))
+	insertDeliveries = deliveryMany.Statement(deliveryMany.Insert("webhook_deliveries"))
+	markMany         = work.NewBulk(new(batchMark))
+	putMarks         = markMany.Statement(markMany.Insert("webhook_marks") +
 		" ON CONFLICT (agent_id, what) DO UPDATE SET mark = excluded.mark")
 
 	// endpointsAhead also reads how many deliveries of a webhook are pending, and what was notified
@@ -54,14 +57,14 @@ var (
 			LIMIT ` + strconv.Itoa(webhook.MaxPending) + `) p) END,
 		CASE WHEN a.webhook_url = '' THEN '' ELSE COALESCE((SELECT string_agg(m.mark || ' ' || m.what, E'\n')
 			FROM webhook_marks m WHERE m.agent_id = a.id), '') END,
-		a.id, ` + endpointColumns + endpointFrom + "WHERE a.id = " + agentsOf
+		a.id, ` + webhooks.EndpointColumns + webhooks.EndpointFrom + "WHERE a.id = " + agentsOf
 )
 
 // loadEndpoint loads a row of endpointsAhead.
 func (b *batch) loadEndpoint(row engine.Row) error {
 	var pending int
 	var marks string
-	e, err := scanEndpoint(behind{row, []any{&pending, &marks}})
+	e, err := webhooks.ScanEndpoint(behind{row, []any{&pending, &marks}})
 	if err != nil {
 		return err
 	}
@@ -78,13 +81,15 @@ func (b *batch) loadEndpoint(row engine.Row) error {
 	return nil
 }
 
-func (b *batch) appendOutbox(e outboxEvent) {
+// AppendOutbox implements work.Batch.
+func (b *batch) AppendOutbox(e webhook.Event, data string) {
 	b.wrote = true
-	b.writes.own.outbox = append(b.writes.own.outbox, e)
+	b.writes.own.outbox = append(b.writes.own.outbox,
+		outboxEvent{e.ID, e.AgentID, string(e.Type), column.Micros(e.At), data})
 }
 
-// pendingOf returns how many deliveries are pending. It has no use for a limit above that of the query.
-func (b *batch) pendingOf(agentID string, limit int) (int, error) {
+// PendingDeliveries implements work.Batch. It has no use for a limit above that of the query.
+func (b *batch) PendingDeliveries(agentID string, limit int) (int, error) {
 	n, ok := b.pending.get(agentID)
 	if !ok || limit > webhook.MaxPending {
 		return 0, b.escape()
@@ -92,9 +97,9 @@ func (b *batch) pendingOf(agentID string, limit int) (int, error) {
 	return min(n, limit), nil
 }
 
-// insertDelivery inserts a delivery whose event is new. The unique index refuses any other, and with it
-// the batch.
-func (b *batch) insertDelivery(d webhook.Delivery) error {
+// InsertDelivery implements work.Batch. The unique index refuses a delivery whose event is not
+// new, and with it the batch.
+func (b *batch) InsertDelivery(d webhook.Delivery) error {
 	n, ok := b.pending.get(d.AgentID)
 	if !ok {
 		return b.escape()
@@ -106,15 +111,15 @@ func (b *batch) insertDelivery(d webhook.Delivery) error {
 	b.writes.own.deliveries = append(b.writes.own.deliveries, batchDelivery{ID: d.ID, AgentID: d.AgentID,
 		EventID: d.EventID, Type: string(d.Type), Status: string(d.Status), Attempts: int64(d.Attempts),
 		Tries: int64(d.Tries), LastStatusCode: int64(d.LastStatusCode), LastError: d.LastError,
-		NextAttemptAt: micros(d.NextAttemptAt), CreatedAt: micros(d.CreatedAt)})
+		NextAttemptAt: column.Micros(d.NextAttemptAt), CreatedAt: column.Micros(d.CreatedAt)})
 	return nil
 }
 
-// markNotified needs the wallet of the agent, whose lock those that mark have: a batch without it
+// MarkNotified needs the wallet of the agent, whose lock those that mark have: a batch without it
 // has read marks that another transaction may change.
-func (b *batch) markNotified(agentID, what string, to int64) (changed bool, err error) {
-	_, webhooks := b.endpoints[agentID]
-	if _, locked := b.wallets.get(agentID); !locked || !webhooks {
+func (b *batch) MarkNotified(agentID, what string, to int64) (changed bool, err error) {
+	_, known := b.endpoints[agentID]
+	if _, locked := b.wallets.get(agentID); !locked || !known {
 		return false, b.escape()
 	}
 	k := markKey{agentID, what}

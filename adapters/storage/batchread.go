@@ -5,7 +5,10 @@ import (
 	"slices"
 	"strings"
 
+	"agentproxy/adapters/storage/accounts"
+	"agentproxy/adapters/storage/column"
 	"agentproxy/adapters/storage/engine"
+	"agentproxy/adapters/storage/work"
 	"agentproxy/ports"
 )
 
@@ -18,20 +21,20 @@ const agentsOf = "ANY(?1::text[] || ARRAY(SELECT o.agent_id FROM sessions o WHER
 // was committed during the wait.
 var (
 	lockFoldsAhead = `SELECT queue, stream, seq FROM telemetry_folds WHERE queue = ANY(?1::text[]) ORDER BY queue
-		FOR ` + rowLock
+		FOR ` + work.RowLock
 	lockCallsAhead = `SELECT pg_advisory_xact_lock(hashtextextended(k, 0)) FROM unnest(?1::text[]) AS k`
 	callsAhead     = `SELECT agent_id, path, key, request, resource, status, created_at FROM idempotency_keys
 		JOIN unnest(?1::text[], ?2::text[], ?3::text[]) AS u(a, p, k) ON agent_id = u.a AND path = u.p AND key = u.k`
-	lockAgentsAhead   = "SELECT 1 FROM agents WHERE id = " + agentsOf + " ORDER BY id FOR " + rowLock
-	agentsAhead       = agentSelect + "WHERE a.id = " + agentsOf
-	lockSessionsAhead = "SELECT 1 FROM sessions WHERE id = ANY(?1::text[]) ORDER BY id FOR " + rowLock
+	lockAgentsAhead   = "SELECT 1 FROM agents WHERE id = " + agentsOf + " ORDER BY id FOR " + work.RowLock
+	agentsAhead       = accounts.AgentSelect + "WHERE a.id = " + agentsOf
+	lockSessionsAhead = "SELECT 1 FROM sessions WHERE id = ANY(?1::text[]) ORDER BY id FOR " + work.RowLock
 	healthAhead       = `SELECT s.id, s.seq, s.agent_id, s.type, s.status, h.state, COALESCE(h.last_no, 0)
 		FROM sessions s LEFT JOIN session_health h ON h.session = s.seq WHERE s.id = ANY(?1::text[])`
 	sessionsAhead = "SELECT " + sessionSelect + ", " + usageColumns +
 		", s.settle_at FROM sessions s WHERE s.id = ANY(?1::text[])"
-	walletsAhead = "SELECT " + strings.Join(columnNames(new(walletRow)), ", ") +
+	walletsAhead = "SELECT " + strings.Join(column.Names(new(walletRow)), ", ") +
 		", entries FROM wallets WHERE agent_id = " + agentsOf
-	lockWalletsAhead = walletsAhead + " ORDER BY agent_id FOR " + rowLock
+	lockWalletsAhead = walletsAhead + " ORDER BY agent_id FOR " + work.RowLock
 	// answersAhead reads the sessions that known keys name, for the answers to calls that are repeated.
 	answersAhead = sessionReadFrom + `WHERE s.id IN (SELECT split_part(k.resource, '#', 1) FROM idempotency_keys k
 		JOIN unnest(?1::text[], ?2::text[], ?3::text[]) AS u(a, p, k) ON k.agent_id = u.a AND k.path = u.p AND k.key = u.k)`
@@ -140,7 +143,7 @@ func (b *batch) askCalls(calls []callKey) {
 		var status int
 		var at int64
 		err := row.Scan(&c.AgentID, &c.Path, &c.Key, &c.Request, &c.Resource, &status, &at)
-		c.Outcome, c.CreatedAt = storedOutcomes[status], fromMicros(at)
+		c.Outcome, c.CreatedAt = storedOutcomes[status], column.Time(at)
 		b.calls.load(callKey{c.AgentID, c.Path, c.Key}, batchCall{Call: c})
 		return err
 	})
@@ -166,7 +169,7 @@ func (b *batch) askSessions(n named) {
 	}
 	b.pipe.Ask("read sessions", sessionsAhead, []any{slices.Clone(n.sessions)}, func(row engine.Row) error {
 		var s batchSession
-		err := row.Scan(scanTargets(&s.row, scanTargets(&s.usage, &s.settleAt)...)...)
+		err := row.Scan(column.Targets(&s.row, column.Targets(&s.usage, &s.settleAt)...)...)
 		s.locked = true
 		b.sessions.load(s.row.ID, s)
 		return err
@@ -177,7 +180,7 @@ func (b *batch) askSessions(n named) {
 func (b *batch) loadRead(row engine.Row) error {
 	var s batchSession
 	var h batchHealth
-	err := row.Scan(scanTargets(&s.row, scanTargets(&s.usage, &h.state)...)...)
+	err := row.Scan(column.Targets(&s.row, column.Targets(&s.usage, &h.state)...)...)
 	h.owner, h.kind, h.status = s.row.AgentID, s.row.Type, s.row.Status
 	b.sessions.load(s.row.ID, s)
 	b.health.load(s.row.ID, h)
@@ -187,14 +190,14 @@ func (b *batch) loadRead(row engine.Row) error {
 func (b *batch) askMoney(n named, wallets string) {
 	of := []any{slices.Clone(n.payers), slices.Clone(n.owned)}
 	b.pipe.Ask("read agents", agentsAhead, of, func(row engine.Row) error {
-		a, err := scanAgent(row)
+		a, err := accounts.ScanAgent(row)
 		b.agents[a.ID] = a
 		return err
 	})
 	b.pipe.Ask("read wallets", wallets, slices.Clone(of), func(row engine.Row) error {
 		var stored walletRow
 		var w batchWallet
-		err := row.Scan(scanTargets(&stored, &w.entries)...)
+		err := row.Scan(column.Targets(&stored, &w.entries)...)
 		if err == nil {
 			w.Wallet, err = fromWalletRow(stored)
 		}

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"time"
 
+	"agentproxy/adapters/storage/column"
 	"agentproxy/domain/account"
 	"agentproxy/domain/billing"
 	"agentproxy/domain/eventlog"
@@ -17,14 +18,16 @@ import (
 // The methods below are those of the repositories for a unit in a batch. What was not read ahead, and
 // what would be refused by the database for a reason of its own, makes the unit run again alone.
 
-func (b *batch) agent(id string) (account.Agent, error) {
+// Agent implements work.Batch.
+func (b *batch) Agent(id string) (account.Agent, error) {
 	if a, ok := b.agents[id]; ok {
 		return a, nil
 	}
 	return account.Agent{}, b.escape()
 }
 
-func (b *batch) endpoint(agentID string) (webhook.Endpoint, error) {
+// Endpoint implements work.Batch.
+func (b *batch) Endpoint(agentID string) (webhook.Endpoint, error) {
 	if e, ok := b.endpoints[agentID]; ok {
 		return e, nil
 	}
@@ -171,7 +174,7 @@ func (b *batch) setSettleAt(id string, at time.Time) error {
 	s, err := b.settled(id)
 	if err == nil {
 		b.wrote = true
-		s.settleAt, s.planned = micros(at), true
+		s.settleAt, s.planned = column.Micros(at), true
 		b.sessions.put(id, s)
 	}
 	return err
@@ -203,7 +206,7 @@ func (b *batch) putSession(s session.Session) error {
 	b.sessions.put(s.ID, old)
 	h.status = string(s.Status)
 	b.health.put(s.ID, h)
-	b.writes.own.changes = append(b.writes.own.changes, changeRow{SessionID: s.ID, At: micros(b.store.now())})
+	b.writes.own.changes = append(b.writes.own.changes, changeRow{SessionID: s.ID, At: column.Micros(b.store.now())})
 	return nil
 }
 

@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"agentproxy/adapters/storage/codec"
+	"agentproxy/adapters/storage/column"
+	"agentproxy/adapters/storage/work"
 	"agentproxy/domain/eventlog"
 	"agentproxy/ports"
 )
@@ -164,7 +166,7 @@ func (w *batchWrites) chunks(lastNos map[int64]int64) (known, unknown []chunkRow
 		for chunk := range slices.Chunk(w.events[session], codec.MaxEvents) {
 			last += int64(len(chunk))
 			*rows = append(*rows, chunkRow{Session: session, LastNo: last, N: int64(len(chunk)),
-				LastAt: micros(codec.Newest(chunk)),
+				LastAt: column.Micros(codec.Newest(chunk)),
 				Body:   codec.AppendEvents(make([]byte, 0, 64+32*len(chunk)), chunk)})
 		}
 	}
@@ -173,56 +175,56 @@ func (w *batchWrites) chunks(lastNos map[int64]int64) (known, unknown []chunkRow
 
 // The statements that write what a batch has changed, each for any number of rows.
 var (
-	walletMany  = newBulkRows(new(movedWallet))
-	moveWallets = walletMany.statement("UPDATE wallets w SET (" + walletMany.list("") + ") = (" +
-		walletMany.list("u.") + ") FROM " + walletMany.from() + " WHERE w.agent_id = u.agent_id")
+	walletMany  = work.NewBulk(new(movedWallet))
+	moveWallets = walletMany.Statement("UPDATE wallets w SET (" + walletMany.List("") + ") = (" +
+		walletMany.List("u.") + ") FROM " + walletMany.From() + " WHERE w.agent_id = u.agent_id")
 
-	entryMany     = newBulkRows(new(entryRow))
-	insertEntries = entryMany.statement(entryMany.insert("ledger_entries"))
+	entryMany     = work.NewBulk(new(entryRow))
+	insertEntries = entryMany.Statement(entryMany.Insert("ledger_entries"))
 
-	insertedMany   = newBulkRows(new(sessionRow), "nth") // of those of its agent
-	insertSessions = insertedMany.statement("INSERT INTO sessions (" + newBulkRows(new(sessionRow)).list("") +
-		", ord) SELECT " + newBulkRows(new(sessionRow)).list("u.") + `, u.nth +
-		(SELECT COALESCE(MAX(s.ord), 0) FROM sessions s WHERE s.agent_id = u.agent_id) FROM ` + insertedMany.from())
+	insertedMany   = work.NewBulk(new(sessionRow), "nth") // of those of its agent
+	insertSessions = insertedMany.Statement("INSERT INTO sessions (" + work.NewBulk(new(sessionRow)).List("") +
+		", ord) SELECT " + work.NewBulk(new(sessionRow)).List("u.") + `, u.nth +
+		(SELECT COALESCE(MAX(s.ord), 0) FROM sessions s WHERE s.agent_id = u.agent_id) FROM ` + insertedMany.From())
 
-	stateMany   = newBulkRows(new(putRow))
-	putSessions = stateMany.statement("UPDATE sessions s SET (" + newBulkRows(new(sessionState)).list("") + ") = (" +
-		newBulkRows(new(sessionState)).list("u.") + ") FROM " + stateMany.from() + " WHERE s.id = u.id")
+	stateMany   = work.NewBulk(new(putRow))
+	putSessions = stateMany.Statement("UPDATE sessions s SET (" + work.NewBulk(new(sessionState)).List("") + ") = (" +
+		work.NewBulk(new(sessionState)).List("u.") + ") FROM " + stateMany.From() + " WHERE s.id = u.id")
 
-	planMany        = newBulkRows(new(planRow))
-	planSettlements = planMany.statement("UPDATE sessions s SET settle_at = u.settle_at FROM " + planMany.from() +
+	planMany        = work.NewBulk(new(planRow))
+	planSettlements = planMany.Statement("UPDATE sessions s SET settle_at = u.settle_at FROM " + planMany.From() +
 		" WHERE s.id = u.id")
 
 	// moveHealths writes the health that was read: ON CONFLICT would lock each row by a write of
 	// its own.
-	movedMany   = newBulkRows(new(movedHealth))
-	moveHealths = movedMany.statement("UPDATE session_health h SET state = u.state, last_no = NULLIF(u.last_no, 0) FROM " +
-		movedMany.from() + " WHERE h.session = u.session")
-	healthMany = newBulkRows(new(healthRow))
-	putHealths = healthMany.statement(healthMany.insert("session_health") +
+	movedMany   = work.NewBulk(new(movedHealth))
+	moveHealths = movedMany.Statement("UPDATE session_health h SET state = u.state, last_no = NULLIF(u.last_no, 0) FROM " +
+		movedMany.From() + " WHERE h.session = u.session")
+	healthMany = work.NewBulk(new(healthRow))
+	putHealths = healthMany.Statement(healthMany.Insert("session_health") +
 		" ON CONFLICT (session) DO UPDATE SET state = excluded.state")
 
-	chunkMany    = newBulkRows(new(chunkRow))
-	insertChunks = chunkMany.statement(chunkMany.insert("event_chunks"))
+	chunkMany    = work.NewBulk(new(chunkRow))
+	insertChunks = chunkMany.Statement(chunkMany.Insert("event_chunks"))
 	// numberChunks looks for the last number, and numberHealths keeps it. Neither looks into the partitions of
 	// days to come, but for the next: another transaction may have begun after midnight.
-	numberChunks = chunkMany.statement("INSERT INTO event_chunks (session, last_no, n, last_at, body) " +
+	numberChunks = chunkMany.Statement("INSERT INTO event_chunks (session, last_no, n, last_at, body) " +
 		"SELECT u.session, u.last_no + COALESCE(" + lastNumber("u") + ", 0), u.n, u.last_at, u.body FROM " +
-		chunkMany.from())
+		chunkMany.From())
 	numberHealths = "UPDATE session_health h SET last_no = " + lastNumber("h") + " WHERE h.session = ANY(?1::bigint[])"
 
-	foldMany = newBulkRows(new(foldRow))
-	putFolds = foldMany.statement("UPDATE telemetry_folds f SET (stream, seq) = (u.stream, u.seq) FROM " +
-		foldMany.from() + " WHERE f.queue = u.queue")
+	foldMany = work.NewBulk(new(foldRow))
+	putFolds = foldMany.Statement("UPDATE telemetry_folds f SET (stream, seq) = (u.stream, u.seq) FROM " +
+		foldMany.From() + " WHERE f.queue = u.queue")
 
-	callMany   = newBulkRows(new(callRow))
-	putCalls   = callMany.statement(callMany.insert("idempotency_keys") + putCallAgain)
-	counterAll = newBulkRows(new(counterRow))
-	addTallies = counterAll.statement(counterAll.insert("counters") + addCountersAgain)
-	hourMany   = newBulkRows(new(hourRow))
-	addHours   = hourMany.statement(hourMany.insert("usage_hours") + addHourAgain)
-	changeMany = newBulkRows(new(changeRow))
-	noteMany   = changeMany.statement(changeMany.insert("changes"))
+	callMany   = work.NewBulk(new(callRow))
+	putCalls   = callMany.Statement(callMany.Insert("idempotency_keys") + putCallAgain)
+	counterAll = work.NewBulk(new(counterRow))
+	addTallies = counterAll.Statement(counterAll.Insert("counters") + addCountersAgain)
+	hourMany   = work.NewBulk(new(hourRow))
+	addHours   = hourMany.Statement(hourMany.Insert("usage_hours") + addHourAgain)
+	changeMany = work.NewBulk(new(changeRow))
+	noteMany   = changeMany.Statement(changeMany.Insert("changes"))
 )
 
 func lastNumber(of string) string {
@@ -264,8 +266,8 @@ func (b *batch) ask() {
 	b.askNotices(&w)
 }
 
-func askMany[Row any](b *batch, what string, s manyStatement, rows []Row) {
-	s.ask(b.pipe, what, len(rows), func(i int) []any { return columnValues(&rows[i]) })
+func askMany[Row any](b *batch, what string, s work.BulkStatement, rows []Row) {
+	s.Ask(b.pipe, what, len(rows), func(i int) []any { return column.Values(&rows[i]) })
 }
 
 func (b *batch) movedWallets() (rows []movedWallet) {
@@ -285,9 +287,9 @@ func (b *batch) movedWallets() (rows []movedWallet) {
 
 func (b *batch) askInserted(rows []sessionRow) {
 	nth := map[string]int64{}
-	insertSessions.ask(b.pipe, "insert sessions", len(rows), func(i int) []any {
+	insertSessions.Ask(b.pipe, "insert sessions", len(rows), func(i int) []any {
 		nth[rows[i].AgentID]++
-		return append(columnValues(&rows[i]), nth[rows[i].AgentID])
+		return append(column.Values(&rows[i]), nth[rows[i].AgentID])
 	})
 }
 
@@ -361,8 +363,8 @@ func (b *batch) movedFolds() (rows []foldRow) {
 func (b *batch) keptCalls() (rows []callRow) {
 	for _, c := range b.calls.base {
 		if c.dirty {
-			rows = append(rows, callRow{c.AgentID, c.Path, c.Key, bytesOf(c.Request), c.Resource,
-				int64(outcomeStatus(c.Outcome)), micros(c.CreatedAt)})
+			rows = append(rows, callRow{c.AgentID, c.Path, c.Key, column.Bytes(c.Request), c.Resource,
+				int64(outcomeStatus(c.Outcome)), column.Micros(c.CreatedAt)})
 		}
 	}
 	slices.SortFunc(rows, func(x, y callRow) int {
@@ -392,5 +394,5 @@ func hourRows(hours map[hourKey]ports.Totals) (rows []hourRow) {
 
 // hourOf returns the key of an hour.
 func hourOf(agentID, sessionID string, hour time.Time) hourKey {
-	return hourKey{agentID, sessionID, micros(hour)}
+	return hourKey{agentID, sessionID, column.Micros(hour)}
 }

@@ -7,6 +7,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"agentproxy/adapters/storage/column"
 	"agentproxy/adapters/storage/engine"
 	"agentproxy/adapters/storage/postgres"
 	"agentproxy/ports"
@@ -108,7 +109,7 @@ func (s *Store) startClock(ctx context.Context) error {
 		if byServer {
 			return args
 		}
-		return append(args, micros(s.now()))
+		return append(args, column.Micros(s.now()))
 	}
 	return s.MeasureClock(ctx)
 }

@@ -25,12 +25,12 @@ func (r counters) Add(_ context.Context, agentID string, t ports.Tally) error {
 		r.batch.count(agentID, t)
 		return nil
 	}
-	return r.later("count for "+agentID, addCounters, agentID, t.Reported, t.Scored, t.Good, t.Rotations, t.Bytes)
+	return r.Later("count for "+agentID, addCounters, agentID, t.Reported, t.Scored, t.Good, t.Rotations, t.Bytes)
 }
 
 func (r counters) Get(_ context.Context, agentID string) (t ports.Tally, err error) {
-	err = r.row("SELECT reported, scored, good, rotations, bytes FROM counters WHERE agent_id = ?1"+r.lock("counters"),
-		agentID).
+	err = r.Row("SELECT reported, scored, good, rotations, bytes FROM counters WHERE agent_id = ?1"+
+		r.ForUpdate("counters"), agentID).
 		Scan(&t.Reported, &t.Scored, &t.Good, &t.Rotations, &t.Bytes)
 	if err != nil && !errors.Is(err, sql.ErrNoRows) {
 		return ports.Tally{}, fmt.Errorf("read counters of %s: %w", agentID, err)

@@ -8,8 +8,10 @@ import (
 	"time"
 
 	"agentproxy/adapters/storage/codec"
+	"agentproxy/adapters/storage/column"
 	"agentproxy/adapters/storage/engine"
 	"agentproxy/adapters/storage/postgres"
+	"agentproxy/adapters/storage/work"
 	"agentproxy/domain"
 	"agentproxy/domain/eventlog"
 	"agentproxy/domain/session"
@@ -33,7 +35,7 @@ func (r events) Append(_ context.Context, sessionID string, added []eventlog.Eve
 	r.hold(sessionID)
 	for chunk := range slices.Chunk(added, codec.MaxEvents) {
 		body := codec.AppendEvents(make([]byte, 0, 64+32*len(chunk)), chunk)
-		n, err := r.exec(appendEvents, sessionID, len(chunk), micros(codec.Newest(chunk)), body)
+		n, err := r.Exec(appendEvents, sessionID, len(chunk), column.Micros(codec.Newest(chunk)), body)
 		if err != nil {
 			return fmt.Errorf("append events to %s: %w", sessionID, err)
 		}
@@ -60,7 +62,7 @@ func (r events) Page(ctx context.Context, sessionID string, page domain.Page) (d
 	}
 	// Events low+1 to high are kept; the page is those from top down to bottom+1.
 	var high, low int
-	if err := r.row(eventRange, seq).Scan(&high, &low); err != nil {
+	if err := r.Row(eventRange, seq).Scan(&high, &low); err != nil {
 		return list, fmt.Errorf("count events of %s: %w", sessionID, err)
 	}
 	list.Total = high - low
@@ -75,7 +77,7 @@ func (r events) Page(ctx context.Context, sessionID string, page domain.Page) (d
 	if bottom > low {
 		list.Next = int64(bottom + 1)
 	}
-	err = r.rows(ctx, eventChunks, []any{seq, bottom, top, top + codec.MaxEvents}, func(rows engine.Row) error {
+	err = r.Rows(ctx, eventChunks, []any{seq, bottom, top, top + codec.MaxEvents}, func(rows engine.Row) error {
 		var last int
 		var body sql.RawBytes
 		if err := rows.Scan(&last, &body); err != nil {
@@ -108,19 +110,19 @@ func (r events) Trim(ctx context.Context, before time.Time, limit int) (removed 
 	}
 	var last int64
 	young := false
-	err = r.rows(ctx, "SELECT seq, last_at FROM "+table+" ORDER BY seq LIMIT ?1", []any{limit},
+	err = r.Rows(ctx, "SELECT seq, last_at FROM "+table+" ORDER BY seq LIMIT ?1", []any{limit},
 		func(row engine.Row) error {
 			var seq, at int64
 			err := row.Scan(&seq, &at)
-			if young = young || at >= micros(before); !young {
+			if young = young || at >= column.Micros(before); !young {
 				last, removed = seq, removed+1
 			}
 			return err
 		})
 	if err != nil || removed == 0 {
-		return 0, wrap("list events to trim", err)
+		return 0, work.Wrap("list events to trim", err)
 	}
-	if _, err := r.exec("DELETE FROM "+table+" WHERE seq <= ?1", last); err != nil {
+	if _, err := r.Exec("DELETE FROM "+table+" WHERE seq <= ?1", last); err != nil {
 		return 0, fmt.Errorf("trim events: %w", err)
 	}
 	return removed, nil

@@ -11,27 +11,28 @@ import (
 	"gorm.io/gorm"
 
 	"agentproxy/adapters/storage/engine"
+	"agentproxy/adapters/storage/proof"
 	"agentproxy/ports"
 )
 
 // SetCommit replaces how transactions are committed.
 func (s *Store) SetCommit(commit func(*engine.Transaction) error) {
 	for _, c := range s.commits {
-		c.commit = commit
+		c.Commit = commit
 	}
 }
 
 // SetNow replaces the clock by which units may join a transaction.
 func (s *Store) SetNow(now func() time.Time) {
 	for _, c := range s.commits {
-		c.now = now
+		c.Now = now
 	}
 }
 
 // Waiting returns the number of queued units.
 func (s *Store) Waiting() (n int) {
 	for _, c := range s.commits {
-		n += len(c.queue)
+		n += c.Waiting()
 	}
 	return n
 }
@@ -44,17 +45,9 @@ func (s *Store) Reader(ctx context.Context, fn func(*sql.Conn) error) error {
 // SessionColumns are the columns of sessions, id and agent first.
 var SessionColumns = sessionColumns
 
-// SetProofRanges sets how many entries and agents a range of agents has.
+// SetProofRanges sets how many entries and agents a range of agents has for the next stores.
 func SetProofRanges(entries int64, agents int) {
-	rangeEntries, rangeAgents, newEntries = entries, agents, entries
-}
-
-// Rules are the names of the rules that Verify checks.
-func (s *Store) Rules() (names []string) {
-	for _, r := range s.checks() {
-		names = append(names, r.name)
-	}
-	return append(names, provedStay)
+	proofBounds = proof.Bounds{Entries: entries, Agents: agents, New: entries}
 }
 
 // Statements returns the statements that fn runs in a unit, which is rolled back.
@@ -62,7 +55,7 @@ func (s *Store) Statements(ctx context.Context, fn func(context.Context, ports.T
 	undo := errors.New("undo")
 	err = s.update(ctx, func(in *engine.Transaction) error {
 		list = nil
-		unit := &tx{Conn: &recorder{Conn: in.Conn, list: &list}, store: s, in: in}
+		unit := s.unit(&recorder{Conn: in.Conn, list: &list}, in)
 		return errors.Join(fn(ctx, unit), undo)
 	})
 	if err == undo || err.Error() == undo.Error() {
@@ -78,7 +71,7 @@ func (s *Store) Plans(ctx context.Context, fn func(context.Context, ports.Tx) er
 		how = "EXPLAIN (ANALYZE, COSTS OFF, TIMING OFF, SUMMARY OFF) "
 	}
 	err = s.database.View(ctx, func(c engine.Conn) error {
-		return fn(ctx, &tx{Conn: &explainer{Conn: c, how: how, plans: &plans}, store: s})
+		return fn(ctx, s.unit(&explainer{Conn: c, how: how, plans: &plans}, nil))
 	})
 	return plans, err
 }
@@ -166,14 +159,6 @@ func (p recordingPool) QueryRowContext(ctx context.Context, query string, args .
 // Slots is how many units may have a connection to PostgreSQL at the same time.
 func (s *Store) Slots() int { return s.postgres.Slots() }
 
-// CountRules are the names of the rules of what SumUp counts.
-func CountRules() (names []string) {
-	for _, r := range countRules {
-		names = append(names, r.name)
-	}
-	return names
-}
-
 // SetRecentClock sets the clock of the sessions in memory.
 func (s *Store) SetRecentClock(now func() time.Time) { s.recent.now = now }
 
@@ -215,16 +200,9 @@ func SetCommitters(n int) { committers = cmp.Or(n, defaultCommitters) }
 const MaxQueued = maxQueued
 
 // AtWork returns how many units and views of an agent wait for a batch, are in one, or wait for that.
-func (s *Store) AtWork(agentID string) int {
-	s.queued.mu.Lock()
-	defer s.queued.mu.Unlock()
-	if own := s.queued.of[agentID]; own != nil {
-		return own.users
-	}
-	return 0
-}
+func (s *Store) AtWork(agentID string) int { return s.queued.AtWork(agentID) }
 
-// Lane returns the number of the committer of an agent.
+// Shard returns the number of the committer of an agent.
 func (s *Store) Shard(agentID string) int {
 	return shardOf(&ports.ReadSet{Agent: agentID}, len(s.commits))
 }

@@ -22,7 +22,7 @@ func (r folds) Cursor(_ context.Context, queue string) (c ports.FoldCursor, err 
 		return r.batch.fold(queue)
 	}
 	var seq int64
-	if err := r.returning(lockFold, []any{queue}, &c.Stream, &seq); err != nil {
+	if err := r.Returning(lockFold, []any{queue}, &c.Stream, &seq); err != nil {
 		return c, fmt.Errorf("lock the cursor of %s: %w", queue, err)
 	}
 	c.Seq = uint64(seq)
@@ -33,7 +33,7 @@ func (r folds) Put(_ context.Context, queue string, c ports.FoldCursor) error {
 	if r.batch != nil {
 		return r.batch.putFold(queue, c)
 	}
-	return r.later("put the cursor of "+queue, putFold, queue, c.Stream, int64(c.Seq))
+	return r.Later("put the cursor of "+queue, putFold, queue, c.Stream, int64(c.Seq))
 }
 
 // batchFold is a row of telemetry_folds.

@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"agentproxy/adapters/storage/engine"
+	"agentproxy/adapters/storage/work"
 	"agentproxy/domain/health"
 	"agentproxy/domain/session"
 	"agentproxy/ports"
@@ -33,13 +34,13 @@ func (r healths) Get(ctx context.Context, agentID string, ids []string) (map[str
 
 func (r healths) get(ctx context.Context, agentID string, ids []string, found map[string]ports.HealthRead) error {
 	r.hold(ids...)
-	list, size := in(2, len(ids))
+	list, size := work.In(2, len(ids))
 	args := make([]any, 1, size+1)
 	args[0] = agentID
 	for i := range size {
 		args = append(args, ids[min(i, len(ids)-1)])
 	}
-	return r.rows(ctx, `SELECT s.id, s.agent_id, s.type, s.status, h.state
+	return r.Rows(ctx, `SELECT s.id, s.agent_id, s.type, s.status, h.state
 		FROM sessions s LEFT JOIN session_health h ON h.session = s.seq
 		WHERE s.id IN `+list+` AND (?1 = '' OR s.agent_id = ?1)`, args, func(rows engine.Row) error {
 		var id, owner, kind, status string
@@ -67,8 +68,8 @@ func (r healths) Put(_ context.Context, id string, s health.State) error {
 	if r.batch != nil {
 		return r.batch.putHealth(id, blob)
 	}
-	r.touch(id)
-	n, err := r.exec(putHealth, id, blob)
+	r.Touch(id)
+	n, err := r.Exec(putHealth, id, blob)
 	if err != nil {
 		return fmt.Errorf("write health of %s: %w", id, err)
 	}

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"agentproxy/adapters/storage/column"
 	"agentproxy/ports"
 )
 
@@ -21,11 +22,11 @@ func (r calls) Find(_ context.Context, agentID, path, key string, since time.Tim
 	}
 	c := ports.Call{AgentID: agentID, Path: path, Key: key}
 	// Of two calls with a key that is not stored yet the second must find it.
-	r.serialize(callLock(agentID, path, key))
+	r.Serialize(callLock(agentID, path, key))
 	var at int64
 	var status int
-	err := r.row(`SELECT request, resource, status, created_at FROM idempotency_keys
-		WHERE agent_id = ?1 AND path = ?2 AND key = ?3 AND created_at >= ?4`, agentID, path, key, micros(since)).
+	err := r.Row(`SELECT request, resource, status, created_at FROM idempotency_keys
+		WHERE agent_id = ?1 AND path = ?2 AND key = ?3 AND created_at >= ?4`, agentID, path, key, column.Micros(since)).
 		Scan(&c.Request, &c.Resource, &status, &at)
 	if errors.Is(err, sql.ErrNoRows) {
 		return ports.Call{}, false, nil
@@ -33,7 +34,7 @@ func (r calls) Find(_ context.Context, agentID, path, key string, since time.Tim
 	if err != nil {
 		return ports.Call{}, false, fmt.Errorf("find key of %s: %w", agentID, err)
 	}
-	c.Outcome, c.CreatedAt = storedOutcomes[status], fromMicros(at)
+	c.Outcome, c.CreatedAt = storedOutcomes[status], column.Time(at)
 	return c, true, nil
 }
 
@@ -67,8 +68,8 @@ func (r calls) Put(_ context.Context, c ports.Call) error {
 	if r.batch != nil {
 		return r.batch.putCall(c)
 	}
-	return r.later("keep key of "+c.AgentID, putCall,
-		c.AgentID, c.Path, c.Key, bytesOf(c.Request), c.Resource, outcomeStatus(c.Outcome), micros(c.CreatedAt))
+	return r.Later("keep key of "+c.AgentID, putCall,
+		c.AgentID, c.Path, c.Key, column.Bytes(c.Request), c.Resource, outcomeStatus(c.Outcome), column.Micros(c.CreatedAt))
 }
 
 const setOutcome = `UPDATE idempotency_keys SET status = ?5
@@ -77,21 +78,21 @@ const setOutcome = `UPDATE idempotency_keys SET status = ?5
 // SetOutcome stores an outcome with one statement. It waits for a unit that deletes the key and
 // then changes nothing.
 func (r calls) SetOutcome(_ context.Context, agentID, path, key, resource string, to ports.Outcome) error {
-	return r.later("set the outcome of a key of "+agentID, setOutcome, agentID, path, key, resource, outcomeStatus(to))
+	return r.Later("set the outcome of a key of "+agentID, setOutcome, agentID, path, key, resource, outcomeStatus(to))
 }
 
 // DropFor walks the agent's keys of the last day.
 func (r calls) DropFor(_ context.Context, agentID, resource string) error {
-	return r.later("drop keys of "+resource, "DELETE FROM idempotency_keys WHERE agent_id = ?1 AND resource = ?2",
+	return r.Later("drop keys of "+resource, "DELETE FROM idempotency_keys WHERE agent_id = ?1 AND resource = ?2",
 		agentID, resource)
 }
 
 // Purge repeats its condition outside of the subquery. Where the DELETE waits for a unit that stores an
 // old key anew, PostgreSQL evaluates only the outer one on the new version of the row.
 func (r calls) Purge(_ context.Context, before time.Time, limit int) (int, error) {
-	n, err := r.exec(`DELETE FROM idempotency_keys WHERE created_at < ?1 AND (agent_id, path, key) IN (
+	n, err := r.Exec(`DELETE FROM idempotency_keys WHERE created_at < ?1 AND (agent_id, path, key) IN (
 		SELECT agent_id, path, key FROM idempotency_keys WHERE created_at < ?1 ORDER BY created_at LIMIT ?2)`,
-		micros(before), limit)
+		column.Micros(before), limit)
 	if err != nil {
 		return 0, fmt.Errorf("purge keys: %w", err)
 	}

@@ -52,8 +52,8 @@ func scanLease(found engine.Row) (l traffic.Lease, err error) {
 }
 
 func (r usages) Lease(_ context.Context, sessionID, lease string) (traffic.Lease, bool, error) {
-	query := r.store.leases.get + r.lock("leases")
-	l, err := scanLease(r.row(query, r.store.timed(sessionID, lease)...))
+	query := r.store.leases.get + r.ForUpdate("leases")
+	l, err := scanLease(r.Row(query, r.store.timed(sessionID, lease)...))
 	if errors.Is(err, sql.ErrNoRows) {
 		return traffic.Lease{}, false, nil
 	}
@@ -64,19 +64,19 @@ func (r usages) Lease(_ context.Context, sessionID, lease string) (traffic.Lease
 }
 
 func (r usages) PutLease(_ context.Context, l traffic.Lease) error {
-	return r.later("write lease "+l.ID+" of "+l.SessionID, r.store.leases.put,
+	return r.Later("write lease "+l.ID+" of "+l.SessionID, r.store.leases.put,
 		r.store.timed(l.SessionID, l.ID, l.Replica, l.Granted, l.Up, l.Down, l.Connections,
 			codec.AppendWorkers([]byte{}, l.Workers))...)
 }
 
 func (r usages) DropLease(_ context.Context, sessionID, lease string) error {
-	return r.later("drop lease "+lease+" of "+sessionID, "DELETE FROM leases WHERE session_id = ?1 AND id = ?2",
+	return r.Later("drop lease "+lease+" of "+sessionID, "DELETE FROM leases WHERE session_id = ?1 AND id = ?2",
 		sessionID, lease)
 }
 
 func (r usages) Stale(ctx context.Context, idle time.Duration, limit int) ([]traffic.Lease, error) {
 	var stale []traffic.Lease
-	err := r.rows(ctx, r.store.leases.stale, r.store.timed(idle.Microseconds(), limit), func(rows engine.Row) error {
+	err := r.Rows(ctx, r.store.leases.stale, r.store.timed(idle.Microseconds(), limit), func(rows engine.Row) error {
 		l, err := scanLease(rows)
 		stale = append(stale, l)
 		return err

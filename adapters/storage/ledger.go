@@ -9,6 +9,8 @@ import (
 	"strings"
 	"time"
 
+	"agentproxy/adapters/storage/column"
+	"agentproxy/adapters/storage/work"
 	"agentproxy/domain"
 	"agentproxy/domain/account"
 	"agentproxy/domain/billing"
@@ -20,13 +22,13 @@ type ledger struct{ *tx }
 
 func (r ledger) Open(ctx context.Context, w billing.Wallet) error {
 	row := toWalletRow(w)
-	if err := r.write(ctx).Create(&row).Error; err != nil {
+	if err := r.Write(ctx).Create(&row).Error; err != nil {
 		return fmt.Errorf("open wallet of %s: %w", w.AgentID, err)
 	}
 	return nil
 }
 
-var walletQuery = "SELECT " + strings.Join(columnNames(new(walletRow)), ", ") + " FROM wallets WHERE agent_id = ?1"
+var walletQuery = "SELECT " + strings.Join(column.Names(new(walletRow)), ", ") + " FROM wallets WHERE agent_id = ?1"
 
 func (r ledger) Wallet(_ context.Context, agentID string) (billing.Wallet, error) {
 	if r.batch != nil {
@@ -34,7 +36,7 @@ func (r ledger) Wallet(_ context.Context, agentID string) (billing.Wallet, error
 		return w.Wallet, err
 	}
 	var row walletRow
-	err := r.row(walletQuery+r.lock("wallets"), agentID).Scan(scanTargets(&row)...)
+	err := r.Row(walletQuery+r.ForUpdate("wallets"), agentID).Scan(column.Targets(&row)...)
 	if errors.Is(err, sql.ErrNoRows) {
 		return billing.Wallet{}, account.ErrNotFound
 	}
@@ -45,12 +47,12 @@ func (r ledger) Wallet(_ context.Context, agentID string) (billing.Wallet, error
 }
 
 func (r ledger) Lock(_ context.Context, agentIDs []string) error {
-	if !r.locks() || len(agentIDs) == 0 {
+	if !r.Locks() || len(agentIDs) == 0 {
 		return nil
 	}
-	list, args := inTexts(agentIDs)
-	query := "SELECT 1 FROM wallets WHERE agent_id IN " + list + " ORDER BY agent_id" + r.lock("wallets")
-	return r.Queue("lock wallets", query, args)
+	list, args := work.InTexts(agentIDs)
+	query := "SELECT 1 FROM wallets WHERE agent_id IN " + list + " ORDER BY agent_id" + r.ForUpdate("wallets")
+	return r.LockFirst("lock wallets", query, args...)
 }
 
 // postWallet is billing.Wallet.Apply as one conditional update, which moves the wallet if every part
@@ -99,26 +101,26 @@ func (entryRow) TableName() string { return "ledger_entries" }
 func toEntryRow(e billing.Entry, ord int64) entryRow {
 	return entryRow{ID: e.ID, AgentID: e.AgentID, Ord: ord, Type: e.Type, Trial: e.Available.Trial, Own: e.Available.Own,
 		HeldTrial: e.Held.Trial, HeldOwn: e.Held.Own, Account: e.Account, Counter: e.Counter, Ref: e.Ref,
-		SessionID: e.SessionID, OrderID: e.OrderID, Description: e.Description, At: micros(e.At),
+		SessionID: e.SessionID, OrderID: e.OrderID, Description: e.Description, At: column.Micros(e.At),
 		BalanceAfter: e.BalanceAfter}
 }
 
 func fromEntryRow(r entryRow) billing.Entry {
 	return billing.Entry{ID: r.ID, AgentID: r.AgentID, Type: r.Type, Available: billing.Funds{Trial: r.Trial, Own: r.Own},
 		Held: billing.Funds{Trial: r.HeldTrial, Own: r.HeldOwn}, Account: r.Account, Counter: r.Counter, Ref: r.Ref,
-		SessionID: r.SessionID, OrderID: r.OrderID, Description: r.Description, At: fromMicros(r.At),
+		SessionID: r.SessionID, OrderID: r.OrderID, Description: r.Description, At: column.Time(r.At),
 		BalanceAfter: r.BalanceAfter}
 }
 
 var (
-	entryColumns = columnNames(new(entryRow))
+	entryColumns = column.Names(new(entryRow))
 	insertEntry  = "INSERT INTO ledger_entries (" + strings.Join(entryColumns, ", ") + ") VALUES (" +
-		placeholders(1, len(entryColumns)) + ")"
+		work.Placeholders(1, len(entryColumns)) + ")"
 )
 
 func (r ledger) EntryOf(ctx context.Context, ref string) (billing.Entry, bool, error) {
 	var row entryRow
-	found, err := one(r.orm(ctx).Where("ref = ?", ref), &row)
+	found, err := work.One(r.ORM(ctx).Where("ref = ?", ref), &row)
 	if err != nil {
 		return billing.Entry{}, false, fmt.Errorf("read entry %s: %w", ref, err)
 	}
@@ -132,10 +134,10 @@ func (r ledger) Post(ctx context.Context, p ports.Posting) (billing.Entry, error
 	e := p.Entry
 	totals := ports.Totals{Charged: e.Charged(), Refunded: e.Refunded(), Recharged: e.Recharged()}
 	var ord int64
-	err := r.returning(postWallet, []any{e.AgentID,
+	err := r.Returning(postWallet, []any{e.AgentID,
 		int64(e.Available.Trial), int64(e.Available.Own), int64(e.Held.Trial), int64(e.Held.Own),
-		int64(totals.Charged), int64(totals.Refunded), int64(totals.Recharged), flag(e.Type == billing.Recharge),
-		p.Live, micros(p.Day), int64(p.Spent), e.Ref, flag(e.Credits())}, &e.BalanceAfter, &ord)
+		int64(totals.Charged), int64(totals.Refunded), int64(totals.Recharged), column.Flag(e.Type == billing.Recharge),
+		p.Live, column.Micros(p.Day), int64(p.Spent), e.Ref, column.Flag(e.Credits())}, &e.BalanceAfter, &ord)
 	if errors.Is(err, sql.ErrNoRows) {
 		return e, r.refusal(ctx, e)
 	}
@@ -143,7 +145,7 @@ func (r ledger) Post(ctx context.Context, p ports.Posting) (billing.Entry, error
 		return e, fmt.Errorf("move wallet of %s: %w", e.AgentID, err)
 	}
 	row := toEntryRow(e, ord)
-	err = r.later("book "+e.Ref, insertEntry, columnValues(&row)...)
+	err = r.Later("book "+e.Ref, insertEntry, column.Values(&row)...)
 	if err != nil {
 		return e, err
 	}
@@ -156,7 +158,7 @@ func (r ledger) Post(ctx context.Context, p ports.Posting) (billing.Entry, error
 // refusal returns the reason for which an entry moved nothing.
 func (r ledger) refusal(ctx context.Context, e billing.Entry) error {
 	var booked int
-	if err := r.row(`SELECT COUNT(*) FROM ledger_entries WHERE ref = ?1`, e.Ref).Scan(&booked); err != nil {
+	if err := r.Row(`SELECT COUNT(*) FROM ledger_entries WHERE ref = ?1`, e.Ref).Scan(&booked); err != nil {
 		return fmt.Errorf("look for %s: %w", e.Ref, err)
 	}
 	if booked > 0 {
@@ -173,19 +175,19 @@ func (r ledger) SetLive(_ context.Context, agentID string, delta int) error {
 	if r.batch != nil {
 		return r.batch.setLive(agentID, delta)
 	}
-	n, err := r.exec(`UPDATE wallets SET live_sessions = live_sessions + ?2 WHERE agent_id = ?1`, agentID, delta)
+	n, err := r.Exec(`UPDATE wallets SET live_sessions = live_sessions + ?2 WHERE agent_id = ?1`, agentID, delta)
 	return changedWallet(agentID, n, err)
 }
 
 func (r ledger) PutBudget(ctx context.Context, agentID string, b billing.Budget) error {
 	row := toWalletRow(billing.Wallet{Budget: b})
-	n, err := r.written(r.write(ctx).Model(&walletRow{}).Where("agent_id = ?", agentID).
+	n, err := r.Written(r.Write(ctx).Model(&walletRow{}).Where("agent_id = ?", agentID).
 		Select("budget_daily", "budget_total", "budget_thresholds", "budget_paused").Updates(&row))
 	return changedWallet(agentID, n, err)
 }
 
 func (r ledger) ExpireTrial(ctx context.Context, agentID string) error {
-	n, err := r.written(r.write(ctx).Model(&walletRow{}).Where("agent_id = ?", agentID).Update("trial_expired", true))
+	n, err := r.Written(r.Write(ctx).Model(&walletRow{}).Where("agent_id = ?", agentID).Update("trial_expired", true))
 	return changedWallet(agentID, n, err)
 }
 
@@ -203,15 +205,15 @@ func changedWallet(agentID string, n int64, err error) error {
 const hasTrial = "trial_expired = 0 AND trial_expires_at > 0"
 
 func (r ledger) TrialsDue(ctx context.Context, now time.Time, limit int) (due []string, err error) {
-	err = r.orm(ctx).Model(&walletRow{}).Where(hasTrial+" AND trial_expires_at <= ?", micros(now)).
+	err = r.ORM(ctx).Model(&walletRow{}).Where(hasTrial+" AND trial_expires_at <= ?", column.Micros(now)).
 		Order("trial_expires_at").Limit(limit).Pluck("agent_id", &due).Error
-	return due, wrap("list trials that are due", err)
+	return due, work.Wrap("list trials that are due", err)
 }
 
 func (r ledger) TrialsEnding(ctx context.Context, from, to time.Time, limit int) ([]billing.Wallet, error) {
 	var rows []walletRow
-	err := r.orm(ctx).Joins("JOIN agents a ON a.id = wallets.agent_id").
-		Where(hasTrial+" AND trial_expires_at > ? AND trial_expires_at <= ?", micros(from), micros(to)).
+	err := r.ORM(ctx).Joins("JOIN agents a ON a.id = wallets.agent_id").
+		Where(hasTrial+" AND trial_expires_at > ? AND trial_expires_at <= ?", column.Micros(from), column.Micros(to)).
 		Where("funded = 0 AND a.webhook_url <> ''").Order("trial_expires_at").Limit(limit).Find(&rows).Error
 	list := make([]billing.Wallet, len(rows))
 	for i, row := range rows {
@@ -219,7 +221,7 @@ func (r ledger) TrialsEnding(ctx context.Context, from, to time.Time, limit int)
 			list[i], err = fromWalletRow(row)
 		}
 	}
-	return list, wrap("list trials that end", err)
+	return list, work.Wrap("list trials that end", err)
 }
 
 const addHour = `INSERT INTO usage_hours
@@ -235,7 +237,7 @@ const addHourAgain = `
 
 // addHour adds to the totals of one session in one hour.
 func (t *tx) addHour(agentID, sessionID string, hour time.Time, add ports.Totals) error {
-	return t.later("add to the hour of "+sessionID, addHour, agentID, micros(hour), sessionID, add.Up, add.Down,
+	return t.Later("add to the hour of "+sessionID, addHour, agentID, column.Micros(hour), sessionID, add.Up, add.Down,
 		add.Connections,
 		int64(add.Charged), int64(add.Refunded), int64(add.Recharged))
 }

@@ -9,7 +9,9 @@ import (
 
 	"gorm.io/gorm"
 
+	"agentproxy/adapters/storage/column"
 	"agentproxy/adapters/storage/engine"
+	"agentproxy/adapters/storage/work"
 	"agentproxy/domain"
 	"agentproxy/domain/billing"
 	"agentproxy/domain/session"
@@ -28,10 +30,10 @@ func (r ledger) Entries(
 			db = db.Where("type = ?", f.Type)
 		}
 		if !f.From.IsZero() {
-			db = db.Where("at >= ?", micros(f.From))
+			db = db.Where("at >= ?", column.Micros(f.From))
 		}
 		if !f.To.IsZero() {
-			db = db.Where("at < ?", micros(f.To))
+			db = db.Where("at < ?", column.Micros(f.To))
 		}
 		return db
 	}
@@ -41,13 +43,13 @@ func (r ledger) Entries(
 		list.Total, err = r.countEntries(ctx, agentID)
 	} else {
 		var total int64
-		err = filtered(r.orm(ctx).Model(&entryRow{})).Count(&total).Error
+		err = filtered(r.ORM(ctx).Model(&entryRow{})).Count(&total).Error
 		list.Total = int(total)
 	}
-	places := filtered(r.orm(ctx).Model(&entryRow{})).Order("ord DESC").Limit(page.Size + 1)
+	places := filtered(r.ORM(ctx).Model(&entryRow{})).Order("ord DESC").Limit(page.Size + 1)
 	switch {
 	case err != nil:
-		return list, wrap("count entries of "+agentID, err)
+		return list, work.Wrap("count entries of "+agentID, err)
 	case page.After > 0:
 		places = places.Where("ord < ?", page.After)
 	case list.Total <= page.Offset():
@@ -59,21 +61,21 @@ func (r ledger) Entries(
 	}
 	var numbers []int64
 	if err = places.Pluck("ord", &numbers).Error; err != nil || len(numbers) == 0 {
-		return list, wrap("list entries of "+agentID, err)
+		return list, work.Wrap("list entries of "+agentID, err)
 	}
 	if len(numbers) > page.Size {
 		numbers = numbers[:page.Size]
 		list.Next = numbers[page.Size-1]
 	}
-	list.Items, err = all(filtered(r.orm(ctx)).Order("ord DESC").
+	list.Items, err = work.All(filtered(r.ORM(ctx)).Order("ord DESC").
 		Where("ord <= ? AND ord >= ?", numbers[0], numbers[len(numbers)-1]), fromEntryRow)
-	return list, wrap("list entries of "+agentID, err)
+	return list, work.Wrap("list entries of "+agentID, err)
 }
 
 // countEntries reads the number of the last entry. An unknown agent has none.
 func (r ledger) countEntries(ctx context.Context, agentID string) (int, error) {
 	var entries []int
-	err := r.orm(ctx).Model(&walletRow{}).Where("agent_id = ?", agentID).Pluck("entries", &entries).Error
+	err := r.ORM(ctx).Model(&walletRow{}).Where("agent_id = ?", agentID).Pluck("entries", &entries).Error
 	if len(entries) == 0 {
 		return 0, err
 	}
@@ -98,7 +100,7 @@ func (s *Store) hoursOf() string {
 
 func (r ledger) Hours(ctx context.Context, agentID string, from, to time.Time) ([]ports.Hour, error) {
 	return r.hours(ctx, agentID, `SELECT h.hour, `+sumColumns+` FROM `+r.store.hoursOf()+` GROUP BY h.hour
-		ORDER BY h.hour`, agentID, micros(from), micros(to))
+		ORDER BY h.hour`, agentID, column.Micros(from), column.Micros(to))
 }
 
 func (r ledger) SessionHours(
@@ -108,20 +110,20 @@ func (r ledger) SessionHours(
 		FROM sessions s CROSS JOIN usage_hours h
 		WHERE s.agent_id = ?1 AND s.id = ?4 AND h.agent_id = ?1 AND h.session_id = ?4
 		AND h.hour >= ?2 AND h.hour < ?3 ORDER BY h.hour`,
-		agentID, micros(from), micros(to), sessionID)
+		agentID, column.Micros(from), column.Micros(to), sessionID)
 }
 
 // hours reads the totals of the hours of an agent or a session.
 func (r ledger) hours(ctx context.Context, of, query string, args ...any) (hours []ports.Hour, err error) {
-	err = r.rows(ctx, query, args, func(rows engine.Row) error {
+	err = r.Rows(ctx, query, args, func(rows engine.Row) error {
 		var h ports.Hour
 		var start int64
 		err := rows.Scan(append([]any{&start}, sums(&h.Totals)...)...)
-		h.Start = fromMicros(start)
+		h.Start = column.Time(start)
 		hours = append(hours, h)
 		return err
 	})
-	return hours, wrap("sum hours of "+of, err)
+	return hours, work.Wrap("sum hours of "+of, err)
 }
 
 // The sums by session read the hours of the agent, or, for a page, the hours of its sessions alone.
@@ -163,12 +165,12 @@ const (
 func (r ledger) SessionTotals(
 	ctx context.Context, agentID string, from, to time.Time,
 ) ([]ports.SessionTotal, error) {
-	return r.sessionTotals(ctx, sessionTotals, agentID, micros(from), micros(to))
+	return r.sessionTotals(ctx, sessionTotals, agentID, column.Micros(from), column.Micros(to))
 }
 
 // sessionTotals reads the sums of sessions. The first three arguments are the agent and the time.
 func (r ledger) sessionTotals(ctx context.Context, query string, args ...any) (list []ports.SessionTotal, err error) {
-	err = r.rows(ctx, query, args, func(rows engine.Row) error {
+	err = r.Rows(ctx, query, args, func(rows engine.Row) error {
 		var t ports.SessionTotal
 		var d dueRow
 		targets := append([]any{&t.Place, &t.SessionID, &t.Type, &t.ProductNo}, d.targets()...)
@@ -185,7 +187,7 @@ func (r ledger) sessionTotals(ctx context.Context, query string, args ...any) (l
 		list = append(list, t)
 		return nil
 	})
-	return list, wrap(fmt.Sprintf("sum sessions of %s", args[0]), err)
+	return list, work.Wrap(fmt.Sprintf("sum sessions of %s", args[0]), err)
 }
 
 // fewSessions is how many sessions are summed in full to find a page of them. Among more, those of
@@ -196,12 +198,12 @@ func (r ledger) SessionTotalsPage(
 	ctx context.Context, agentID string, from, to time.Time, page domain.Page,
 ) (list domain.List[ports.SessionTotal], totals ports.Totals, err error) {
 	list.Page = page
-	args := []any{agentID, micros(from), micros(to)}
-	if err = r.row(fmt.Sprintf(countUsed, r.store.by("usage_hours_hour")), args...).Scan(&list.Total); err == nil {
-		err = r.row(fmt.Sprintf(sumOfTotals, r.store.hoursOf()), args...).Scan(sums(&totals)...)
+	args := []any{agentID, column.Micros(from), column.Micros(to)}
+	if err = r.Row(fmt.Sprintf(countUsed, r.store.by("usage_hours_hour")), args...).Scan(&list.Total); err == nil {
+		err = r.Row(fmt.Sprintf(sumOfTotals, r.store.hoursOf()), args...).Scan(sums(&totals)...)
 	}
 	if err != nil || list.Total <= page.Offset() {
-		return list, totals, wrap("sum sessions of "+agentID, err)
+		return list, totals, work.Wrap("sum sessions of "+agentID, err)
 	}
 	below := page.After
 	if below == 0 {

@@ -7,6 +7,7 @@ import (
 
 	"gorm.io/gorm/clause"
 
+	"agentproxy/adapters/storage/column"
 	"agentproxy/adapters/storage/engine"
 	"agentproxy/domain/recharge"
 	"agentproxy/domain/session"
@@ -22,11 +23,39 @@ type ormSession struct {
 
 func (ormSession) TableName() string { return "sessions" }
 
-// ormAgent is agentRow with its referrer.
+// ormAgent is an account with its referrer.
 type ormAgent struct {
-	Agent    agentRow    `gorm:"embedded"`
-	Referrer referrerRow `gorm:"foreignKey:ReferrerID"`
+	ID, BillingUserID, Name, ContactEmail, WebhookURL, Description string
+	Status, DisabledFor, VerifiedFor                               string
+	KeyHash                                                        []byte
+	KeyHint                                                        string
+	KeyCreatedAt, KeyUsedAt                                        int64
+	SecretHash                                                     []byte
+	TokenVersion, WebhookVersion                                   int64
+	PerMinute                                                      *int
+	ReferrerID                                                     string
+	RegisteredFrom                                                 []byte
+	RegisteredWith                                                 string
+	CreatedAt, UpdatedAt                                           int64
+	Referrer                                                       ormReferrer `gorm:"foreignKey:ReferrerID"`
 }
+
+type ormReferrer struct {
+	ID, Name, Code       string
+	IsDefault, Disabled  bool
+	CreatedAt, UpdatedAt int64
+}
+
+func (ormReferrer) TableName() string { return "referrers" }
+
+// ormEvent is a row of outbox.
+type ormEvent struct {
+	ID, AgentID, Type string
+	At                int64
+	Data              string
+}
+
+func (ormEvent) TableName() string { return "outbox" }
 
 func (ormAgent) TableName() string { return "agents" }
 
@@ -66,63 +95,63 @@ func BenchmarkByHandAndByGORM(b *testing.B) {
 			return err
 		}, func(ctx context.Context, t *tx) error {
 			var row ormSession
-			err := t.read(ctx).Where("id = ?", "sess_1").Take(&row).Error
+			err := t.Locked(ctx).Where("id = ?", "sess_1").Take(&row).Error
 			if err == nil {
 				_, err = fromSessionRow(&sessionRow{row.Identity, row.State})
 			}
 			return err
 		}},
 		{"write session", func(ctx context.Context, t *tx) error {
-			_, err := t.exec(putSession, append([]any{"sess_1", "agt_1"}, columnValues(&row.sessionState)...)...)
+			_, err := t.Exec(putSession, append([]any{"sess_1", "agt_1"}, column.Values(&row.sessionState)...)...)
 			return err
 		}, func(ctx context.Context, t *tx) error {
-			return t.write(ctx).Model(&ormSession{}).Where("id = ? AND agent_id = ?", "sess_1", "agt_1").Select("*").Updates(&row.sessionState).Error
+			return t.Write(ctx).Model(&ormSession{}).Where("id = ? AND agent_id = ?", "sess_1", "agt_1").Select("*").Updates(&row.sessionState).Error
 		}},
 		{"read wallet", func(ctx context.Context, t *tx) error {
 			_, err := ledger{t}.Wallet(ctx, "agt_1")
 			return err
 		}, func(ctx context.Context, t *tx) error {
 			var row walletRow
-			err := t.read(ctx).Where("agent_id = ?", "agt_1").Take(&row).Error
+			err := t.Locked(ctx).Where("agent_id = ?", "agt_1").Take(&row).Error
 			if err == nil {
 				_, err = fromWalletRow(row)
 			}
 			return err
 		}},
 		{"read agent with referrer", func(ctx context.Context, t *tx) error {
-			_, err := agents{t}.Get(ctx, "agt_1")
+			_, err := t.Agents().Get(ctx, "agt_1")
 			return err
 		}, func(ctx context.Context, t *tx) error {
 			var row ormAgent
-			return t.read(ctx).InnerJoins("Referrer").Where("agents.id = ?", "agt_1").Take(&row).Error
+			return t.Locked(ctx).InnerJoins("Referrer").Where("agents.id = ?", "agt_1").Take(&row).Error
 		}},
 		{"write idempotency key", func(ctx context.Context, t *tx) error {
 			return calls{t}.Put(ctx, ports.Call{AgentID: "agt_1", Path: "/v1/sessions", Key: "k"})
 		}, func(ctx context.Context, t *tx) error {
 			row := ormCall{AgentID: "agt_1", Path: "/v1/sessions", Key: "k", Request: []byte{}}
-			return t.write(ctx).Clauses(clause.OnConflict{UpdateAll: true, Columns: []clause.Column{{Name: "agent_id"}, {Name: "path"}, {Name: "key"}}}).Create(&row).Error
+			return t.Write(ctx).Clauses(clause.OnConflict{UpdateAll: true, Columns: []clause.Column{{Name: "agent_id"}, {Name: "path"}, {Name: "key"}}}).Create(&row).Error
 		}},
 		{"append to outbox", func(ctx context.Context, t *tx) error {
-			return t.later("append", "INSERT INTO outbox (id, agent_id, type, at, data) VALUES (?1, ?2, ?3, ?4, ?5) ON CONFLICT DO NOTHING", "evt_1", "agt_1", "x", 1, "{}")
+			return t.Later("append", "INSERT INTO outbox (id, agent_id, type, at, data) VALUES (?1, ?2, ?3, ?4, ?5) ON CONFLICT DO NOTHING", "evt_1", "agt_1", "x", 1, "{}")
 		}, func(ctx context.Context, t *tx) error {
-			return t.write(ctx).Clauses(clause.OnConflict{DoNothing: true}).Create(&outboxRow{ID: "evt_1", AgentID: "agt_1", Type: "x", Data: "{}"}).Error
+			return t.Write(ctx).Clauses(clause.OnConflict{DoNothing: true}).Create(&ormEvent{ID: "evt_1", AgentID: "agt_1", Type: "x", Data: "{}"}).Error
 		}},
 		{"read recharge order", func(ctx context.Context, t *tx) error {
 			var o recharge.Order
 			var created, expires, paid int64
-			return t.row("SELECT "+orderColumns+" FROM recharge_orders WHERE id = ?1", "PAY1").Scan(&o.ID, &o.AgentID, &o.Network,
+			return t.Row("SELECT "+orderColumns+" FROM recharge_orders WHERE id = ?1", "PAY1").Scan(&o.ID, &o.AgentID, &o.Network,
 				&o.Address, &o.Amount, &o.Received, &o.Status, &created, &expires, &paid)
 		}, func(ctx context.Context, t *tx) error {
-			_, err := recharges{t}.LoadOrder(ctx, "PAY1")
+			_, err := t.Recharges().LoadOrder(ctx, "PAY1")
 			return err
 		}},
 		{"insert delivery", func(ctx context.Context, t *tx) error {
-			_, err := t.exec(`INSERT INTO webhook_deliveries (id, agent_id, event_id, type, status, attempts, tries, last_status_code,
+			_, err := t.Exec(`INSERT INTO webhook_deliveries (id, agent_id, event_id, type, status, attempts, tries, last_status_code,
 				last_error, next_attempt_at, created_at) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11) ON CONFLICT DO NOTHING`,
 				"dlv_1", "agt_1", "evt_1", "x", "pending", 0, 0, 0, "", 1, 1)
 			return err
 		}, func(ctx context.Context, t *tx) error {
-			_ = webhooks{t}.InsertDelivery(ctx, webhook.Delivery{ID: "dlv_1", AgentID: "agt_1", EventID: "evt_1", Status: "pending"})
+			_ = t.Webhooks().InsertDelivery(ctx, webhook.Delivery{ID: "dlv_1", AgentID: "agt_1", EventID: "evt_1", Status: "pending"})
 			return nil
 		}},
 	} {
@@ -130,7 +159,7 @@ func BenchmarkByHandAndByGORM(b *testing.B) {
 			b.Run(c.call+"/"+name, func(b *testing.B) {
 				b.ReportAllocs()
 				err := st.update(b.Context(), func(in *engine.Transaction) error {
-					t := &tx{Conn: in.Conn, store: st, in: in}
+					t := st.unit(in.Conn, in)
 					for b.Loop() {
 						if err := call(context.Background(), t); err != nil {
 							return err
@@ -160,9 +189,9 @@ func benchRows(ctx context.Context, unit ports.Tx) error {
 		`INSERT INTO recharge_orders (id, agent_id, network, address, amount, received, status, created_at, expires_at, paid_at)
 			VALUES ('PAY1', 'agt_1', 'tron', 'T', 1, 0, 'pending', 0, 0, 0)`,
 	} {
-		if _, err := t.exec(statement); err != nil {
+		if _, err := t.Exec(statement); err != nil {
 			return err
 		}
 	}
-	return t.write(ctx).Create(&walletRow{AgentID: "agt_1"}).Error
+	return t.Write(ctx).Create(&walletRow{AgentID: "agt_1"}).Error
 }

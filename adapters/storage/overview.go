@@ -7,7 +7,10 @@ import (
 	"strings"
 	"time"
 
+	"agentproxy/adapters/storage/accounts"
+	"agentproxy/adapters/storage/column"
 	"agentproxy/adapters/storage/engine"
+	"agentproxy/adapters/storage/work"
 	"agentproxy/domain"
 	"agentproxy/domain/billing"
 	"agentproxy/domain/session"
@@ -21,32 +24,32 @@ func (r overview) Sessions(
 	ctx context.Context, f ports.OverviewFilter, page domain.Page,
 ) (domain.List[ports.SessionRead], error) {
 	list := domain.List[ports.SessionRead]{Page: page}
-	var c conditions
-	c.text("agent_id = ?", f.AgentID)
-	c.text("status = ?", string(f.Status))
-	c.text("type = ?", string(f.Type))
-	c.text("product_no = ?", f.ProductNo)
-	c.text("provider = ?", f.Provider)
+	var c work.Conditions
+	c.Text("agent_id = ?", f.AgentID)
+	c.Text("status = ?", string(f.Status))
+	c.Text("type = ?", string(f.Type))
+	c.Text("product_no = ?", f.ProductNo)
+	c.Text("provider = ?", f.Provider)
 	if f.Status == session.Creating || f.Status == session.Active {
-		c.parts = append(c.parts, live) // the words of the partial index
+		c.Words(live) // the words of the partial index
 	}
-	err := r.row("SELECT COUNT(*) FROM sessions"+c.where(), c.args...).Scan(&list.Total)
+	err := r.Row("SELECT COUNT(*) FROM sessions"+c.Where(), c.Args...).Scan(&list.Total)
 	if err == nil && list.Total > page.Offset() {
-		numbers := "SELECT seq FROM sessions" + c.where() + " ORDER BY seq DESC" + c.page(page)
-		err = r.rows(ctx, sessionReadFrom+"WHERE s.seq IN ("+numbers+") ORDER BY s.seq DESC", c.args,
+		numbers := "SELECT seq FROM sessions" + c.Where() + " ORDER BY seq DESC" + c.Page(page)
+		err = r.Rows(ctx, sessionReadFrom+"WHERE s.seq IN ("+numbers+") ORDER BY s.seq DESC", c.Args,
 			func(row engine.Row) error {
 				read, err := scanSessionRead(row)
 				list.Items = append(list.Items, read)
 				return err
 			})
 	}
-	return list, wrap("list sessions of all agents", err)
+	return list, work.Wrap("list sessions of all agents", err)
 }
 
 func (r overview) Agents(
 	ctx context.Context, f ports.AgentFilter, page domain.Page,
 ) (domain.List[ports.AgentMoney], error) {
-	found, err := agents(r).List(ctx, f, page)
+	found, err := accounts.Agents(&r.Unit).List(ctx, f, page)
 	list := domain.List[ports.AgentMoney]{Page: page, Total: found.Total}
 	if err != nil || len(found.Items) == 0 {
 		return list, err
@@ -56,11 +59,11 @@ func (r overview) Agents(
 		ids[i] = a.ID
 	}
 	wallets := map[string]billing.Wallet{}
-	in, args := inTexts(ids)
-	query := "SELECT " + strings.Join(columnNames(new(walletRow)), ", ") + " FROM wallets WHERE agent_id IN " + in
-	err = r.rows(ctx, query, args, func(row engine.Row) error {
+	in, args := work.InTexts(ids)
+	query := "SELECT " + strings.Join(column.Names(new(walletRow)), ", ") + " FROM wallets WHERE agent_id IN " + in
+	err = r.Rows(ctx, query, args, func(row engine.Row) error {
 		var w walletRow
-		err := row.Scan(scanTargets(&w)...)
+		err := row.Scan(column.Targets(&w)...)
 		if err == nil {
 			wallets[w.AgentID], err = fromWalletRow(w)
 		}
@@ -69,7 +72,7 @@ func (r overview) Agents(
 	for _, a := range found.Items {
 		list.Items = append(list.Items, ports.AgentMoney{Agent: a, Wallet: wallets[a.ID]})
 	}
-	return list, wrap("list agents with their money", err)
+	return list, work.Wrap("list agents with their money", err)
 }
 
 // marginKeys are the columns that entries and orders are grouped by.
@@ -114,8 +117,8 @@ func (r overview) Margins(
 		all[name] = all[name].Plus(m)
 		return nil
 	}
-	args := []any{micros(from), micros(to)}
-	err := r.rows(ctx, fmt.Sprintf(sumRevenue, key.entries), args, func(row engine.Row) error {
+	args := []any{column.Micros(from), column.Micros(to)}
+	err := r.Rows(ctx, fmt.Sprintf(sumRevenue, key.entries), args, func(row engine.Row) error {
 		var name string
 		var m billing.Margin
 		if err := row.Scan(&name, &m.Charged, &m.Refunded, &m.Trial); err != nil {
@@ -124,7 +127,7 @@ func (r overview) Margins(
 		return add(name, m)
 	})
 	if err == nil {
-		err = r.rows(ctx, fmt.Sprintf(sumCosts, key.orders), args, func(row engine.Row) error {
+		err = r.Rows(ctx, fmt.Sprintf(sumCosts, key.orders), args, func(row engine.Row) error {
 			var name string
 			var m billing.Margin
 			if err := row.Scan(&name, &m.Cost, &m.Orders, &m.Unpriced); err != nil {
@@ -133,13 +136,13 @@ func (r overview) Margins(
 			return add(name, m)
 		})
 	}
-	return all, wrap("sum margins", err)
+	return all, work.Wrap("sum margins", err)
 }
 
 func (r overview) Accounts(ctx context.Context, from, to time.Time) (map[billing.Account]domain.Money, error) {
 	sums := map[billing.Account]domain.Money{}
-	err := r.rows(ctx, `SELECT account, CAST(COALESCE(SUM(counter), 0) AS BIGINT) FROM ledger_entries
-		WHERE account <> '' AND at >= ?1 AND at < ?2 GROUP BY account`, []any{micros(from), micros(to)},
+	err := r.Rows(ctx, `SELECT account, CAST(COALESCE(SUM(counter), 0) AS BIGINT) FROM ledger_entries
+		WHERE account <> '' AND at >= ?1 AND at < ?2 GROUP BY account`, []any{column.Micros(from), column.Micros(to)},
 		func(row engine.Row) error {
 			var name string
 			var sum domain.Money
@@ -147,26 +150,26 @@ func (r overview) Accounts(ctx context.Context, from, to time.Time) (map[billing
 			sums[billing.Account(name)] = sum
 			return err
 		})
-	return sums, wrap("sum accounts", err)
+	return sums, work.Wrap("sum accounts", err)
 }
 
 func (r overview) Received(ctx context.Context, from, to time.Time) (map[time.Time]domain.Money, error) {
 	days := map[time.Time]domain.Money{}
-	err := r.rows(ctx, `SELECT at / 86400000000, CAST(COALESCE(SUM(-counter), 0) AS BIGINT) FROM ledger_entries
+	err := r.Rows(ctx, `SELECT at / 86400000000, CAST(COALESCE(SUM(-counter), 0) AS BIGINT) FROM ledger_entries
 		WHERE account <> '' AND account = 'usdt_clearing' AND at >= ?1 AND at < ?2 GROUP BY 1`,
-		[]any{micros(from), micros(to)}, func(row engine.Row) error {
+		[]any{column.Micros(from), column.Micros(to)}, func(row engine.Row) error {
 			var day int64
 			var sum domain.Money
 			err := row.Scan(&day, &sum)
 			days[time.Unix(day*24*60*60, 0).UTC()] = sum
 			return err
 		})
-	return days, wrap("sum recharges by day", err)
+	return days, work.Wrap("sum recharges by day", err)
 }
 
 func (r overview) Live(ctx context.Context) (map[session.Status]int, error) {
 	counts := map[session.Status]int{}
-	err := r.rows(ctx, "SELECT status, COUNT(*) FROM sessions WHERE "+live+" GROUP BY status", nil,
+	err := r.Rows(ctx, "SELECT status, COUNT(*) FROM sessions WHERE "+live+" GROUP BY status", nil,
 		func(row engine.Row) error {
 			var status string
 			var n int
@@ -174,26 +177,5 @@ func (r overview) Live(ctx context.Context) (map[session.Status]int, error) {
 			counts[session.Status(status)] = n
 			return err
 		})
-	return counts, wrap("count live sessions", err)
-}
-
-// agentWhere returns the conditions of a filter of agents.
-func agentWhere(f ports.AgentFilter) (c conditions) {
-	if f.RegisteredFrom.IsValid() {
-		first, last := addressRange(f.RegisteredFrom)
-		c.add("length(a.registered_from) > 0 AND a.registered_from >= ?", first)
-		c.add("a.registered_from <= ?", last)
-	}
-	c.text("a.status = ?", string(f.Status))
-	c.text("(f.code = ? OR f.name = ?)", f.Referrer)
-	if f.Search != "" {
-		c.add(`(a.id LIKE ? ESCAPE '\' OR LOWER(a.name) LIKE '%' || LOWER(?) || '%' ESCAPE '\'
-			OR LOWER(a.contact_email) LIKE '%' || LOWER(?) || '%' ESCAPE '\')`, literal(f.Search))
-	}
-	return c
-}
-
-// literal escapes what LIKE does not take as it is.
-func literal(text string) string {
-	return strings.NewReplacer(`\`, `\\`, `%`, `\%`, `_`, `\_`).Replace(text)
+	return counts, work.Wrap("count live sessions", err)
 }

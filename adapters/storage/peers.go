@@ -4,7 +4,9 @@ import (
 	"context"
 	"time"
 
+	"agentproxy/adapters/storage/column"
 	"agentproxy/adapters/storage/engine"
+	"agentproxy/adapters/storage/work"
 	"agentproxy/domain/traffic"
 )
 
@@ -39,14 +41,14 @@ const (
 
 func (r peers) Add(_ context.Context, sessionID string, day time.Time, p *traffic.Peers) error {
 	for _, c := range p.Clients() {
-		err := r.later("add a client of "+sessionID, addClient, sessionID, c.Address, micros(c.FirstAt), micros(c.LastAt),
-			c.Connections, c.Bytes, traffic.MaxClients)
+		err := r.Later("add a client of "+sessionID, addClient, sessionID, c.Address,
+			column.Micros(c.FirstAt), column.Micros(c.LastAt), c.Connections, c.Bytes, traffic.MaxClients)
 		if err != nil {
 			return err
 		}
 	}
 	for _, h := range p.Hosts() {
-		err := r.later("add a host of "+sessionID, addHost, sessionID, micros(day), h.Name, h.Connections, h.Failures,
+		err := r.Later("add a host of "+sessionID, addHost, sessionID, column.Micros(day), h.Name, h.Connections, h.Failures,
 			h.Bytes, traffic.MaxHosts)
 		if err != nil {
 			return err
@@ -56,39 +58,40 @@ func (r peers) Add(_ context.Context, sessionID string, day time.Time, p *traffi
 }
 
 func (r peers) Clients(ctx context.Context, sessionID string) (list []traffic.Client, err error) {
-	err = r.rows(ctx, `SELECT c.address, c.first_at, c.last_at, c.connections, c.bytes FROM session_clients c
+	err = r.Rows(ctx, `SELECT c.address, c.first_at, c.last_at, c.connections, c.bytes FROM session_clients c
 		JOIN sessions s ON s.seq = c.session WHERE s.id = ?1 ORDER BY c.last_at DESC, c.address`, []any{sessionID},
 		func(row engine.Row) error {
 			var c traffic.Client
 			var first, last int64
 			err := row.Scan(&c.Address, &first, &last, &c.Connections, &c.Bytes)
-			c.FirstAt, c.LastAt = fromMicros(first), fromMicros(last)
+			c.FirstAt, c.LastAt = column.Time(first), column.Time(last)
 			list = append(list, c)
 			return err
 		})
-	return list, wrap("list clients of "+sessionID, err)
+	return list, work.Wrap("list clients of "+sessionID, err)
 }
 
 func (r peers) Hosts(ctx context.Context, sessionID string, since time.Time) (list []traffic.Host, err error) {
-	err = r.rows(ctx, `SELECT h.host, SUM(h.connections), SUM(h.failures), SUM(h.bytes) FROM session_hosts h
+	err = r.Rows(ctx, `SELECT h.host, SUM(h.connections), SUM(h.failures), SUM(h.bytes) FROM session_hosts h
 		JOIN sessions s ON s.seq = h.session WHERE s.id = ?1 AND h.day >= ?2
-		GROUP BY h.host ORDER BY SUM(h.bytes) DESC, SUM(h.connections) DESC, h.host`, []any{sessionID, micros(since)},
+		GROUP BY h.host ORDER BY SUM(h.bytes) DESC, SUM(h.connections) DESC, h.host`, []any{sessionID, column.Micros(since)},
 		func(row engine.Row) error {
 			var h traffic.Host
 			err := row.Scan(&h.Name, &h.Connections, &h.Failures, &h.Bytes)
 			list = append(list, h)
 			return err
 		})
-	return list, wrap("list hosts of "+sessionID, err)
+	return list, work.Wrap("list hosts of "+sessionID, err)
 }
 
 func (r peers) Purge(_ context.Context, clients, hosts time.Time, limit int) (int, error) {
-	n, err := r.exec(`DELETE FROM session_clients WHERE (session, address) IN (
-		SELECT session, address FROM session_clients WHERE last_at < ?1 ORDER BY last_at LIMIT ?2)`, micros(clients), limit)
+	n, err := r.Exec(`DELETE FROM session_clients WHERE (session, address) IN (
+		SELECT session, address FROM session_clients WHERE last_at < ?1 ORDER BY last_at LIMIT ?2)`,
+		column.Micros(clients), limit)
 	if err != nil {
-		return 0, wrap("purge clients", err)
+		return 0, work.Wrap("purge clients", err)
 	}
-	m, err := r.exec(`DELETE FROM session_hosts WHERE (session, day, host) IN (
-		SELECT session, day, host FROM session_hosts WHERE day < ?1 ORDER BY day LIMIT ?2)`, micros(hosts), limit)
-	return int(max(n, m)), wrap("purge hosts", err)
+	m, err := r.Exec(`DELETE FROM session_hosts WHERE (session, day, host) IN (
+		SELECT session, day, host FROM session_hosts WHERE day < ?1 ORDER BY day LIMIT ?2)`, column.Micros(hosts), limit)
+	return int(max(n, m)), work.Wrap("purge hosts", err)
 }

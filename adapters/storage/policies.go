@@ -23,7 +23,7 @@ type policyBody struct {
 
 func (r policies) Get(_ context.Context, sessionID string) (policy.Own, error) {
 	var mode, text string
-	err := r.row(`SELECT mode, body FROM session_policies WHERE session_id = ?1`, sessionID).Scan(&mode, &text)
+	err := r.Row(`SELECT mode, body FROM session_policies WHERE session_id = ?1`, sessionID).Scan(&mode, &text)
 	if errors.Is(err, sql.ErrNoRows) {
 		return policy.Own{}, nil
 	}
@@ -47,12 +47,12 @@ func (r policies) Put(_ context.Context, sessionID string, own policy.Own) error
 	if err != nil {
 		return fmt.Errorf("store the policy of %s: %w", sessionID, err)
 	}
-	n, err := r.exec(putPolicy, sessionID, string(own.Mode), string(body))
+	n, err := r.Exec(putPolicy, sessionID, string(own.Mode), string(body))
 	if err != nil {
 		return fmt.Errorf("store the policy of %s: %w", sessionID, err)
 	}
 	if n == 0 {
 		return session.ErrNotFound
 	}
-	return r.noteChange("", sessionID)
+	return r.NoteChange("", sessionID)
 }

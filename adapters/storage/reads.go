@@ -4,6 +4,7 @@ import (
 	"context"
 	"sync"
 
+	"agentproxy/adapters/storage/commit"
 	"agentproxy/adapters/storage/engine"
 	"agentproxy/domain"
 	"agentproxy/ports"
@@ -32,7 +33,8 @@ type readAnswer struct {
 }
 
 func newReader(s *Store) *reader {
-	r := &reader{store: s, queue: make(chan *readAsk, 4*maxBatch), stop: make(chan struct{}), done: make(chan struct{})}
+	r := &reader{store: s, queue: make(chan *readAsk, 4*commit.MaxBatch),
+		stop: make(chan struct{}), done: make(chan struct{})}
 	go r.run()
 	return r
 }
@@ -43,12 +45,12 @@ func (r *reader) close() {
 	<-r.done
 }
 
-// view runs fn with what a names. It returns errAlone for a view that reads something else.
+// view runs fn with what a names. It returns commit.ErrAlone for a view that reads something else.
 func (r *reader) view(ctx context.Context, a *ports.ReadSet, fn func(context.Context, ports.Tx) error) error {
 	if b := r.store.recent.find(a); b != nil {
 		return r.show(ctx, b, "memory", fn)
 	}
-	release, err := r.store.queued.take(ctx)
+	release, err := r.store.queued.Take(ctx)
 	if err != nil {
 		return err
 	}
@@ -83,11 +85,13 @@ func (r *reader) view(ctx context.Context, a *ports.ReadSet, fn func(context.Con
 // show runs fn with what was read.
 func (r *reader) show(ctx context.Context, found *batch, label string, fn func(context.Context, ports.Tx) error) error {
 	own := *found // its maps are read by all, and written by none
-	err := fn(ctx, &tx{Conn: batchConn{&own}, store: r.store, batch: &own})
+	view := r.store.unit(nil, nil)
+	view.join(&own)
+	err := fn(ctx, view)
 	if own.alone || own.wrote { // a view that writes is refused by a connection of its own
-		err = errAlone
+		err = commit.ErrAlone
 	}
-	if err == errAlone {
+	if err == commit.ErrAlone {
 		label = "alone"
 	}
 	r.store.metrics.reads.WithLabelValues(label).Inc()
@@ -110,7 +114,7 @@ func (r *reader) run() {
 // read reads for a view and those that wait behind it.
 func (r *reader) read(first *readAsk) {
 	asks := []*readAsk{first}
-	for len(asks) < maxBatch && len(r.queue) > 0 {
+	for len(asks) < commit.MaxBatch && len(r.queue) > 0 {
 		asks = append(asks, <-r.queue)
 	}
 	list := make([]*ports.ReadSet, len(asks))
@@ -124,8 +128,8 @@ func (r *reader) read(first *readAsk) {
 	} else {
 		r.store.recent.read(claim, b)
 	}
-	if err != nil && lasting(err) == nil {
-		err = errAlone
+	if err != nil && commit.Lasting(err) == nil {
+		err = commit.ErrAlone
 	}
 	for _, ask := range asks {
 		ask.answer <- readAnswer{b, err}

@@ -24,9 +24,9 @@ var ErrOtherSecret = errors.New("AGENTPROXY_SECRET is not the one that this data
 func (s *Store) CheckRoot(ctx context.Context, checks [][]byte) error {
 	return s.Update(ctx, func(ctx context.Context, unit ports.Tx) error {
 		t := unit.(*tx)
-		t.serialize(rootCheck)
+		t.Serialize(rootCheck)
 		var kept []byte
-		err := t.row("SELECT value FROM service_values WHERE name = ?1", rootCheck).Scan(&kept)
+		err := t.Row("SELECT value FROM service_values WHERE name = ?1", rootCheck).Scan(&kept)
 		switch {
 		case errors.Is(err, sql.ErrNoRows):
 		case err != nil:
@@ -36,7 +36,7 @@ func (s *Store) CheckRoot(ctx context.Context, checks [][]byte) error {
 		case !contains(checks, kept):
 			return ErrOtherSecret
 		}
-		return t.later("write the check value of the root secret",
+		return t.Later("write the check value of the root secret",
 			`INSERT INTO service_values (name, value) VALUES (?1, ?2)
 			ON CONFLICT (name) DO UPDATE SET value = excluded.value`, rootCheck, checks[0])
 	})
@@ -46,7 +46,7 @@ func (s *Store) CheckRoot(ctx context.Context, checks [][]byte) error {
 func (s *Store) KnowsRoot(ctx context.Context, checks [][]byte) (known bool, err error) {
 	err = s.View(ctx, func(ctx context.Context, unit ports.Tx) error {
 		var kept []byte
-		err := unit.(*tx).row("SELECT value FROM service_values WHERE name = ?1", rootCheck).Scan(&kept)
+		err := unit.(*tx).Row("SELECT value FROM service_values WHERE name = ?1", rootCheck).Scan(&kept)
 		if errors.Is(err, sql.ErrNoRows) {
 			return nil
 		}
@@ -60,7 +60,7 @@ func (s *Store) KnowsRoot(ctx context.Context, checks [][]byte) (known bool, err
 func (s *Store) HasAgents(ctx context.Context) (has bool, err error) {
 	err = s.View(ctx, func(ctx context.Context, unit ports.Tx) error {
 		var n int64
-		err := unit.(*tx).row("SELECT COUNT(*) FROM (SELECT 1 FROM agents LIMIT 1) AS found").Scan(&n)
+		err := unit.(*tx).Row("SELECT COUNT(*) FROM (SELECT 1 FROM agents LIMIT 1) AS found").Scan(&n)
 		has = n > 0
 		return err
 	})
@@ -74,7 +74,7 @@ func (s *Store) HasAgents(ctx context.Context) (has bool, err error) {
 // nothing depends on it.
 func (s *Store) ForgetRoot(ctx context.Context) error {
 	return s.Update(ctx, func(ctx context.Context, unit ports.Tx) error {
-		return unit.(*tx).later("forget the root secret", "DELETE FROM service_values WHERE name = ?1", rootCheck)
+		return unit.(*tx).Later("forget the root secret", "DELETE FROM service_values WHERE name = ?1", rootCheck)
 	})
 }
 

@@ -9,7 +9,9 @@ import (
 	"strings"
 	"time"
 
+	"agentproxy/adapters/storage/column"
 	"agentproxy/adapters/storage/engine"
+	"agentproxy/adapters/storage/work"
 	"agentproxy/domain"
 	"agentproxy/domain/billing"
 	"agentproxy/domain/session"
@@ -27,19 +29,19 @@ func (r sessions) List(
 	}
 	list := domain.List[ports.SessionRead]{Page: page}
 	where, args := sessionWhere(agentID, f)
-	if err := r.row(r.store.countOf(where, f), args...).Scan(&list.Total); err != nil {
+	if err := r.Row(r.store.countOf(where, f), args...).Scan(&list.Total); err != nil {
 		return list, fmt.Errorf("count sessions of %s: %w", agentID, err)
 	}
 	places, err := r.places(ctx, f, where, args, page, list.Total)
 	if err != nil || len(places) == 0 {
-		return list, wrap("list sessions of "+agentID, err)
+		return list, work.Wrap("list sessions of "+agentID, err)
 	}
 	if len(places) > page.Size {
 		places = places[:page.Size]
 		list.Next = places[page.Size-1]
 	}
 	list.Items, err = r.reads(ctx, agentID, places)
-	return list, wrap("list sessions of "+agentID, err)
+	return list, work.Wrap("list sessions of "+agentID, err)
 }
 
 // countOf counts the sessions of a list. Every session of an agent has a number, and those that ended
@@ -86,7 +88,7 @@ func (r sessions) places(
 		offset = 0
 	}
 	query := newestWhere(where, f, page.Size+1, offset, place)
-	err = r.rows(ctx, query, args, func(row engine.Row) error {
+	err = r.Rows(ctx, query, args, func(row engine.Row) error {
 		var ord int64
 		err := row.Scan(&ord)
 		found = append(found, ord)
@@ -117,13 +119,13 @@ var statuses = []session.Status{session.Creating, session.Active, session.Termin
 // reads lists sessions of an agent by their numbers, newest first.
 func (r sessions) reads(ctx context.Context, agentID string, ords []int64) ([]ports.SessionRead, error) {
 	found := make([]ports.SessionRead, 0, len(ords))
-	list, size := in(2, len(ords))
+	list, size := work.In(2, len(ords))
 	args := []any{agentID}
 	for i := range size {
 		args = append(args, ords[min(i, len(ords)-1)])
 	}
-	query := sessionReadFrom + "WHERE s.agent_id = ?1 AND s.ord IN " + list + " ORDER BY s.ord DESC" + r.lock("s")
-	err := r.rows(ctx, query, args, func(rows engine.Row) error {
+	query := sessionReadFrom + "WHERE s.agent_id = ?1 AND s.ord IN " + list + " ORDER BY s.ord DESC" + r.ForUpdate("s")
+	err := r.Rows(ctx, query, args, func(rows engine.Row) error {
 		read, err := scanSessionRead(rows)
 		found = append(found, read)
 		return err
@@ -143,8 +145,8 @@ func sessionWhere(agentID string, f ports.SessionFilter) (string, []any) {
 	add(f.Type != "", "s.type = ", string(f.Type), "")
 	add(f.ProductNo != "", "s.product_no = ", f.ProductNo, "")
 	add(f.Country != "", "s.country = ", f.Country, "")
-	add(!f.From.IsZero(), "s.created_at >= ", micros(f.From), "")
-	add(!f.To.IsZero(), "s.created_at < ", micros(f.To), "")
+	add(!f.From.IsZero(), "s.created_at >= ", column.Micros(f.From), "")
+	add(!f.To.IsZero(), "s.created_at < ", column.Micros(f.To), "")
 	// Unlike LIKE this has no wildcards, and regards case in both databases.
 	add(f.LabelKey != "", "replace(s.labels, ", "\n"+labelText(f.LabelKey, f.LabelValue), ", '') <> s.labels")
 	return where, args
@@ -152,15 +154,16 @@ func sessionWhere(agentID string, f ports.SessionFilter) (string, []any) {
 
 // live are the states of a session that can still cost or give something. Such a session is not
 // counted: the queries repeat the words of the partial index, or it is not used.
-const (
-	liveStatus = "status IN ('creating', 'active')"
-	live       = "counted = 0 AND " + liveStatus
-)
+const live = "counted = 0 AND status IN ('creating', 'active')"
+
+// ended holds for a session s that has ended.
+const ended = "s.status IN ('terminated', 'expired', 'failed')"
 
 func (r sessions) Newest(_ context.Context, agentID, productNo string) (session.Session, error) {
 	return scanSession("the newest",
-		r.row("SELECT "+sessionSelect+" FROM sessions s"+r.store.by("sessions_open")+
-			" WHERE agent_id = ?1 AND product_no = ?2 AND "+live+" ORDER BY ord DESC LIMIT 1"+r.lock("s"), agentID, productNo))
+		r.Row("SELECT "+sessionSelect+" FROM sessions s"+r.store.by("sessions_open")+
+			" WHERE agent_id = ?1 AND product_no = ?2 AND "+live+" ORDER BY ord DESC LIMIT 1"+r.ForUpdate("s"),
+			agentID, productNo))
 }
 
 func (r sessions) Live(ctx context.Context, agentID string) ([]string, error) {
@@ -184,14 +187,14 @@ func (r sessions) Unbooked(ctx context.Context, agentID string) ([]ports.Hour, e
 	var holding []dueRow
 	unbooked := "SELECT " + dueColumns + " FROM sessions s" + r.store.by("sessions_open") +
 		" WHERE s.agent_id = ?1 AND " + holdsMoney
-	err := r.rows(ctx, unbooked, []any{agentID}, func(row engine.Row) error {
+	err := r.Rows(ctx, unbooked, []any{agentID}, func(row engine.Row) error {
 		var d dueRow
 		err := row.Scan(d.targets()...)
 		holding = append(holding, d)
 		return err
 	})
 	if err != nil {
-		return nil, wrap("sum what is not charged yet of "+agentID, err)
+		return nil, work.Wrap("sum what is not charged yet of "+agentID, err)
 	}
 	return sumsOfDue(holding)
 }
@@ -205,7 +208,7 @@ func sumsOfDue(holding []dueRow) (hours []ports.Hour, err error) {
 			return nil, err
 		}
 		if due > 0 {
-			sums[fromMicros(d.at).Truncate(time.Hour)] += due
+			sums[column.Time(d.at).Truncate(time.Hour)] += due
 		}
 	}
 	for start, due := range sums {
@@ -242,7 +245,7 @@ func (r sessions) Count(_ context.Context, agentID string) (n ports.SessionCount
 		" WHERE agent_id = ?1 AND counted = 0 AND status = "
 	query := "SELECT COALESCE((SELECT MAX(ord) FROM sessions WHERE agent_id = ?1), 0), " + of + "'creating'), " +
 		of + "'active')"
-	err = r.row(query, agentID).Scan(&n.Total, &n.Creating, &n.Active)
+	err = r.Row(query, agentID).Scan(&n.Total, &n.Creating, &n.Active)
 	if err != nil {
 		return ports.SessionCount{}, fmt.Errorf("count sessions of %s: %w", agentID, err)
 	}
@@ -256,7 +259,7 @@ var expiring = "SELECT " + sessionSelect + ` FROM sessions s JOIN agents a ON a.
 
 func (r sessions) Expiring(ctx context.Context, from, to time.Time, limit int) ([]session.Session, error) {
 	list := []session.Session{}
-	err := r.rows(ctx, expiring, []any{micros(from), micros(to), limit}, func(row engine.Row) error {
+	err := r.Rows(ctx, expiring, []any{column.Micros(from), column.Micros(to), limit}, func(row engine.Row) error {
 		s, err := scanSession("", row)
 		list = append(list, s)
 		return err
@@ -269,21 +272,21 @@ func (r sessions) Expiring(ctx context.Context, from, to time.Time, limit int) (
 
 func (r sessions) TimeDue(ctx context.Context, now time.Time, limit int) ([]string, error) {
 	return r.list(ctx, "time due", `SELECT id FROM sessions WHERE status = 'active' AND type = 'static'
-		AND expires_at > 0 AND expires_at <= ?1 ORDER BY expires_at LIMIT ?2`, micros(now), limit)
+		AND expires_at > 0 AND expires_at <= ?1 ORDER BY expires_at LIMIT ?2`, column.Micros(now), limit)
 }
 
 func (r sessions) SettleDue(ctx context.Context, now time.Time, limit int) ([]string, error) {
 	return r.list(ctx, "settlement due", `SELECT id FROM sessions WHERE settle_at > 0 AND settle_at <= ?1
-		ORDER BY settle_at LIMIT ?2`, micros(now), limit)
+		ORDER BY settle_at LIMIT ?2`, column.Micros(now), limit)
 }
 
 func (r sessions) CreatingSince(ctx context.Context, before time.Time, limit int) ([]string, error) {
 	return r.list(ctx, "creating", `SELECT id FROM sessions WHERE counted = 0 AND status = 'creating' AND created_at < ?1
-		ORDER BY created_at LIMIT ?2`, micros(before), limit)
+		ORDER BY created_at LIMIT ?2`, column.Micros(before), limit)
 }
 
 func (r sessions) list(ctx context.Context, which, query string, args ...any) ([]string, error) {
-	ids, err := r.texts(ctx, query, args...)
+	ids, err := r.Texts(ctx, query, args...)
 	if err != nil {
 		return nil, fmt.Errorf("list sessions (%s): %w", which, err)
 	}
@@ -292,7 +295,7 @@ func (r sessions) list(ctx context.Context, which, query string, args ...any) ([
 
 // seqOf returns the number by which other tables refer to a session.
 func (t *tx) seqOf(sessionID string) (seq int64, err error) {
-	err = t.row("SELECT seq FROM sessions WHERE id = ?1", sessionID).Scan(&seq)
+	err = t.Row("SELECT seq FROM sessions WHERE id = ?1", sessionID).Scan(&seq)
 	if errors.Is(err, sql.ErrNoRows) {
 		return 0, session.ErrNotFound
 	}
@@ -306,12 +309,12 @@ func (t *tx) seqOf(sessionID string) (seq int64, err error) {
 // one that reads: a row that a query had to wait for is read anew, but not what
 // the query joins with it.
 func (t *tx) hold(ids ...string) {
-	if !t.locks() {
+	if !t.Locks() {
 		return
 	}
-	list, args := inTexts(ids)
-	query := "SELECT 1 FROM sessions s WHERE s.id IN " + list + " ORDER BY s.id" + t.lock("s")
-	_ = t.Queue("lock sessions", query, args) // the next statement returns its error
+	list, args := work.InTexts(ids)
+	query := "SELECT 1 FROM sessions s WHERE s.id IN " + list + " ORDER BY s.id" + t.ForUpdate("s")
+	_ = t.LockFirst("lock sessions", query, args...) // the next statement returns its error
 }
 
 func (r sessions) Lock(_ context.Context, ids []string) error {

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"agentproxy/adapters/storage/column"
 	"agentproxy/domain"
 	"agentproxy/domain/session"
 	"agentproxy/domain/traffic"
@@ -46,19 +47,19 @@ type sessionState struct {
 
 func toSessionRow(s session.Session) sessionRow {
 	return sessionRow{sessionIdentity{
-		ID: s.ID, AgentID: s.AgentID, Type: string(s.Type), ProductNo: s.ProductNo, CreatedAt: micros(s.CreatedAt),
+		ID: s.ID, AgentID: s.AgentID, Type: string(s.Type), ProductNo: s.ProductNo, CreatedAt: column.Micros(s.CreatedAt),
 	}, sessionState{
 		Status: string(s.Status), Reason: string(s.Reason), Provider: s.Provider,
 		Quantity: s.Quantity, Days: s.Days, Bytes: s.Limit(), Price: int64(s.Price),
 		Protocol: string(s.Protocol), Country: s.Location.Country, City: s.Location.City,
 		RotationMode: string(s.Rotation.Mode), RotationInterval: s.Rotation.Interval.Microseconds(),
-		Rotations: s.Rotation.Count, RotatedAt: micros(s.Rotation.LastAt), RotationNextAt: micros(s.Rotation.NextAt),
-		Exits:     joinExits(s.Exits),
+		Rotations: s.Rotation.Count, RotatedAt: column.Micros(s.Rotation.LastAt),
+		RotationNextAt: column.Micros(s.Rotation.NextAt), Exits: joinExits(s.Exits),
 		HeldTrial: int64(s.Money.Held.Trial), HeldOwn: int64(s.Money.Held.Own),
 		ChargedTrial: int64(s.Money.Charged.Trial), ChargedOwn: int64(s.Money.Charged.Own),
 		RefundedTrial: int64(s.Money.Refunded.Trial), RefundedOwn: int64(s.Money.Refunded.Own),
 		FailureCode: s.Failure.Code, FailureMessage: s.Failure.Message,
-		ActivatedAt: micros(s.ActivatedAt), ExpiresAt: micros(s.ExpiresAt), EndedAt: micros(s.EndedAt),
+		ActivatedAt: column.Micros(s.ActivatedAt), ExpiresAt: column.Micros(s.ExpiresAt), EndedAt: column.Micros(s.EndedAt),
 		Labels: joinLabels(s.Labels), AllowedIps: joinNetworks(s.AllowedIPs), PasswordNo: s.PasswordNo, Cuts: s.Cuts,
 		TopUps: joinTopUps(s.TopUps),
 	}}
@@ -85,7 +86,7 @@ func fromSessionRow(r *sessionRow) (session.Session, error) {
 		Rotation: session.Rotation{
 			Mode:     session.RotationMode(r.RotationMode),
 			Interval: time.Duration(r.RotationInterval) * time.Microsecond,
-			Count:    r.Rotations, LastAt: fromMicros(r.RotatedAt), NextAt: fromMicros(r.RotationNextAt),
+			Count:    r.Rotations, LastAt: column.Time(r.RotatedAt), NextAt: column.Time(r.RotationNextAt),
 		},
 		Exits: exits,
 		Money: session.Money{
@@ -94,8 +95,8 @@ func fromSessionRow(r *sessionRow) (session.Session, error) {
 			Refunded: funds(r.RefundedTrial, r.RefundedOwn),
 		},
 		Failure:   session.Failure{Code: r.FailureCode, Message: r.FailureMessage},
-		CreatedAt: fromMicros(r.CreatedAt), ActivatedAt: fromMicros(r.ActivatedAt),
-		ExpiresAt: fromMicros(r.ExpiresAt), EndedAt: fromMicros(r.EndedAt),
+		CreatedAt: column.Time(r.CreatedAt), ActivatedAt: column.Time(r.ActivatedAt),
+		ExpiresAt: column.Time(r.ExpiresAt), EndedAt: column.Time(r.EndedAt),
 		Labels: splitLabels(r.Labels), AllowedIPs: allowed, PasswordNo: r.PasswordNo, Cuts: r.Cuts,
 		TopUps: topUps,
 	}
@@ -114,7 +115,7 @@ type usageRow struct {
 
 func fromUsageRow(r usageRow) traffic.Usage {
 	return traffic.Usage{Limit: r.Bytes, Up: r.Up, Down: r.Down, Connections: r.Connections,
-		Leased: r.Leased, UpdatedAt: fromMicros(r.UsageAt)}
+		Leased: r.Leased, UpdatedAt: column.Time(r.UsageAt)}
 }
 
 // noAddress is an exit whose address is unknown, as that of an upstream proxy may be.

@@ -9,7 +9,9 @@ import (
 	"strconv"
 	"strings"
 
+	"agentproxy/adapters/storage/column"
 	"agentproxy/adapters/storage/engine"
+	"agentproxy/adapters/storage/work"
 	"agentproxy/domain/health"
 	"agentproxy/domain/session"
 	"agentproxy/ports"
@@ -19,18 +21,18 @@ import (
 type sessions struct{ *tx }
 
 var (
-	sessionColumns = columnNames(new(sessionRow))
-	stateColumns   = columnNames(new(sessionState))
-	usageColumns   = "s." + strings.Join(columnNames(new(usageRow)), ", s.")
+	sessionColumns = column.Names(new(sessionRow))
+	stateColumns   = column.Names(new(sessionState))
+	usageColumns   = "s." + strings.Join(column.Names(new(usageRow)), ", s.")
 
 	// insertSession numbers the session within its agent. Of two that get the same number at the same
 	// time, the unique index refuses one, which is run again.
 	insertSession = "INSERT INTO sessions (" + strings.Join(sessionColumns, ", ") + ", ord) VALUES (" +
-		placeholders(1, len(sessionColumns)) +
+		work.Placeholders(1, len(sessionColumns)) +
 		", (SELECT COALESCE(MAX(ord), 0) + 1 FROM sessions WHERE agent_id = ?2))"
 
 	putSession = "UPDATE sessions SET (" + strings.Join(stateColumns, ", ") + ") = (" +
-		placeholders(3, len(stateColumns)) + ") WHERE id = ?1 AND agent_id = ?2"
+		work.Placeholders(3, len(stateColumns)) + ") WHERE id = ?1 AND agent_id = ?2"
 	putUnindexed = putSessionBut("status", "expires_at")
 
 	sessionSelect = "s." + strings.Join(sessionColumns, ", s.")
@@ -50,7 +52,7 @@ func (r sessions) Insert(_ context.Context, s session.Session) error {
 		return nil
 	}
 	row := toSessionRow(s)
-	return r.later("insert session "+s.ID, insertSession, columnValues(&row)...)
+	return r.Later("insert session "+s.ID, insertSession, column.Values(&row)...)
 }
 
 func (r sessions) Put(_ context.Context, s session.Session) error {
@@ -58,14 +60,14 @@ func (r sessions) Put(_ context.Context, s session.Session) error {
 		return r.batch.putSession(s)
 	}
 	row := toSessionRow(s)
-	args := append([]any{s.ID, s.AgentID}, columnValues(&row.sessionState)...)
+	args := append([]any{s.ID, s.AgentID}, column.Values(&row.sessionState)...)
 	var n int64
 	var err error
 	if r.store.postgres == nil {
-		n, err = r.exec(putUnindexed, args...)
+		n, err = r.Exec(putUnindexed, args...)
 	}
 	if n == 0 && err == nil {
-		n, err = r.exec(putSession, args...)
+		n, err = r.Exec(putSession, args...)
 	}
 	if err != nil {
 		return fmt.Errorf("write session %s: %w", s.ID, err)
@@ -73,7 +75,7 @@ func (r sessions) Put(_ context.Context, s session.Session) error {
 	if n == 0 {
 		return session.ErrNotFound
 	}
-	return r.noteChange("", s.ID)
+	return r.NoteChange("", s.ID)
 }
 
 // putSessionBut is like putSession, with the same arguments, for a session whose values of some
@@ -97,19 +99,19 @@ func (r sessions) Get(_ context.Context, agentID, id string) (session.Session, e
 	if r.batch != nil {
 		return r.batch.session(r.batch.ownSession(agentID, id))
 	}
-	return scanSession(id, r.row(getSession+r.lock("s"), id, agentID))
+	return scanSession(id, r.Row(getSession+r.ForUpdate("s"), id, agentID))
 }
 
 func (r sessions) Load(_ context.Context, id string) (session.Session, error) {
 	if r.batch != nil {
 		return r.batch.session(r.batch.anySession(id))
 	}
-	return scanSession(id, r.row(loadSession+r.lock("s"), id))
+	return scanSession(id, r.Row(loadSession+r.ForUpdate("s"), id))
 }
 
 func scanSession(id string, found engine.Row) (session.Session, error) {
 	var row sessionRow
-	err := found.Scan(scanTargets(&row)...)
+	err := found.Scan(column.Targets(&row)...)
 	if errors.Is(err, sql.ErrNoRows) {
 		return session.Session{}, session.ErrNotFound
 	}
@@ -124,7 +126,7 @@ func (r sessions) Read(_ context.Context, agentID, id string) (ports.SessionRead
 		return r.batch.readSession(agentID, id)
 	}
 	r.hold(id)
-	read, err := scanSessionRead(r.row(readSession, id, agentID))
+	read, err := scanSessionRead(r.Row(readSession, id, agentID))
 	if errors.Is(err, sql.ErrNoRows) {
 		return ports.SessionRead{}, session.ErrNotFound
 	}
@@ -139,7 +141,7 @@ func scanSessionRead(found engine.Row) (read ports.SessionRead, err error) {
 	var row sessionRow
 	var usage usageRow
 	var state []byte
-	if err := found.Scan(scanTargets(&row, scanTargets(&usage, &state)...)...); err != nil {
+	if err := found.Scan(column.Targets(&row, column.Targets(&usage, &state)...)...); err != nil {
 		return read, err
 	}
 	if read.Session, err = fromSessionRow(&row); err != nil {

@@ -16,7 +16,7 @@ const writeProbe = "write-probe"
 func (s *Store) ProbeWrite(ctx context.Context) error {
 	return s.Update(ctx, func(_ context.Context, unit ports.Tx) error {
 		// The value differs each time, or the statement would change nothing.
-		return unit.(*tx).later("probe writing", `INSERT INTO service_values (name, value) VALUES (?1, ?2)
+		return unit.(*tx).Later("probe writing", `INSERT INTO service_values (name, value) VALUES (?1, ?2)
 			ON CONFLICT (name) DO UPDATE SET value = excluded.value`, writeProbe, []byte(s.clock.Now().Format(probeFormat)))
 	})
 }

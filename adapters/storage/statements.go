@@ -5,7 +5,9 @@ import (
 	"fmt"
 	"time"
 
+	"agentproxy/adapters/storage/column"
 	"agentproxy/adapters/storage/engine"
+	"agentproxy/adapters/storage/work"
 	"agentproxy/domain"
 	"agentproxy/domain/billing"
 	"agentproxy/domain/session"
@@ -21,7 +23,7 @@ func (r ledger) Statement(
 	ctx context.Context, agentID string, from, to time.Time,
 ) (opening domain.Money, byType map[billing.Type]domain.Money, err error) {
 	byType = map[billing.Type]domain.Money{}
-	err = r.rows(ctx, statementSums, []any{agentID, micros(from), micros(to)}, func(row engine.Row) error {
+	err = r.Rows(ctx, statementSums, []any{agentID, column.Micros(from), column.Micros(to)}, func(row engine.Row) error {
 		var kind string
 		var before, within int64
 		err := row.Scan(&kind, &before, &within)
@@ -29,7 +31,7 @@ func (r ledger) Statement(
 		byType[billing.Type(kind)] = domain.Money(within)
 		return err
 	})
-	return opening, byType, wrap("sum entries of "+agentID, err)
+	return opening, byType, work.Wrap("sum entries of "+agentID, err)
 }
 
 const (
@@ -51,12 +53,12 @@ func (r ledger) StatementItems(
 	ctx context.Context, agentID string, from, to time.Time, page domain.Page,
 ) (list domain.List[ports.StatementItem], err error) {
 	list.Page = page
-	if err := r.row(statementCount, agentID, micros(from), micros(to)).Scan(&list.Total); err != nil {
-		return list, fmt.Errorf("count sessions of a statement of %s: %w", agentID, r.failed(err))
+	if err := r.Row(statementCount, agentID, column.Micros(from), column.Micros(to)).Scan(&list.Total); err != nil {
+		return list, fmt.Errorf("count sessions of a statement of %s: %w", agentID, r.Failed(err))
 	}
 	var last int64
-	args := []any{agentID, micros(from), micros(to), page.After, page.Size + 1, int64(page.Offset())}
-	err = r.rows(ctx, statementItems, args, func(row engine.Row) error {
+	args := []any{agentID, column.Micros(from), column.Micros(to), page.After, page.Size + 1, int64(page.Offset())}
+	err = r.Rows(ctx, statementItems, args, func(row engine.Row) error {
 		var i ports.StatementItem
 		var kind string
 		var ord int64
@@ -69,5 +71,5 @@ func (r ledger) StatementItems(
 		list.Items = append(list.Items, i)
 		return err
 	})
-	return list, wrap("list sessions of a statement of "+agentID, err)
+	return list, work.Wrap("list sessions of a statement of "+agentID, err)
 }

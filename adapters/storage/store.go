@@ -3,7 +3,8 @@
 //
 // A unit of work is a tx, which hands out the repositories. Its statements run on an engine.Conn of
 // the package sqlite or postgres. A committer lets units that wait share one commit, on PostgreSQL
-// those whose rows are known ahead.
+// those whose rows are known ahead. Here are the repositories that such batches read or write, and
+// what reads across families; the others are in packages by family.
 package storage
 
 import (
@@ -25,9 +26,12 @@ import (
 	"gorm.io/gorm"
 	"gorm.io/gorm/logger"
 
+	"agentproxy/adapters/storage/commit"
 	"agentproxy/adapters/storage/engine"
 	"agentproxy/adapters/storage/postgres"
+	"agentproxy/adapters/storage/proof"
 	"agentproxy/adapters/storage/sqlite"
+	"agentproxy/adapters/storage/work"
 	"agentproxy/ports"
 )
 
@@ -98,16 +102,17 @@ type database interface {
 
 // Store is a database. It is safe for concurrent use.
 type Store struct {
+	*proof.Prover
 	config   Config
 	database database
 	update   func(ctx context.Context, fn func(*engine.Transaction) error) error
-	commits  []*committer       // SQLite's one, or those of PostgreSQL among which agents are divided
-	reads    []*reader          // of PostgreSQL, among which agents are divided
-	recent   *recent            // sessions that were read lately, nil until Remember
-	postgres *postgres.Database // the database, or nil
-	shares   *shares            // of its connections, by agent
-	queued   *shares            // of the units and views that wait for batches, by agent
-	orm      *gorm.DB
+	commits  []*commit.Committer // SQLite's one, or those of PostgreSQL among which agents are divided
+	reads    []*reader           // of PostgreSQL, among which agents are divided
+	recent   *recent             // sessions that were read lately, nil until Remember
+	postgres *postgres.Database  // the database, or nil
+	shares   *commit.Shares      // of its connections, by agent
+	queued   *commit.Shares      // of the units and views that wait for batches, by agent
+	work     *work.Database
 	metrics  *metrics
 	clock    *clock
 	now      func() time.Time // the time at which changes are noted
@@ -143,16 +148,17 @@ func Open(ctx context.Context, config Config) (*Store, error) {
 }
 
 func (s *Store) open(ctx context.Context) error {
+	counts := commit.Counts{Units: s.metrics.units, Batches: s.metrics.batches}
 	if s.config.URL != "" {
 		db, err := postgres.Open(ctx, s.config.URL, s.config.MaxConns)
 		if err != nil {
 			return err
 		}
-		s.shares, s.queued = newShares(max(1, db.Slots()/2)), newShares(maxQueued)
+		s.shares, s.queued = commit.NewShares(max(1, db.Slots()/2)), commit.NewShares(maxQueued)
 		db.Retried = func(reason string) { s.metrics.retries.WithLabelValues(reason).Inc() }
 		s.database, s.postgres, s.update = db, db, s.onPostgres
 		for range committers {
-			s.commits = append(s.commits, newCommitter(s.metrics, s.beginBatch, s.alone))
+			s.commits = append(s.commits, commit.New(counts, s.beginBatch, s.alone))
 		}
 		for range readers {
 			s.reads = append(s.reads, newReader(s))
@@ -163,8 +169,8 @@ func (s *Store) open(ctx context.Context) error {
 			return err
 		}
 		begin := func([]*ports.ReadSet) (*engine.Transaction, error) { return db.Begin() }
-		s.commits = []*committer{newCommitter(s.metrics, begin, nil)}
-		s.database, s.update = db, s.commits[0].do
+		s.commits = []*commit.Committer{commit.New(counts, begin, nil)}
+		s.database, s.update = db, s.commits[0].Do
 	}
 	if err := s.startClock(ctx); err != nil {
 		return err
@@ -173,7 +179,8 @@ func (s *Store) open(ctx context.Context) error {
 		return err
 	}
 	orm, err := openORM(s.database.Dialector())
-	s.orm = orm
+	s.work = &work.Database{ORM: orm, Now: s.now}
+	s.Prover = proof.New(books{s}, s.clock, s.postgres != nil, proofBounds)
 	return err
 }
 
@@ -196,7 +203,7 @@ func openORM(dialector gorm.Dialector) (*gorm.DB, error) {
 func (s *Store) Close() (err error) {
 	s.closing.Do(func() {
 		for _, c := range s.commits {
-			c.close()
+			c.Close()
 		}
 		for _, r := range s.reads {
 			r.close()
@@ -252,7 +259,7 @@ func (s *Store) SetJobInserter(insert JobInserter) { s.jobs.Store(&insert) }
 // View runs fn on a consistent read-only snapshot.
 func (s *Store) View(ctx context.Context, fn func(ctx context.Context, tx ports.Tx) error) error {
 	if a := ports.ReadSetOf(ctx); a != nil && s.postgres != nil && batchable(a) {
-		if err := s.reads[shardOf(a, len(s.reads))].view(ctx, a, fn); err != errAlone {
+		if err := s.reads[shardOf(a, len(s.reads))].view(ctx, a, fn); err != commit.ErrAlone {
 			return s.database.Classify(ctx, err)
 		}
 	}
@@ -268,13 +275,13 @@ func (s *Store) read(
 	ctx context.Context, run func(context.Context, func(engine.Conn) error) error,
 	fn func(ctx context.Context, tx ports.Tx) error,
 ) error {
-	release, err := s.shares.take(ctx)
+	release, err := s.shares.Take(ctx)
 	if err != nil {
 		return err
 	}
 	defer release()
 	return s.database.Classify(ctx, run(ctx, func(conn engine.Conn) error {
-		return fn(ctx, &tx{Conn: s.traced(ctx, conn), store: s})
+		return fn(ctx, s.unit(s.traced(ctx, conn), nil))
 	}))
 }
 
@@ -286,9 +293,13 @@ func (s *Store) Update(ctx context.Context, fn func(ctx context.Context, tx port
 	defer func() { s.recent.drop(touched...) }()
 	var shared *batch // of the last run
 	err := s.update(ctx, func(in *engine.Transaction) error {
-		t := &tx{Conn: s.traced(ctx, in.Conn), store: s, in: in, touched: &touched}
+		t := s.unit(s.traced(ctx, in.Conn), in)
+		if s.recent != nil {
+			t.Touched = &touched
+		}
 		if b, ok := in.Conn.(batchConn); ok {
-			shared, t.batch, t.Conn = b.batch, b.batch, in.Conn
+			shared = b.batch
+			t.join(shared)
 		}
 		return fn(context.WithoutCancel(ctx), t)
 	})
@@ -302,6 +313,9 @@ func (s *Store) Update(ctx context.Context, fn func(ctx context.Context, tx port
 // writes mixed.
 const defaultCommitters, readers = 2, 4
 
+// maxQueued is how many units and views of an agent wait for batches, or are in them: half of a batch.
+const maxQueued = commit.MaxBatch / 2
+
 // committers is how many of them the next store has; benchmarks change it.
 var committers = defaultCommitters
 
@@ -311,17 +325,17 @@ func (s *Store) onPostgres(ctx context.Context, fn func(*engine.Transaction) err
 	if a == nil || !batchable(a) {
 		return s.alone(ctx, fn)
 	}
-	release, err := s.queued.take(ctx)
+	release, err := s.queued.Take(ctx)
 	if err != nil {
 		return err
 	}
 	defer release()
-	return s.commits[shardOf(a, len(s.commits))].do(ctx, fn)
+	return s.commits[shardOf(a, len(s.commits))].Do(ctx, fn)
 }
 
 // alone runs a unit on PostgreSQL in a transaction of its own.
 func (s *Store) alone(ctx context.Context, fn func(*engine.Transaction) error) error {
-	release, err := s.shares.take(ctx)
+	release, err := s.shares.Take(ctx)
 	if err != nil {
 		return err
 	}
@@ -352,10 +366,4 @@ func (s *Store) Ping(ctx context.Context) error {
 		return engine.Unavailable("ping", err)
 	}
 	return nil
-}
-
-// isDuplicate reports whether a unique index refused a row.
-func (s *Store) isDuplicate(err error) bool {
-	translator, ok := s.orm.Dialector.(gorm.ErrorTranslator)
-	return ok && errors.Is(translator.Translate(err), gorm.ErrDuplicatedKey)
 }

@@ -7,7 +7,9 @@ import (
 	"strconv"
 
 	"agentproxy/adapters/storage/codec"
+	"agentproxy/adapters/storage/column"
 	"agentproxy/adapters/storage/engine"
+	"agentproxy/adapters/storage/work"
 	"agentproxy/domain/eventlog"
 	"agentproxy/domain/health"
 	"agentproxy/ports"
@@ -48,22 +50,22 @@ func (r healths) LiveSummaries(
 
 // summaries reads what a query finds. The first argument is the agent.
 func (r healths) summaries(ctx context.Context, query string, args ...any) (list []ports.SessionSummary, err error) {
-	err = r.rows(ctx, query, args, func(rows engine.Row) error {
+	err = r.Rows(ctx, query, args, func(rows engine.Row) error {
 		var g ports.SessionSummary
 		var ord, usedAt int64
 		var state sql.RawBytes
 		if err := rows.Scan(&ord, &g.ID, &g.Type, &g.Status, &usedAt, &state, &g.Workers); err != nil {
 			return err
 		}
-		g.UsedAt = fromMicros(usedAt)
+		g.UsedAt = column.Time(usedAt)
 		var err error
 		if len(state) > 0 {
 			g.Health, err = health.DecodeSummary(state)
 		}
 		list = append(list, g)
-		return wrap("health of "+g.ID, err)
+		return work.Wrap("health of "+g.ID, err)
 	})
-	return list, wrap(fmt.Sprint("read health of ", args[0]), err)
+	return list, work.Wrap(fmt.Sprint("read health of ", args[0]), err)
 }
 
 // newestEvents reads the chunks that hold the last events of sessions.
@@ -78,9 +80,9 @@ func (r events) Newest(
 	if len(sessionIDs) == 0 {
 		return found, nil
 	}
-	list, args := inTexts(sessionIDs)
+	list, args := work.InTexts(sessionIDs)
 	query := fmt.Sprintf(newestEvents, list, len(args)+1)
-	err := r.rows(ctx, query, append(args, atLeast), func(rows engine.Row) error {
+	err := r.Rows(ctx, query, append(args, atLeast), func(rows engine.Row) error {
 		var id string
 		var body sql.RawBytes
 		if err := rows.Scan(&id, &body); err != nil {
@@ -92,5 +94,5 @@ func (r events) Newest(
 		}
 		return err
 	})
-	return found, wrap("read the newest events of sessions", err)
+	return found, work.Wrap("read the newest events of sessions", err)
 }

@@ -7,7 +7,9 @@ import (
 	"slices"
 	"time"
 
+	"agentproxy/adapters/storage/column"
 	"agentproxy/adapters/storage/engine"
+	"agentproxy/adapters/storage/work"
 	"agentproxy/domain"
 	"agentproxy/domain/session"
 	"agentproxy/ports"
@@ -82,22 +84,22 @@ func (s *Store) by(index string) string {
 	return " INDEXED BY " + index
 }
 
-// skipLocked is like lock for rows that may as well be left to the next unit.
+// skipLocked is like ForUpdate for rows that may as well be left to the next unit.
 func (t *tx) skipLocked(table string) string {
-	if !t.locks() {
+	if !t.Locks() {
 		return ""
 	}
-	return t.lock(table) + " SKIP LOCKED"
+	return t.ForUpdate(table) + " SKIP LOCKED"
 }
 
 // countRow is the key of a row of session_counts.
 type countRow struct{ AgentID, ProductNo, Type, Status string }
 
 func countEnded(ctx context.Context, t *tx, status session.Status, after place) (n int, last place, err error) {
-	t.serialize("sum up")
+	t.Serialize("sum up")
 	counts := map[countRow]int64{}
 	var seqs []int64
-	err = t.rows(ctx, "SELECT s.seq, s.ord, s.agent_id, s.product_no, s.type, s.status FROM sessions s"+
+	err = t.Rows(ctx, "SELECT s.seq, s.ord, s.agent_id, s.product_no, s.type, s.status FROM sessions s"+
 		t.store.by("sessions_open")+" WHERE "+countable+" AND (s.agent_id, s.ord) > (?3, ?4)"+
 		" ORDER BY s.agent_id, s.ord LIMIT ?2"+t.skipLocked("s"),
 		[]any{string(status), countBatch, after.agentID, after.at}, func(row engine.Row) error {
@@ -110,10 +112,10 @@ func countEnded(ctx context.Context, t *tx, status session.Status, after place) 
 			return err
 		})
 	if err != nil {
-		return 0, last, wrap("list ended sessions", err)
+		return 0, last, work.Wrap("list ended sessions", err)
 	}
 	for _, seq := range seqs {
-		if err := t.later("count a session", "UPDATE sessions SET counted = 1 WHERE seq = ?1", seq); err != nil {
+		if err := t.Later("count a session", "UPDATE sessions SET counted = 1 WHERE seq = ?1", seq); err != nil {
 			return 0, last, err
 		}
 	}
@@ -122,7 +124,7 @@ func countEnded(ctx context.Context, t *tx, status session.Status, after place) 
 			cmp.Compare(x.Type, y.Type), cmp.Compare(x.Status, y.Status))
 	})
 	for _, k := range keys {
-		err := t.later("count sessions of "+k.AgentID, `INSERT INTO session_counts (agent_id, product_no, type, status, n)
+		err := t.Later("count sessions of "+k.AgentID, `INSERT INTO session_counts (agent_id, product_no, type, status, n)
 			VALUES (?1, ?2, ?3, ?4, ?5) ON CONFLICT (agent_id, product_no, type, status)
 			DO UPDATE SET n = session_counts.n + excluded.n`, k.AgentID, k.ProductNo, k.Type, k.Status, counts[k])
 		if err != nil {
@@ -154,21 +156,21 @@ const addSums = `INSERT INTO agent_hours
 	last = agent_hours.last + excluded.last`
 
 func countHours(ctx context.Context, t *tx, before time.Time, after place) (n int, end place, err error) {
-	t.serialize("sum up")
+	t.Serialize("sum up")
 	var rows []hourRow
 	query := `SELECT h.agent_id, h.hour, h.session_id, h.up, h.down, h.connections, h.charged, h.refunded, h.recharged
 		FROM usage_hours h` + t.store.by("usage_hours_hour") + ` WHERE h.counted = 0 AND h.hour <= ?1
 		AND (h.agent_id, h.hour, h.session_id) > (?3, ?4, ?5)
 		ORDER BY h.agent_id, h.hour, h.session_id LIMIT ?2` + t.skipLocked("h")
-	args := []any{micros(before), countBatch, after.agentID, after.at, after.session}
-	err = t.rows(ctx, query, args, func(row engine.Row) error {
+	args := []any{column.Micros(before), countBatch, after.agentID, after.at, after.session}
+	err = t.Rows(ctx, query, args, func(row engine.Row) error {
 		var h hourRow
-		err := row.Scan(scanTargets(&h)...)
+		err := row.Scan(column.Targets(&h)...)
 		rows = append(rows, h)
 		return err
 	})
 	if err != nil || len(rows) == 0 {
-		return 0, end, wrap("list hours to count", err)
+		return 0, end, work.Wrap("list hours to count", err)
 	}
 	last, err := lastHours(ctx, t, rows)
 	if err != nil {
@@ -188,7 +190,7 @@ func countHours(ctx context.Context, t *tx, before time.Time, after place) (n in
 			add(k, ports.Totals{}, 1)
 			last[h.SessionID] = h.Hour
 		}
-		err := t.later("count an hour",
+		err := t.Later("count an hour",
 			"UPDATE usage_hours SET counted = 1 WHERE agent_id = ?1 AND hour = ?2 AND session_id = ?3",
 			h.AgentID, h.Hour, h.SessionID)
 		if err != nil {
@@ -208,11 +210,11 @@ func (h hourRow) totals() ports.Totals {
 func putSums(t *tx, sums map[sumKey]sumRow) error {
 	keys := slices.SortedFunc(maps.Keys(sums), func(x, y sumKey) int {
 		return cmp.Or(cmp.Compare(x.agentID, y.agentID), cmp.Compare(x.hour, y.hour),
-			cmp.Compare(flag(x.ofSessions), flag(y.ofSessions)))
+			cmp.Compare(column.Flag(x.ofSessions), column.Flag(y.ofSessions)))
 	})
 	for _, k := range keys {
 		s := sums[k]
-		err := t.later("sum an hour of "+k.agentID, addSums, k.agentID, k.hour, flag(k.ofSessions), s.Up, s.Down,
+		err := t.Later("sum an hour of "+k.agentID, addSums, k.agentID, k.hour, column.Flag(k.ofSessions), s.Up, s.Down,
 			s.Connections, int64(s.Charged), int64(s.Refunded), int64(s.Recharged), s.last)
 		if err != nil {
 			return err
@@ -228,9 +230,9 @@ func lastHours(ctx context.Context, t *tx, rows []hourRow) (map[string]int64, er
 		ids[i] = h.SessionID
 	}
 	slices.Sort(ids)
-	list, args := inTexts(slices.Compact(ids))
+	list, args := work.InTexts(slices.Compact(ids))
 	last := map[string]int64{}
-	err := t.rows(ctx, `SELECT s.id, COALESCE((SELECT u.hour FROM usage_hours u
+	err := t.Rows(ctx, `SELECT s.id, COALESCE((SELECT u.hour FROM usage_hours u
 		WHERE u.agent_id = s.agent_id AND u.session_id = s.id AND u.counted = 1
 		ORDER BY u.hour DESC LIMIT 1), 0) FROM sessions s WHERE s.id IN `+list, args, func(row engine.Row) error {
 		var id string
@@ -241,5 +243,5 @@ func lastHours(ctx context.Context, t *tx, rows []hourRow) (map[string]int64, er
 		}
 		return err
 	})
-	return last, wrap("read the hours of sessions", err)
+	return last, work.Wrap("read the hours of sessions", err)
 }

@@ -120,8 +120,15 @@ func expectSummed(t *testing.T, st *storage.Store, when string) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	rules := []string{"the counts of ended sessions are right", "a counted session ended and holds nothing",
+		"the sums of hours are right", "the counts of sessions by their last hour are right"}
+	for _, rule := range rules {
+		if !slices.Contains(st.Rules(), rule) {
+			t.Fatalf("there is no rule %q", rule)
+		}
+	}
 	for _, f := range faults {
-		if slices.Contains(storage.CountRules(), f.Rule) {
+		if slices.Contains(rules, f.Rule) {
 			t.Errorf("%s: %+v", when, f)
 		}
 	}

@@ -3,6 +3,7 @@ package storage
 import (
 	"encoding/json"
 
+	"agentproxy/adapters/storage/column"
 	"agentproxy/domain"
 	"agentproxy/domain/session"
 )
@@ -35,8 +36,8 @@ func joinTopUps(t session.TopUps) string {
 	if t.No == 0 && t.Auto == (session.AutoTopUp{}) {
 		return ""
 	}
-	text := topUpsText{No: t.No, Day: micros(t.Day), Held: int64(t.Held), AutoDay: micros(t.AutoDay),
-		AutoCount: t.AutoCount, Failed: t.Failed, FailedAt: micros(t.FailedAt)}
+	text := topUpsText{No: t.No, Day: column.Micros(t.Day), Held: int64(t.Held), AutoDay: column.Micros(t.AutoDay),
+		AutoCount: t.AutoCount, Failed: t.Failed, FailedAt: column.Micros(t.FailedAt)}
 	for _, r := range t.Runs {
 		text.Runs = append(text.Runs, runText{r.Bytes, int64(r.Price)})
 	}
@@ -55,9 +56,9 @@ func splitTopUps(stored string) (t session.TopUps, err error) {
 	if err := json.Unmarshal([]byte(stored), &text); err != nil {
 		return t, err
 	}
-	t = session.TopUps{No: text.No, Day: fromMicros(text.Day), Held: domain.Money(text.Held),
-		AutoDay: fromMicros(text.AutoDay), AutoCount: text.AutoCount, Failed: text.Failed,
-		FailedAt: fromMicros(text.FailedAt)}
+	t = session.TopUps{No: text.No, Day: column.Time(text.Day), Held: domain.Money(text.Held),
+		AutoDay: column.Time(text.AutoDay), AutoCount: text.AutoCount, Failed: text.Failed,
+		FailedAt: column.Time(text.FailedAt)}
 	for _, r := range text.Runs {
 		t.Runs = append(t.Runs, session.Run{Bytes: r.Bytes, Price: domain.Money(r.Price)})
 	}

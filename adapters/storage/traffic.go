@@ -7,7 +7,9 @@ import (
 	"fmt"
 	"time"
 
+	"agentproxy/adapters/storage/column"
 	"agentproxy/adapters/storage/engine"
+	"agentproxy/adapters/storage/work"
 	"agentproxy/domain/session"
 	"agentproxy/domain/traffic"
 	"agentproxy/ports"
@@ -21,8 +23,8 @@ func (r usages) Usage(_ context.Context, sessionID string) (traffic.Usage, error
 		return r.batch.usage(sessionID)
 	}
 	var row usageRow
-	err := r.row("SELECT "+usageColumns+" FROM sessions s WHERE s.id = ?1"+r.lock("s"),
-		sessionID).Scan(scanTargets(&row)...)
+	err := r.Row("SELECT "+usageColumns+" FROM sessions s WHERE s.id = ?1"+r.ForUpdate("s"),
+		sessionID).Scan(column.Targets(&row)...)
 	if errors.Is(err, sql.ErrNoRows) {
 		return traffic.Usage{}, session.ErrNotFound
 	}
@@ -37,13 +39,13 @@ func (r usages) Metered(ctx context.Context, sessionIDs []string) (map[string]*p
 	if len(sessionIDs) == 0 {
 		return found, nil
 	}
-	list, args := inTexts(sessionIDs)
+	list, args := work.InTexts(sessionIDs)
 	query := "SELECT " + sessionSelect + ", " + usageColumns + " FROM sessions s WHERE s.id IN " + list +
-		" ORDER BY s.id" + r.lock("s")
-	err := r.rows(ctx, query, args, func(rows engine.Row) error {
+		" ORDER BY s.id" + r.ForUpdate("s")
+	err := r.Rows(ctx, query, args, func(rows engine.Row) error {
 		var row sessionRow
 		var usage usageRow
-		if err := rows.Scan(scanTargets(&row, scanTargets(&usage)...)...); err != nil {
+		if err := rows.Scan(column.Targets(&row, column.Targets(&usage)...)...); err != nil {
 			return err
 		}
 		s, err := fromSessionRow(&row)
@@ -51,7 +53,7 @@ func (r usages) Metered(ctx context.Context, sessionIDs []string) (map[string]*p
 		return err
 	})
 	if err == nil {
-		err = r.rows(ctx, r.store.leases.of(list, len(args)), r.store.timed(args...), func(rows engine.Row) error {
+		err = r.Rows(ctx, r.store.leases.of(list, len(args)), r.store.timed(args...), func(rows engine.Row) error {
 			l, err := scanLease(rows)
 			if m := found[l.SessionID]; err == nil && m != nil {
 				m.Leases[l.ID] = l
@@ -60,7 +62,7 @@ func (r usages) Metered(ctx context.Context, sessionIDs []string) (map[string]*p
 		})
 	}
 	if err != nil {
-		return nil, fmt.Errorf("read %d sessions with their usage: %w", len(sessionIDs), r.failed(err))
+		return nil, fmt.Errorf("read %d sessions with their usage: %w", len(sessionIDs), r.Failed(err))
 	}
 	return found, nil
 }
@@ -71,8 +73,8 @@ const putUsage = `UPDATE sessions SET up = up + ?2, down = down + ?3, connection
 	AND (bytes = 0 OR up + ?2 + down + ?3 + leased + ?5 <= bytes)`
 
 func (r usages) PutUsage(_ context.Context, sessionID string, d traffic.Delta) error {
-	r.touch(sessionID)
-	n, err := r.exec(putUsage, sessionID, d.Up, d.Down, d.Connections, d.Leased, micros(d.At))
+	r.Touch(sessionID)
+	n, err := r.Exec(putUsage, sessionID, d.Up, d.Down, d.Connections, d.Leased, column.Micros(d.At))
 	if err != nil {
 		return fmt.Errorf("write usage of %s: %w", sessionID, err)
 	}
@@ -86,10 +88,10 @@ func (r usages) PutUsage(_ context.Context, sessionID string, d traffic.Delta) e
 }
 
 func (r usages) AddTopUp(_ context.Context, t ports.TopUp) error {
-	return r.later("add traffic to "+t.SessionID,
+	return r.Later("add traffic to "+t.SessionID,
 		`INSERT INTO session_topups (agent_id, session_id, no, run, start, bytes, price, at)
 		VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)`,
-		t.AgentID, t.SessionID, t.No, t.Run, t.Start, t.Bytes, int64(t.Price), micros(t.At))
+		t.AgentID, t.SessionID, t.No, t.Run, t.Start, t.Bytes, int64(t.Price), column.Micros(t.At))
 }
 
 func (r usages) Record(_ context.Context, agentID, sessionID string, hour time.Time, t ports.Totals) error {
@@ -99,24 +101,24 @@ func (r usages) Record(_ context.Context, agentID, sessionID string, hour time.T
 func (r usages) SettleAt(_ context.Context, sessionID string) (time.Time, error) {
 	if r.batch != nil {
 		s, err := r.batch.settled(sessionID)
-		return fromMicros(s.settleAt), err
+		return column.Time(s.settleAt), err
 	}
 	var at int64
-	err := r.row("SELECT settle_at FROM sessions WHERE id = ?1"+r.lock("sessions"), sessionID).Scan(&at)
+	err := r.Row("SELECT settle_at FROM sessions WHERE id = ?1"+r.ForUpdate("sessions"), sessionID).Scan(&at)
 	if errors.Is(err, sql.ErrNoRows) {
 		return time.Time{}, session.ErrNotFound
 	}
 	if err != nil {
-		return time.Time{}, fmt.Errorf("read when %s is settled: %w", sessionID, r.failed(err))
+		return time.Time{}, fmt.Errorf("read when %s is settled: %w", sessionID, r.Failed(err))
 	}
-	return fromMicros(at), nil
+	return column.Time(at), nil
 }
 
 func (r usages) SetSettleAt(_ context.Context, sessionID string, at time.Time) error {
 	if r.batch != nil {
 		return r.batch.setSettleAt(sessionID, at)
 	}
-	n, err := r.exec("UPDATE sessions SET settle_at = ?2 WHERE id = ?1", sessionID, micros(at))
+	n, err := r.Exec("UPDATE sessions SET settle_at = ?2 WHERE id = ?1", sessionID, column.Micros(at))
 	if err != nil {
 		return fmt.Errorf("plan settlement of %s: %w", sessionID, err)
 	}

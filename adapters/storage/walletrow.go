@@ -5,6 +5,7 @@ import (
 	"strconv"
 	"strings"
 
+	"agentproxy/adapters/storage/column"
 	"agentproxy/domain"
 	"agentproxy/domain/billing"
 )
@@ -41,7 +42,7 @@ func toWalletRow(w billing.Wallet) walletRow {
 		Own:              int64(w.Available.Own),
 		HeldTrial:        int64(w.Held.Trial),
 		HeldOwn:          int64(w.Held.Own),
-		TrialExpiresAt:   micros(w.TrialExpiresAt),
+		TrialExpiresAt:   column.Micros(w.TrialExpiresAt),
 		TrialExpired:     w.TrialExpired,
 		Funded:           w.Funded,
 		Credited:         w.Credited,
@@ -53,7 +54,7 @@ func toWalletRow(w billing.Wallet) walletRow {
 		BudgetTotal:      (*int64)(w.Budget.Total),
 		BudgetThresholds: joinInts(w.Budget.Thresholds),
 		BudgetPaused:     w.Budget.Paused,
-		SpentDay:         micros(w.SpentDay),
+		SpentDay:         column.Micros(w.SpentDay),
 		SpentToday:       int64(w.SpentToday),
 	}
 }
@@ -67,7 +68,7 @@ func fromWalletRow(r walletRow) (billing.Wallet, error) {
 		AgentID:        r.AgentID,
 		Available:      funds(r.Trial, r.Own),
 		Held:           funds(r.HeldTrial, r.HeldOwn),
-		TrialExpiresAt: fromMicros(r.TrialExpiresAt),
+		TrialExpiresAt: column.Time(r.TrialExpiresAt),
 		TrialExpired:   r.TrialExpired,
 		Funded:         r.Funded,
 		// A program of an earlier version sets funded alone.
@@ -82,7 +83,7 @@ func fromWalletRow(r walletRow) (billing.Wallet, error) {
 			Thresholds: thresholds,
 			Paused:     r.BudgetPaused,
 		},
-		SpentDay:   fromMicros(r.SpentDay),
+		SpentDay:   column.Time(r.SpentDay),
 		SpentToday: domain.Money(r.SpentToday),
 	}, nil
 }

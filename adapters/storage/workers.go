@@ -9,7 +9,9 @@ import (
 	"strings"
 	"time"
 
+	"agentproxy/adapters/storage/column"
 	"agentproxy/adapters/storage/engine"
+	"agentproxy/adapters/storage/work"
 	"agentproxy/domain/health"
 	"agentproxy/domain/session"
 	"agentproxy/domain/worker"
@@ -54,12 +56,13 @@ func stateValues(w worker.Worker) []any {
 	if w.Exit.IP.IsValid() {
 		exit = w.Exit.IP.String()
 	}
-	return []any{w.Location.Country, w.Location.City, w.TTL.Microseconds(), flag(w.Strict), flag(w.Unique), w.MaxBytes,
-		exit, w.Turn, micros(w.AssignedAt), flag(w.Lost), flag(w.Changeable), w.Rotations}
+	return []any{w.Location.Country, w.Location.City, w.TTL.Microseconds(), column.Flag(w.Strict),
+		column.Flag(w.Unique), w.MaxBytes,
+		exit, w.Turn, column.Micros(w.AssignedAt), column.Flag(w.Lost), column.Flag(w.Changeable), w.Rotations}
 }
 
 func (r workers) Of(ctx context.Context, sessionID string) (list []worker.Worker, err error) {
-	err = r.rows(ctx, selectWorkers+archivedWorkers+" ORDER BY 2", []any{sessionID}, func(rows engine.Row) error {
+	err = r.Rows(ctx, selectWorkers+archivedWorkers+" ORDER BY 2", []any{sessionID}, func(rows engine.Row) error {
 		w, archive, err := scanWorker(sessionID, rows)
 		if err != nil || archive == nil {
 			list = append(list, w)
@@ -72,13 +75,13 @@ func (r workers) Of(ctx context.Context, sessionID string) (list []worker.Worker
 		return err
 	})
 	if err != nil {
-		return nil, fmt.Errorf("list workers of %s: %w", sessionID, r.failed(err))
+		return nil, fmt.Errorf("list workers of %s: %w", sessionID, r.Failed(err))
 	}
 	return list, nil
 }
 
 func (r workers) Get(_ context.Context, sessionID, name string) (worker.Worker, error) {
-	w, archive, err := scanWorker(sessionID, r.row(selectWorkers+" AND w.name = ?2"+archivedWorkers, sessionID, name))
+	w, archive, err := scanWorker(sessionID, r.Row(selectWorkers+" AND w.name = ?2"+archivedWorkers, sessionID, name))
 	if err == nil && archive != nil {
 		w, err = r.archivedAs(sessionID, name, archive)
 	}
@@ -109,15 +112,15 @@ func scanWorker(sessionID string, found engine.Row) (w worker.Worker, more []byt
 	}
 	w.TTL, w.Strict, w.Unique = time.Duration(ttl)*time.Microsecond, strict != 0, uniq != 0
 	w.Lost, w.Changeable = lost != 0, changeable != 0
-	w.CreatedAt, w.AssignedAt, w.LastUsedAt = fromMicros(createdAt), fromMicros(assignedAt), fromMicros(usedAt)
-	w.LastError.At = fromMicros(errorAt)
+	w.CreatedAt, w.AssignedAt, w.LastUsedAt = column.Time(createdAt), column.Time(assignedAt), column.Time(usedAt)
+	w.LastError.At = column.Time(errorAt)
 	return w, more, nil
 }
 
 func (r workers) Insert(_ context.Context, w worker.Worker) (id int64, err error) {
-	r.touch(w.SessionID)
-	args := append([]any{w.SessionID, w.Name, micros(w.CreatedAt)}, stateValues(w)...)
-	err = r.returning(insertWorker, args, &id)
+	r.Touch(w.SessionID)
+	args := append([]any{w.SessionID, w.Name, column.Micros(w.CreatedAt)}, stateValues(w)...)
+	err = r.Returning(insertWorker, args, &id)
 	if errors.Is(err, sql.ErrNoRows) {
 		return 0, session.ErrNotFound
 	}
@@ -131,7 +134,7 @@ func (r workers) Put(ctx context.Context, w worker.Worker) error {
 	if err := r.restore(ctx, w.ID); err != nil {
 		return err
 	}
-	n, err := r.exec(putWorker, append([]any{w.ID}, stateValues(w)...)...)
+	n, err := r.Exec(putWorker, append([]any{w.ID}, stateValues(w)...)...)
 	if err != nil {
 		return fmt.Errorf("write worker %d: %w", w.ID, err)
 	}
@@ -142,12 +145,12 @@ func (r workers) Put(ctx context.Context, w worker.Worker) error {
 }
 
 func (r workers) Changed(_ context.Context, sessionID string) error {
-	return r.noteChange("", sessionID)
+	return r.NoteChange("", sessionID)
 }
 
 func (r workers) Rotated(_ context.Context, sessionID string) error {
-	r.touch(sessionID)
-	return r.later("count a rotation of a worker",
+	r.Touch(sessionID)
+	return r.Later("count a rotation of a worker",
 		"UPDATE sessions SET worker_rotations = worker_rotations + 1 WHERE id = ?1", sessionID)
 }
 
@@ -155,17 +158,17 @@ func (r workers) Delete(ctx context.Context, id int64) error {
 	if err := r.restore(ctx, id); err != nil {
 		return err
 	}
-	if err := r.later("drop the health of a worker", "DELETE FROM worker_health WHERE worker = ?1", id); err != nil {
+	if err := r.Later("drop the health of a worker", "DELETE FROM worker_health WHERE worker = ?1", id); err != nil {
 		return err
 	}
-	return r.later("drop a worker", "DELETE FROM workers WHERE seq = ?1", id)
+	return r.Later("drop a worker", "DELETE FROM workers WHERE seq = ?1", id)
 }
 
 func (r workers) Count(ctx context.Context, id int64, more worker.Usage, at time.Time) error {
 	if err := r.restore(ctx, id); err != nil {
 		return err
 	}
-	return r.later("count the usage of a worker", countWorker, id, more.Up, more.Down, more.Connections, micros(at))
+	return r.Later("count the usage of a worker", countWorker, id, more.Up, more.Down, more.Connections, column.Micros(at))
 }
 
 func (r workers) Bytes(ctx context.Context, ids []int64) (map[int64]int64, error) {
@@ -173,19 +176,19 @@ func (r workers) Bytes(ctx context.Context, ids []int64) (map[int64]int64, error
 	for len(ids) > 0 {
 		part := ids[:min(len(ids), maxIn)]
 		ids = ids[len(part):]
-		list, size := in(1, len(part))
+		list, size := work.In(1, len(part))
 		args := make([]any, 0, size)
 		for i := range size {
 			args = append(args, part[min(i, len(part)-1)])
 		}
-		err := r.rows(ctx, "SELECT seq, up + down FROM workers WHERE seq IN "+list, args, func(rows engine.Row) error {
+		err := r.Rows(ctx, "SELECT seq, up + down FROM workers WHERE seq IN "+list, args, func(rows engine.Row) error {
 			var id, bytes int64
 			err := rows.Scan(&id, &bytes)
 			found[id] = bytes
 			return err
 		})
 		if err != nil {
-			return nil, fmt.Errorf("read the bytes of workers: %w", r.failed(err))
+			return nil, fmt.Errorf("read the bytes of workers: %w", r.Failed(err))
 		}
 	}
 	return found, nil
@@ -201,7 +204,7 @@ func (r workers) Health(ctx context.Context, sessionID string, names ...string) 
 		}
 		query += " AND w.name IN (" + strings.Join(marks, ", ") + ")"
 	}
-	err = r.rows(ctx, query+archivedHealth+" ORDER BY 2", args, func(rows engine.Row) error {
+	err = r.Rows(ctx, query+archivedHealth+" ORDER BY 2", args, func(rows engine.Row) error {
 		var h ports.WorkerHealth
 		var blob []byte
 		err := rows.Scan(&h.ID, &h.Name, &blob)
@@ -217,7 +220,7 @@ func (r workers) Health(ctx context.Context, sessionID string, names ...string) 
 		return err
 	})
 	if err != nil {
-		return nil, fmt.Errorf("read the health of workers of %s: %w", sessionID, r.failed(err))
+		return nil, fmt.Errorf("read the health of workers of %s: %w", sessionID, r.Failed(err))
 	}
 	return list, nil
 }
@@ -230,10 +233,10 @@ func (r workers) HealthOf(ctx context.Context, sessionIDs []string) (map[string]
 	if r.batch != nil {
 		return r.batch.workersOf(sessionIDs)
 	}
-	list, args := inTexts(sessionIDs)
-	err := r.rows(ctx, workerHealthOf+"IN "+list+" ORDER BY w.seq", args, loadWorkerHealth(found))
+	list, args := work.InTexts(sessionIDs)
+	err := r.Rows(ctx, workerHealthOf+"IN "+list+" ORDER BY w.seq", args, loadWorkerHealth(found))
 	if err != nil {
-		return nil, fmt.Errorf("read the health of the workers of %d sessions: %w", len(sessionIDs), r.failed(err))
+		return nil, fmt.Errorf("read the health of the workers of %d sessions: %w", len(sessionIDs), r.Failed(err))
 	}
 	return found, nil
 }
@@ -266,9 +269,9 @@ func (r workers) PutHealth(ctx context.Context, id int64, s health.State, failed
 	if err != nil {
 		return fmt.Errorf("encode the health of worker %d: %w", id, err)
 	}
-	if err := r.later("write the health of a worker", putWorkerHealth, id, blob); err != nil || failed.At.IsZero() {
+	if err := r.Later("write the health of a worker", putWorkerHealth, id, blob); err != nil || failed.At.IsZero() {
 		return err
 	}
-	return r.later("write the failure of a worker", "UPDATE workers SET error_at = ?2, error_code = ?3 WHERE seq = ?1",
-		id, micros(failed.At), failed.Code)
+	return r.Later("write the failure of a worker", "UPDATE workers SET error_at = ?2, error_code = ?3 WHERE seq = ?1",
+		id, column.Micros(failed.At), failed.Code)
 }

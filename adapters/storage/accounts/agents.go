@@ -1,0 +1,124 @@
+// Package accounts keeps the agents, who referred them, their keys and what of the trial was granted.
+package accounts
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"agentproxy/adapters/storage/column"
+	"agentproxy/adapters/storage/engine"
+	"agentproxy/adapters/storage/work"
+	"agentproxy/domain"
+	"agentproxy/domain/account"
+	"agentproxy/ports"
+)
+
+// agents keeps accounts.
+type agents struct{ *work.Unit }
+
+// Agents returns the accounts in a unit.
+func Agents(u *work.Unit) ports.Agents { return agents{u} }
+
+func (r agents) Insert(ctx context.Context, a account.Agent) error {
+	row := toAgentRow(a)
+	if err := r.Write(ctx).Create(&row).Error; err != nil {
+		return fmt.Errorf("insert agent %s: %w", a.ID, err)
+	}
+	return nil
+}
+
+// Put writes every column that may change, zero values included.
+func (r agents) Put(ctx context.Context, a account.Agent) error {
+	row := toAgentRow(a)
+	done := r.Write(ctx).Model(&agentRow{}).Where("id = ?", a.ID).
+		Select("*").Omit("id", "referrer_id", "registered_from", "registered_with", "created_at").Updates(&row)
+	if done.Error != nil {
+		return fmt.Errorf("write agent %s: %w", a.ID, done.Error)
+	}
+	if done.RowsAffected == 0 {
+		return account.ErrNotFound
+	}
+	return r.NoteChange(a.ID, "")
+}
+
+// AgentSelect reads accounts a with their referrers f, for ScanAgent.
+const AgentSelect = `SELECT a.id, a.billing_user_id, a.name, a.contact_email, a.webhook_url, a.description, a.status,
+	a.disabled_for, a.verified_for, a.key_hash, a.key_hint, a.key_created_at, a.key_used_at, a.secret_hash,
+	a.token_version, a.webhook_version, a.per_minute, a.registered_from, a.registered_with, a.created_at, a.updated_at,
+	f.id, f.name, f.code, f.is_default, f.disabled
+	FROM agents a JOIN referrers f ON f.id = a.referrer_id `
+
+func (r agents) Get(_ context.Context, id string) (account.Agent, error) {
+	if r.Batch != nil {
+		return r.Batch.Agent(id)
+	}
+	return r.one("WHERE a.id = ?1", id)
+}
+
+func (r agents) one(where string, arg any) (account.Agent, error) {
+	a, err := ScanAgent(r.Row(AgentSelect+where+r.ForUpdate("a"), arg))
+	if errors.Is(err, sql.ErrNoRows) {
+		return account.Agent{}, account.ErrNotFound
+	}
+	if err != nil {
+		return account.Agent{}, fmt.Errorf("read agent: %w", err)
+	}
+	return a, nil
+}
+
+func (r agents) List(
+	ctx context.Context, f ports.AgentFilter, page domain.Page,
+) (domain.List[account.Agent], error) {
+	list := domain.List[account.Agent]{Page: page}
+	c := agentWhere(f)
+	count := "SELECT COUNT(*) FROM agents a JOIN referrers f ON f.id = a.referrer_id" + c.Where()
+	err := r.Row(count, c.Args...).Scan(&list.Total)
+	if err == nil {
+		query := AgentSelect + c.Where() + " ORDER BY a.seq DESC" + c.Page(page)
+		err = r.Rows(ctx, query, c.Args, func(rows engine.Row) error {
+			a, err := ScanAgent(rows)
+			list.Items = append(list.Items, a)
+			return err
+		})
+	}
+	if err != nil {
+		return list, fmt.Errorf("list agents: %w", err)
+	}
+	return list, nil
+}
+
+func (r agents) ForgetOrigins(_ context.Context, before time.Time, limit int) (int, error) {
+	none := []byte{}
+	n, err := r.Exec(`UPDATE agents SET registered_from = ?1, registered_with = '' WHERE id IN (
+		SELECT id FROM agents WHERE length(registered_from) > 0 AND created_at < ?2 LIMIT ?3)`,
+		none, column.Micros(before), limit)
+	if err != nil {
+		return 0, fmt.Errorf("forget where agents registered: %w", err)
+	}
+	return int(n), nil
+}
+
+// agentWhere returns the conditions of a filter of agents.
+func agentWhere(f ports.AgentFilter) (c work.Conditions) {
+	if f.RegisteredFrom.IsValid() {
+		first, last := column.AddressRange(f.RegisteredFrom)
+		c.Add("length(a.registered_from) > 0 AND a.registered_from >= ?", first)
+		c.Add("a.registered_from <= ?", last)
+	}
+	c.Text("a.status = ?", string(f.Status))
+	c.Text("(f.code = ? OR f.name = ?)", f.Referrer)
+	if f.Search != "" {
+		c.Add(`(a.id LIKE ? ESCAPE '\' OR LOWER(a.name) LIKE '%' || LOWER(?) || '%' ESCAPE '\'
+			OR LOWER(a.contact_email) LIKE '%' || LOWER(?) || '%' ESCAPE '\')`, literal(f.Search))
+	}
+	return c
+}
+
+// literal escapes what LIKE does not take as it is.
+func literal(text string) string {
+	return strings.NewReplacer(`\`, `\\`, `%`, `\%`, `_`, `\_`).Replace(text)
+}

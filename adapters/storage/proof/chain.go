@@ -1,0 +1,194 @@
+package proof
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/binary"
+	"encoding/hex"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"agentproxy/adapters/storage/column"
+	"agentproxy/adapters/storage/engine"
+	"agentproxy/adapters/storage/work"
+	"agentproxy/domain"
+	"agentproxy/domain/billing"
+	"agentproxy/ports"
+)
+
+// provedStay is the name of the rule by which entries stay as they were when they were proved.
+const provedStay = "no entry that was proved has changed"
+
+// proofRow is a row of ledger_proofs: the sums and the digest of the first entries of an agent.
+type proofRow struct {
+	AgentID                      string
+	Entries                      int64
+	Trial, Own                   int64
+	HeldTrial, HeldOwn           int64
+	Charged, Refunded, Recharged int64
+	Digest                       string // hexadecimal; empty before the first entry
+}
+
+// entry is what is proved of a row of ledger_entries. A digest holds all of it.
+type entry struct {
+	ID           string
+	AgentID      string
+	Ord          int64
+	Type         billing.Type
+	Trial        domain.Money
+	Own          domain.Money
+	HeldTrial    domain.Money
+	HeldOwn      domain.Money
+	Account      billing.Account
+	Counter      domain.Money
+	Ref          string
+	SessionID    string
+	OrderID      string
+	Description  string
+	At           int64
+	BalanceAfter domain.Money
+}
+
+var (
+	proofColumns = column.Names(new(proofRow))
+	putProof     = "INSERT INTO ledger_proofs (" + strings.Join(proofColumns, ", ") + ") VALUES (" +
+		work.Placeholders(1, len(proofColumns)) + ") ON CONFLICT (agent_id) DO UPDATE SET (" +
+		strings.Join(proofColumns[1:], ", ") + ") = (excluded." + strings.Join(proofColumns[1:], ", excluded.") +
+		") WHERE excluded.entries > ledger_proofs.entries"
+
+	entrySelect = "SELECT " + strings.Join(column.Names(new(entry)), ", ") + " FROM ledger_entries WHERE "
+)
+
+// chain follows the entries of one agent.
+type chain struct {
+	proofRow
+	digest [sha256.Size]byte
+	buffer []byte
+}
+
+// newChain goes on after what is proved.
+func newChain(from proofRow) (*chain, error) {
+	c := &chain{proofRow: from}
+	if from.Digest == "" {
+		return c, nil
+	}
+	digest, err := hex.DecodeString(from.Digest)
+	if err != nil || len(digest) != len(c.digest) {
+		return nil, fmt.Errorf("the stored digest of %s is damaged", from.AgentID)
+	}
+	copy(c.digest[:], digest)
+	return c, nil
+}
+
+// add takes the next entry.
+func (c *chain) add(e *entry) {
+	b := append(c.buffer[:0], c.digest[:]...)
+	for _, text := range [...]string{e.ID, e.AgentID, string(e.Type), string(e.Account), e.Ref, e.SessionID, e.OrderID,
+		e.Description} {
+		b = binary.BigEndian.AppendUint32(b, uint32(len(text)))
+		b = append(b, text...)
+	}
+	for _, n := range [...]int64{e.Ord, int64(e.Trial), int64(e.Own), int64(e.HeldTrial), int64(e.HeldOwn),
+		int64(e.Counter), e.At, int64(e.BalanceAfter)} {
+		b = binary.BigEndian.AppendUint64(b, uint64(n))
+	}
+	c.buffer, c.digest = b, sha256.Sum256(b)
+	c.Entries++
+	c.Trial, c.Own = c.Trial+int64(e.Trial), c.Own+int64(e.Own)
+	c.HeldTrial, c.HeldOwn = c.HeldTrial+int64(e.HeldTrial), c.HeldOwn+int64(e.HeldOwn)
+	switch e.Type {
+	case billing.ChargeEntry:
+		c.Charged += int64(e.Counter)
+	case billing.RefundEntry:
+		c.Refunded += int64(e.Trial + e.Own)
+	case billing.Recharge:
+		c.Recharged += int64(e.Trial + e.Own)
+	}
+}
+
+// row returns how far the chain has come.
+func (c *chain) row() proofRow {
+	c.Digest = hex.EncodeToString(c.digest[:])
+	return c.proofRow
+}
+
+// check returns what is wrong with the entry that was added last; the zero Fault if nothing is.
+func (c *chain) check(e *entry) (f ports.Fault) {
+	switch {
+	case e.Ord != c.Entries:
+		return ports.Fault{Rule: "no entry is missing", Where: e.AgentID,
+			Detail: fmt.Sprintf("entry %d is where entry %d should be", e.Ord, c.Entries)}
+	case e.Trial+e.Own+e.HeldTrial+e.HeldOwn+e.Counter != 0:
+		return ports.Fault{Rule: "every entry sums to zero", Where: e.ID, Detail: "it does not"}
+	case int64(e.BalanceAfter) != c.Trial+c.Own:
+		return ports.Fault{Rule: "the balance after an entry is the sum up to it", Where: e.ID,
+			Detail: fmt.Sprintf("balance %d; sum %d", e.BalanceAfter, c.Trial+c.Own)}
+	}
+	return f
+}
+
+// compare returns how a wallet differs from the entries, all of which were added; the zero Fault if it does not.
+func (c *chain) compare(w proofRow) (f ports.Fault) {
+	sums := c.proofRow
+	sums.Digest = w.Digest
+	switch {
+	case sums == w:
+		return f
+	case c.Entries != w.Entries:
+		return ports.Fault{Rule: "no entry is missing", Where: w.AgentID,
+			Detail: fmt.Sprintf("wallet %d; entries %d", w.Entries, c.Entries)}
+	}
+	return ports.Fault{Rule: "every wallet equals its entries", Where: w.AgentID,
+		Detail: fmt.Sprintf("wallet %d, %d, %d, %d, charged %d, refunded %d, recharged %d; entries %d, %d, %d, %d, "+
+			"charged %d, refunded %d, recharged %d", w.Trial, w.Own, w.HeldTrial, w.HeldOwn, w.Charged, w.Refunded, w.Recharged,
+			c.Trial, c.Own, c.HeldTrial, c.HeldOwn, c.Charged, c.Refunded, c.Recharged)}
+}
+
+// findChanged reads the proved entries of a range of agents again, and returns the agents of which one
+// has changed since.
+func findChanged(ctx context.Context, conn engine.Conn, from, to string) (faults []ports.Fault, err error) {
+	proved := map[string]proofRow{}
+	err = conn.Rows(ctx, "SELECT "+strings.Join(proofColumns, ", ")+
+		" FROM ledger_proofs WHERE agent_id >= ?1 AND agent_id < ?2", []any{from, to}, func(row engine.Row) error {
+		var p proofRow
+		err := row.Scan(column.Targets(&p)...)
+		proved[p.AgentID] = p
+		return err
+	})
+	if err != nil || len(proved) == 0 {
+		return nil, work.Wrap("read how far the ledger is proved", err)
+	}
+	changed := func(p proofRow, detail string) {
+		faults = append(faults, ports.Fault{Rule: provedStay, Where: p.AgentID, Detail: detail})
+	}
+	c := &chain{}
+	var e entry
+	into := column.Targets(&e)
+	query := entrySelect + "agent_id >= ?1 AND agent_id < ?2 ORDER BY agent_id, ord"
+	err = conn.Rows(ctx, query, []any{from, to}, func(row engine.Row) error {
+		if err := row.Scan(into...); err != nil {
+			return err
+		}
+		if e.AgentID != c.AgentID {
+			c = &chain{proofRow: proofRow{AgentID: e.AgentID}, buffer: c.buffer}
+		}
+		p, left := proved[e.AgentID]
+		if !left {
+			return nil
+		}
+		if c.add(&e); c.Entries == p.Entries {
+			delete(proved, e.AgentID)
+			if c.row() != p {
+				changed(p, fmt.Sprintf("one of its first %d entries", p.Entries))
+			}
+		}
+		return nil
+	})
+	for _, agent := range slices.Sorted(maps.Keys(proved)) {
+		p := proved[agent]
+		changed(p, fmt.Sprintf("there are not %d entries any more", p.Entries))
+	}
+	return faults, work.Wrap("verify that "+provedStay, err)
+}

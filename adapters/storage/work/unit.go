@@ -1,0 +1,232 @@
+// Package work runs the statements of one unit of work on either database, by hand and by GORM. The
+// repositories of a unit embed its Unit.
+package work
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"gorm.io/gorm"
+
+	"agentproxy/adapters/storage/column"
+	"agentproxy/adapters/storage/engine"
+)
+
+// Database is what the units of a database have in common.
+type Database struct {
+	// ORM makes the statements of cold tables.
+	ORM *gorm.DB
+	// Now returns the time at which changes are noted.
+	Now func() time.Time
+}
+
+// Unit is a unit of work, or a view. Statements on hot paths are written by hand, with parameters
+// numbered as ?1, ?2; the others go through GORM. It is used by one goroutine at a time.
+type Unit struct {
+	// Conn is the connection. What runs on it is in the transaction or on the snapshot.
+	Conn engine.Conn
+	// In is the transaction, nil in a view.
+	In *engine.Transaction
+	// Database is the one that the unit runs on.
+	Database *Database
+	// Batch is what the unit shares a transaction with; nil for a unit with one of its own, and on
+	// SQLite.
+	Batch Batch
+	// Touched collects the sessions that the unit changes; nil collects none.
+	Touched *[]string
+}
+
+// errReadOnly refuses a write inside View before the database does.
+var errReadOnly = errors.New("a view cannot write")
+
+// ListContext returns the context for a query that may take long. In View the caller's ends it.
+func (u *Unit) ListContext(ctx context.Context) context.Context {
+	if u.In != nil {
+		return u.Conn.Context()
+	}
+	return ctx
+}
+
+// Locks reports whether the rows that are read must be locked.
+func (u *Unit) Locks() bool { return u.In != nil && u.Conn.Concurrent() }
+
+// Row returns a query for one row. One of a row that the unit may change ends with ForUpdate.
+func (u *Unit) Row(query string, args ...any) engine.Row { return u.Conn.Row(query, args) }
+
+// RowLock is the strength of the locks on rows that a unit reads and may change.
+const RowLock = "NO KEY UPDATE"
+
+// ForUpdate returns the end of a query whose rows of a table, by its name in the query, stay locked
+// until the end of the unit. The lock is that of an UPDATE which changes no key: FOR UPDATE would
+// block the foreign key checks of other units too, which lock rows in an order of their own, and so
+// deadlock.
+func (u *Unit) ForUpdate(table string) string {
+	if !u.Locks() {
+		return ""
+	}
+	return " FOR " + RowLock + " OF " + table
+}
+
+// Serialize takes an advisory lock on a name until the end of the unit, for what has no row yet. The
+// next statement reads what units that held it before have committed.
+func (u *Unit) Serialize(parts ...string) {
+	if !u.Locks() {
+		return
+	}
+	// The next statement returns its error.
+	_ = u.Conn.Queue("take the advisory lock", "SELECT pg_advisory_xact_lock(hashtextextended(?1, 0))",
+		[]any{strings.Join(parts, "\n")})
+}
+
+// Attempt runs a statement that a unique index may refuse, in a savepoint where the database would
+// refuse every statement after that.
+func (u *Unit) Attempt(run func() error) error {
+	if !u.Locks() {
+		return run()
+	}
+	if _, err := u.Conn.Exec("SAVEPOINT attempt", nil); err != nil {
+		return u.Failed(err)
+	}
+	err, end := run(), "RELEASE attempt"
+	if err != nil {
+		end = "ROLLBACK TO attempt"
+	}
+	if _, endErr := u.Conn.Exec(end, nil); endErr != nil {
+		return errors.Join(err, u.Failed(endErr))
+	}
+	return err
+}
+
+// Rows runs a query and calls scan for each row.
+func (u *Unit) Rows(ctx context.Context, query string, args []any, scan func(engine.Row) error) error {
+	return u.Conn.Rows(u.ListContext(ctx), query, args, scan)
+}
+
+// MayWrite returns an error in a view, and after the transaction has ended.
+func (u *Unit) MayWrite() error {
+	switch {
+	case u.In == nil:
+		return errReadOnly
+	case u.In.Ended():
+		return engine.ErrSpoiled
+	}
+	return nil
+}
+
+// Failed records a failed statement of a unit that writes.
+func (u *Unit) Failed(err error) error {
+	if u.In == nil {
+		return err
+	}
+	return u.In.Fail(err)
+}
+
+// Exec runs a statement and returns how many rows it changed.
+func (u *Unit) Exec(statement string, args ...any) (int64, error) {
+	if err := u.MayWrite(); err != nil {
+		return 0, err
+	}
+	n, err := u.Conn.Exec(statement, args)
+	if err != nil {
+		return 0, u.Failed(err)
+	}
+	u.In.Wrote = u.In.Wrote || n > 0
+	return n, nil
+}
+
+// Touch has views of this process read a session anew, once the unit has ended.
+func (u *Unit) Touch(sessionID string) {
+	if u.Touched != nil && sessionID != "" {
+		*u.Touched = append(*u.Touched, sessionID)
+	}
+}
+
+// Later runs a statement whose result is not needed before the end of the unit: it changes something,
+// or the unit fails. What it does is part of its error, which the next statement or the end of the
+// unit may return.
+func (u *Unit) Later(what, statement string, args ...any) error {
+	if err := u.MayWrite(); err != nil {
+		return err
+	}
+	if err := u.Conn.Queue(what, statement, args); err != nil {
+		return u.Failed(err)
+	}
+	u.In.Wrote = true
+	return nil
+}
+
+// Returning runs a statement that changes one row, and scans what it returns. It returns
+// sql.ErrNoRows if no row was changed.
+func (u *Unit) Returning(statement string, args []any, into ...any) error {
+	if err := u.MayWrite(); err != nil {
+		return err
+	}
+	err := u.Row(statement, args...).Scan(into...)
+	if errors.Is(err, sql.ErrNoRows) {
+		return err
+	}
+	u.In.Wrote = true
+	if err != nil {
+		return u.Failed(err)
+	}
+	return nil
+}
+
+// Texts runs a query for one column of text.
+func (u *Unit) Texts(ctx context.Context, query string, args ...any) ([]string, error) {
+	var found []string
+	err := u.Rows(ctx, query, args, func(rows engine.Row) error {
+		var s string
+		err := rows.Scan(&s)
+		found = append(found, s)
+		return err
+	})
+	return found, err
+}
+
+// NoteChange notes for other processes that an agent or a session changed.
+func (u *Unit) NoteChange(agentID, sessionID string) error {
+	u.Touch(sessionID)
+	return u.Later("note change", "INSERT INTO changes (agent_id, session_id, at) VALUES (?1, ?2, ?3)",
+		agentID, sessionID, column.Micros(u.Database.Now()))
+}
+
+// LockFirst queues a query that locks rows before the statement that reads them: a row that a query
+// had to wait for is read anew, but not what the query joins with it. The next statement returns its
+// error too. It does nothing where rows need no locks.
+func (u *Unit) LockFirst(what, query string, args ...any) error {
+	if !u.Locks() {
+		return nil
+	}
+	return u.Conn.Queue(what, query, args)
+}
+
+// SQL returns the connection for database/sql, for a change.
+func (u *Unit) SQL() (*sql.Conn, error) {
+	if err := u.MayWrite(); err != nil {
+		return nil, err
+	}
+	if err := u.Conn.Flush(); err != nil {
+		return nil, u.Failed(err)
+	}
+	u.In.Wrote = true
+	return u.Conn.SQL(), nil
+}
+
+// IsDuplicate reports whether a unique index refused a row.
+func (u *Unit) IsDuplicate(err error) bool {
+	translator, ok := u.Database.ORM.Dialector.(gorm.ErrorTranslator)
+	return ok && errors.Is(translator.Translate(err), gorm.ErrDuplicatedKey)
+}
+
+// Wrap adds what failed to an error, and returns nil for nil.
+func Wrap(doing string, err error) error {
+	if err == nil {
+		return nil
+	}
+	return fmt.Errorf("%s: %w", doing, err)
+}
