@@ -27,7 +27,7 @@ func ExampleAssign() {
 	// true
 }
 
-// A mistyped key is told from a wrong one by its checksum, without asking the database.
+// The checksum of a key refuses a mistyped one without a query of the database.
 func ExampleMayBeKey() {
 	key := account.NewAPIKey("0123456789012345678901234567890123456789abc")
 	typo := key[:len(key)-1] + "!"

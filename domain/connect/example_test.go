@@ -16,7 +16,7 @@ func ExampleProxy_Masked() {
 	// true
 }
 
-// A number is so many workers; names are separated by commas.
+// A number n means the workers w1 to wn; names are separated by commas.
 func ExampleParseWorkers() {
 	fmt.Println(connect.ParseWorkers("3"))
 	fmt.Println(connect.ParseWorkers("alice,bob"))

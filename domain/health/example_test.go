@@ -7,23 +7,23 @@ import (
 	"agentproxy/domain/health"
 )
 
-// tell reports n events of a type, one a second, and returns the time of the last.
-func tell(s *health.State, n int, of health.Type, from time.Time) time.Time {
+// reportEach reports n events of a type, one a second, and returns the time of the last.
+func reportEach(s *health.State, n int, of health.Type, from time.Time) time.Time {
 	for i := range n {
 		s.Report(health.Event{Type: of, At: from.Add(time.Duration(i) * time.Second)})
 	}
 	return from.Add(time.Duration(n-1) * time.Second)
 }
 
-// Two refusals of a target outweigh the neutral start; twenty successes before them would not be.
+// Two blocks outweigh the neutral start; one after twenty successes hardly counts.
 func ExampleState_Verdict() {
 	var fresh, used health.State
 	begin := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
-	v := fresh.Verdict(tell(&fresh, 2, health.Block, begin), false)
+	v := fresh.Verdict(reportEach(&fresh, 2, health.Block, begin), false)
 	fmt.Println(v.HealthScore, v.RiskLevel, v.Recommendation, v.Reason)
 
-	begin = tell(&used, 20, health.Success, begin).Add(time.Second)
-	v = used.Verdict(tell(&used, 1, health.Block, begin), false)
+	begin = reportEach(&used, 20, health.Success, begin).Add(time.Second)
+	v = used.Verdict(reportEach(&used, 1, health.Block, begin), false)
 	fmt.Println(v.HealthScore, v.RiskLevel, v.Recommendation, v.Reason)
 	// Output:
 	// 55 high rotate_now block_rate
@@ -34,11 +34,11 @@ func ExampleState_Verdict() {
 func ExampleState_Verdict_pause() {
 	begin := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 	var limited health.State
-	v := limited.Verdict(tell(&limited, 3, health.RateLimit, begin), false)
+	v := limited.Verdict(reportEach(&limited, 3, health.RateLimit, begin), false)
 	fmt.Println(v.HealthScore, v.Recommendation, v.Reason)
 
 	var blocked health.State
-	v = blocked.Verdict(tell(&blocked, 5, health.Block, begin), true)
+	v = blocked.Verdict(reportEach(&blocked, 5, health.Block, begin), true)
 	fmt.Println(v.HealthScore, v.Recommendation, v.Reason)
 	// Output:
 	// 70 pause rate_limited
@@ -48,7 +48,7 @@ func ExampleState_Verdict_pause() {
 // Silence heals: the weights halve every ten minutes.
 func ExampleState_Verdict_silence() {
 	var s health.State
-	last := tell(&s, 10, health.Block, time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC))
+	last := reportEach(&s, 10, health.Block, time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC))
 	fmt.Println(s.Verdict(last.Add(30*time.Minute), false).HealthScore)
 	// Output: 73
 }
@@ -56,10 +56,10 @@ func ExampleState_Verdict_silence() {
 // A rotation leaves a quarter of the evidence behind.
 func ExampleState_Rotate() {
 	var s health.State
-	last := tell(&s, 5, health.Block, time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC))
+	last := reportEach(&s, 5, health.Block, time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC))
 	s.Rotate(health.RotationManual, last)
 	fmt.Println(s.Verdict(last, false).Reason)
-	last = tell(&s, 5, health.Success, last.Add(time.Second))
+	last = reportEach(&s, 5, health.Success, last.Add(time.Second))
 	fmt.Println(s.Verdict(last, false).HealthScore)
 	// Output:
 	// fresh_exit
