@@ -10,6 +10,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"agentproxy/app/accounts"
 )
 
 func TestALoopRunsUntilItsContextEnds(t *testing.T) {
@@ -97,6 +99,10 @@ func TestALoopOfTheLeaderRunsWhileItLeads(t *testing.T) {
 
 // A leader counts what ended as soon as it leads, at the start and after another one.
 func TestALoopThatRunsAtOnce(t *testing.T) {
+	all := tasks(nil, nil, nil, nil, nil, nil, nil, nil, &accounts.Service{}, nil, nil)
+	if i := slices.IndexFunc(all, func(t task) bool { return t.name == "count what ended" }); i < 0 || !all[i].atOnce {
+		t.Error("a new leader does not count what ended at once")
+	}
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		began := time.Now()
