@@ -6,10 +6,10 @@ import (
 	"agentproxy/domain/spelling"
 )
 
-// A misspelt field of a request gets a hint; another word gets none.
+// A mistyped field of a request gets a hint; another word gets none.
 func ExampleNearMiss() {
-	fmt.Println(spelling.NearMiss("quantitiy", "quantity"), spelling.NearMiss("amount", "quantity"))
-	fmt.Println(spelling.Distance("quantitiy", "quantity"))
+	fmt.Println(spelling.NearMiss("quanttity", "quantity"), spelling.NearMiss("amount", "quantity"))
+	fmt.Println(spelling.Distance("quanttity", "quantity"))
 	// Output:
 	// true false
 	// 1
