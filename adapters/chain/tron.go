@@ -241,7 +241,7 @@ func (t *Tron) receipt(ctx context.Context, txID string, final recharge.Head,
 	if err != nil || r == nil {
 		return nil, false, err
 	}
-	if err := r.check(); err != nil || r.ID != txID {
+	if err := r.check(txID); err != nil {
 		return nil, false, fmt.Errorf("%s: the answer is not the receipt of %s: %w", t.network, txID, err)
 	}
 	if !solid || r.Block > final.Number {

@@ -3,6 +3,7 @@ package chain
 import (
 	"encoding/binary"
 	"errors"
+	"fmt"
 	"math"
 	"strings"
 	"time"
@@ -40,13 +41,15 @@ const (
 
 var errReceipt = errors.New("no id, block or time")
 
-// check refuses what is not a receipt and writes the id in its normal form.
-func (r *tronReceipt) check() error {
+// check refuses what is not the receipt of a transaction and writes the id in its normal form.
+func (r *tronReceipt) check(txID string) error {
 	id, ok := normalTx(r.ID)
 	if !ok || r.Block < 0 || r.Time <= 0 {
 		return errReceipt
 	}
-	r.ID = id
+	if r.ID = id; id != txID {
+		return fmt.Errorf("it is that of %s", id)
+	}
 	return nil
 }
 

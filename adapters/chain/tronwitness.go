@@ -45,7 +45,7 @@ func (w *tronWitness) confirm(ctx context.Context, txID string, list []recharge.
 	if r == nil || !solid {
 		return fmt.Errorf("%s: the witness does not have transaction %s as final yet", w.network, txID)
 	}
-	if err := r.check(); err != nil || r.ID != txID {
+	if err := r.check(txID); err != nil {
 		return fmt.Errorf("%s: the answer of the witness is not the receipt of %s: %w", w.network, txID, err)
 	}
 	if !slices.EqualFunc(list, w.appendTransfers(nil, r, recharge.Final), sameTransfer) {

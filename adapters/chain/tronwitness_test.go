@@ -1,7 +1,10 @@
 package chain_test
 
 import (
+	"bytes"
+	"io"
 	"math/big"
+	"net/http"
 	"strings"
 	"testing"
 
@@ -85,5 +88,35 @@ func TestASecondNodeThatIsAwayDelaysALargeTransfer(t *testing.T) {
 	}
 	if _, err := chain.NewTron(chain.TronConfig{Network: "tron-mainnet", WitnessURL: "http://203.0.113.7"}); err == nil {
 		t.Error("a second node over http is accepted")
+	}
+}
+
+// rename answers as a server does, with another id in place of one.
+type rename struct {
+	*trongrid.Server
+	from, to string
+}
+
+func (s rename) RoundTrip(r *http.Request) (*http.Response, error) {
+	answer, err := s.Server.RoundTrip(r)
+	if err != nil {
+		return nil, err
+	}
+	body, err := io.ReadAll(answer.Body)
+	body = bytes.ReplaceAll(body, []byte(s.from), []byte(s.to))
+	answer.Body, answer.ContentLength = io.NopCloser(bytes.NewReader(body)), int64(len(body))
+	return answer, err
+}
+
+func TestTheReceiptOfAnotherTransactionIsNamed(t *testing.T) {
+	t.Parallel()
+	grid := trongrid.Start(t)
+	id, other := sameOn(grid, grid, 5*usdt, -1, false), strings.Repeat("cd", 32)
+	reader := tron(t, grid, func(cfg *chain.TronConfig) {
+		cfg.Client = &http.Client{Transport: rename{grid, id, other}}
+	})
+	list, err := reader.Transaction(t.Context(), id)
+	if err == nil || list != nil || !strings.HasSuffix(err.Error(), "is not the receipt of "+id+": it is that of "+other) {
+		t.Errorf("the transfers are %+v, %v", list, err)
 	}
 }

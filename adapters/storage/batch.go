@@ -19,8 +19,8 @@ import (
 // ahead for all of them, and what they write, which is sent by one statement a table when they have
 // run. A unit that fails has sent nothing, so what it wrote is just dropped.
 //
-// The repositories whose methods begin with a check of tx.batch use it. Every other statement of a
-// unit is refused by batchConn, and the unit runs again alone.
+// The repositories whose methods begin with a check of tx.batch, or of Unit.Batch, use it. Every
+// other statement of a unit is refused by batchConn, and the unit runs again alone.
 type batch struct {
 	store *Store
 	pipe  engine.Pipeline

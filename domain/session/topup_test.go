@@ -35,13 +35,17 @@ func TestRunsAreChargedByTheirOwnPrices(t *testing.T) {
 		t.Repeat(map[string]func(*rapid.T){
 			"add": func(t *rapid.T) {
 				n, price := bought(), prices.Draw(t, "price")
+				last := &parts[len(parts)-1]
 				after, err := s.TopUp(n, price)
+				if full := len(s.TopUps.Runs) == session.MaxRuns && last.price != price; (err != nil) != full {
+					t.Fatalf("%d runs: %v", len(s.TopUps.Runs), err)
+				}
 				if err != nil {
-					t.Fatal(err)
+					return
 				}
 				x := billing.TrafficHold(n, price)
 				after.Money.Held.Own, held = after.Money.Held.Own+x, held+x
-				if last := &parts[len(parts)-1]; last.price == price {
+				if last.price == price {
 					last.bytes += n
 				} else {
 					parts = append(parts, part{n, price})

@@ -59,13 +59,6 @@ func (p *Pool) ShareExhausted(s *Share) bool {
 	return s.limit > 0 && s.left() <= 0
 }
 
-// ShareConnections returns how many connections a worker has open.
-func (p *Pool) ShareConnections(s *Share) int {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return s.places
-}
-
 // Idle reports whether nothing of a worker is open or reported later.
 func (p *Pool) Idle(s *Share) bool {
 	p.mu.Lock()

@@ -142,7 +142,7 @@ func (w *Worker) Name() string {
 // Unpin undoes Cache.PinWorker.
 func (w *Worker) Unpin() { w.pins.Add(-1) }
 
-// Current returns the route that was read last, nil if it must be read again.
+// current returns the route that was read last, nil if it must be read again.
 func (w *Worker) current() *traffic.WorkerRoute {
 	r := w.route.Load()
 	if r == nil || r.version != w.key.entry.version.Load() {

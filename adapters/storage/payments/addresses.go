@@ -18,7 +18,7 @@ import (
 	"agentproxy/ports"
 )
 
-// recharges keeps the addresses of recharges. The orders are in rechargeorders.go, the transfers in
+// recharges keeps the addresses of recharges. The orders are in orders.go, the transfers in
 // transfers.go.
 type recharges struct{ *work.Unit }
 
