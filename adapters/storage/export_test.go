@@ -76,6 +76,12 @@ func (s *Store) Plans(ctx context.Context, fn func(context.Context, ports.Tx) er
 	return plans, err
 }
 
+// LastHours reads the last counted hour of a session.
+func LastHours(ctx context.Context, unit ports.Tx, sessionID string) error {
+	_, err := lastHours(ctx, unit.(*tx), []hourRow{{SessionID: sessionID}})
+	return err
+}
+
 // explainer asks for the plans of the queries that it passes on.
 type explainer struct {
 	engine.Conn

@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"agentproxy/adapters/storage"
 	"agentproxy/domain"
 	"agentproxy/ports"
 	"agentproxy/test/pg"
@@ -52,5 +53,17 @@ func TestPageOfAReportIsNotJoinedWithAllHours(t *testing.T) {
 	}
 	if hours < 20 || hours > 100 {
 		t.Errorf("%d hours are read to find a page of 20 sessions:\n%s", hours, all)
+	}
+}
+
+// SQLite finds the hours of one session where it counts, not those of all sessions of the agent.
+func TestHoursAreCountedBySession(t *testing.T) {
+	t.Parallel()
+	plans, err := openStore(t).Plans(t.Context(), func(ctx context.Context, tx ports.Tx) error {
+		return storage.LastHours(ctx, tx, "sess_1")
+	})
+	all := strings.Join(plans, "\n")
+	if err != nil || !strings.Contains(all, "SEARCH u USING PRIMARY KEY (agent_id=? AND session_id=?)") {
+		t.Errorf("%v:\n%s", err, all)
 	}
 }

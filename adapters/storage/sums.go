@@ -224,6 +224,8 @@ func putSums(t *tx, sums map[sumKey]sumRow) error {
 }
 
 // lastHours returns the last counted hour of the sessions of rows, for those that have one.
+// With the sign SQLite uses the key and no index of what is counted, in which it would walk over the hours of
+// all sessions of the agent.
 func lastHours(ctx context.Context, t *tx, rows []hourRow) (map[string]int64, error) {
 	ids := make([]string, len(rows))
 	for i, h := range rows {
@@ -233,7 +235,7 @@ func lastHours(ctx context.Context, t *tx, rows []hourRow) (map[string]int64, er
 	list, args := work.InTexts(slices.Compact(ids))
 	last := map[string]int64{}
 	err := t.Rows(ctx, `SELECT s.id, COALESCE((SELECT u.hour FROM usage_hours u
-		WHERE u.agent_id = s.agent_id AND u.session_id = s.id AND u.counted = 1
+		WHERE u.agent_id = s.agent_id AND u.session_id = s.id AND +u.counted = 1
 		ORDER BY u.hour DESC LIMIT 1), 0) FROM sessions s WHERE s.id IN `+list, args, func(row engine.Row) error {
 		var id string
 		var hour int64
