@@ -141,7 +141,8 @@ const (
 		COALESCE(SUM(h.charged), 0), COALESCE(SUM(h.refunded), 0), COALESCE(SUM(h.recharged), 0)
 		FROM %s WHERE h.of_sessions = 1`
 	// countUsed counts the sessions that have an hour in the time. That is known of counted hours
-	// if none is after the time: then their last one must be in it.
+	// if none is after the time: then their last one must be in it. The sign keeps SQLite from the index
+	// of what is counted, in which the hours of a session are not beside each other.
 	countUsed = `SELECT CASE WHEN EXISTS (SELECT 1 FROM agent_hours WHERE agent_id = ?1 AND hour >= ?3 AND last > 0)
 		THEN (SELECT COUNT(DISTINCT h.session_id) FROM usage_hours h
 			WHERE h.counted IN (0, 1) AND h.agent_id = ?1 AND h.hour >= ?2 AND h.hour < ?3 AND h.session_id <> '')
@@ -149,7 +150,7 @@ const (
 			(SELECT COUNT(DISTINCT h.session_id) FROM usage_hours h%s
 			WHERE h.agent_id = ?1 AND h.hour >= ?2 AND h.hour < ?3 AND h.session_id <> '' AND h.counted = 0
 			AND (SELECT c.hour FROM usage_hours c WHERE c.agent_id = ?1 AND c.session_id = h.session_id
-				AND c.hour >= ?2 AND c.counted = 1 LIMIT 1) IS NULL)
+				AND c.hour >= ?2 AND +c.counted = 1 LIMIT 1) IS NULL)
 		END`
 	// pageOfTotals walks down the sessions of the agent to those that have an hour in the time.
 	pageOfTotals = `WITH p AS (SELECT s.seq FROM sessions s WHERE s.agent_id = ?1 AND s.ord < ?4
