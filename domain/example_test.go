@@ -21,8 +21,8 @@ func ExampleParseMoney() {
 func ExampleMulDiv() {
 	const gb = 1_000_000_000
 	perGB := int64(domain.MustMoney("2.50"))
-	fmt.Println(domain.Money(domain.MulDiv(gb/3, perGB, gb, false)), "rounded down")
-	fmt.Println(domain.Money(domain.MulDiv(gb/3, perGB, gb, true)), "rounded up")
+	fmt.Println(domain.Money(domain.MulDiv(gb/3, perGB, gb)), "rounded down")
+	fmt.Println(domain.Money(domain.MulDivUp(gb/3, perGB, gb)), "rounded up")
 	// Output:
 	// 0.833333 rounded down
 	// 0.833334 rounded up

@@ -116,16 +116,18 @@ func AppendDecimal(b []byte, n int64, places int) []byte {
 	return b
 }
 
-// MulDiv returns a*b/c of non-negative numbers, multiplied in 128 bits, rounded
-// up when up is set and down otherwise. A result above int64 is clamped to
-// math.MaxInt64, which no balance can pay.
-func MulDiv(a, b, c int64, up bool) int64 {
+// MulDiv returns a*b/c of non-negative numbers, multiplied in 128 bits and rounded down. A result
+// above int64 is clamped to math.MaxInt64, which no balance can pay.
+func MulDiv(a, b, c int64) int64 { return mulDiv(a, b, c, 0) }
+
+// MulDivUp is like MulDiv, rounded up.
+func MulDivUp(a, b, c int64) int64 { return mulDiv(a, b, c, c-1) }
+
+// mulDiv returns (a*b+add)/c.
+func mulDiv(a, b, c, add int64) int64 {
 	hi, lo := bits.Mul64(uint64(a), uint64(b))
-	if up {
-		var carry uint64
-		lo, carry = bits.Add64(lo, uint64(c-1), 0)
-		hi += carry
-	}
+	lo, carry := bits.Add64(lo, uint64(add), 0)
+	hi += carry
 	if hi >= uint64(c) {
 		return math.MaxInt64
 	}

@@ -105,6 +105,14 @@ func exponent(text string) int {
 	return n
 }
 
+// mulDiv returns the function of a rounding.
+func mulDiv(up bool) func(a, b, c int64) int64 {
+	if up {
+		return domain.MulDivUp
+	}
+	return domain.MulDiv
+}
+
 func TestMulDiv(t *testing.T) {
 	for _, c := range []struct {
 		claim   string
@@ -122,7 +130,7 @@ func TestMulDiv(t *testing.T) {
 		{"and rounded up too", math.MaxInt64, 3, 2, true, math.MaxInt64},
 	} {
 		t.Run(c.claim, func(t *testing.T) {
-			if got := domain.MulDiv(c.a, c.b, c.c, c.up); got != c.want {
+			if got := mulDiv(c.up)(c.a, c.b, c.c); got != c.want {
 				t.Errorf("got %d, want %d", got, c.want)
 			}
 		})
@@ -142,7 +150,7 @@ func TestMulDivIsExact(t *testing.T) {
 		if exact.IsInt64() {
 			want = exact.Int64()
 		}
-		if got := domain.MulDiv(a, b, c, up); got != want {
+		if got := mulDiv(up)(a, b, c); got != want {
 			t.Errorf("%d*%d/%d, up %v, is %d, want %s", a, b, c, up, got, exact)
 		}
 	})

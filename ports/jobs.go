@@ -38,4 +38,4 @@ type Jobs interface {
 // long, and did not fail.
 type RequeueAfter time.Duration
 
-func (l RequeueAfter) Error() string { return "the job runs again in " + time.Duration(l).String() }
+func (r RequeueAfter) Error() string { return "the job runs again in " + time.Duration(r).String() }

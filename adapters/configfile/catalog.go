@@ -76,7 +76,7 @@ type loader struct {
 func (l *loader) load(root fields) CatalogConfig {
 	l.names, l.sellers, l.codes = map[string]bool{}, map[string]ports.Provider{}, map[string]int{}
 	l.config.Policy = &policy.Shared{Operator: l.operatorPolicy(root.get("policy")), Products: map[string]*policy.Rules{}}
-	l.config.WithoutEmbedded = !root.get("embedded").truth(true)
+	l.config.WithoutEmbedded = !root.get("embedded").boolean(true)
 	for _, v := range root.get("providers").items() {
 		l.provider(v)
 	}

@@ -69,7 +69,7 @@ func decode(field reflect.Value, v value) {
 		}
 		field.Set(reflect.ValueOf(list))
 	case reflect.Bool:
-		field.SetBool(v.truth(false))
+		field.SetBool(v.boolean(false))
 	case reflect.Int:
 		text, ok := v.scalar()
 		if !ok {

@@ -28,7 +28,7 @@ func (l *loader) product(v value) (catalog.Product, bool) {
 		Name:        m.need("name").text(),
 		Description: m.get("description").text(),
 		Type:        session.Type(m.need("type").text()),
-		Direct:      m.get("direct").truth(false),
+		Direct:      m.get("direct").boolean(false),
 		Available:   true, MinQuantity: 1, MaxQuantity: 1,
 	}
 	if first, used := l.codes[p.No]; used && p.No != "" {
@@ -198,7 +198,7 @@ func (l *loader) places(m fields, p *catalog.Product) {
 // alone: a cost that the file does not state is not 0.
 func (l *loader) buyers(m fields, p *catalog.Product) {
 	costs := slices.ContainsFunc(p.Sources, func(s procurement.Source) bool { return s.Provider != l.EmbeddedProvider })
-	p.OwnMoneyOnly = !m.get("trial_credit").truth(!costs)
+	p.OwnMoneyOnly = !m.get("trial_credit").boolean(!costs)
 	v := m.get("min_tier")
 	if text, ok := v.scalar(); ok {
 		if p.MinTier = account.Tier(text); !slices.Contains(account.Tiers, p.MinTier) {

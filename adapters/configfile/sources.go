@@ -21,7 +21,7 @@ func (l *loader) sources(m fields, p *catalog.Product) {
 		f := item.fields(sourceKeys)
 		s := procurement.Source{SKU: f.get("sku").text(), Preference: f.get("preference").integer(0, maxPreference, 0),
 			Countries: l.countries(f.get("countries")), Cities: cities(f.get("cities")),
-			BelowCost: m.get("allow_below_cost").truth(false)}
+			BelowCost: m.get("allow_below_cost").boolean(false)}
 		s.Provider = l.source(f.need("provider"), *p)
 		switch p.Type {
 		case session.Dynamic:
@@ -116,7 +116,7 @@ func costs(v value, p catalog.Product) []procurement.Term {
 // margins refuses a price below the cost of a source, unless that is allowed. It
 // warns of a cost that is unknown.
 func (l *loader) margins(m fields, p catalog.Product) {
-	allowed := m.get("allow_below_cost").truth(false)
+	allowed := m.get("allow_below_cost").boolean(false)
 	compare := func(field string, price, cost domain.Money, source int) {
 		if price > 0 && cost > price && !allowed {
 			find(m.of, field).fault("%s USD is below the cost of %s USD of sources[%d]; set allow_below_cost: true to "+

@@ -234,8 +234,8 @@ func (v value) scalar() (string, bool) {
 	return "", false
 }
 
-// truth reads true or false.
-func (v value) truth(otherwise bool) bool {
+// boolean reads true or false.
+func (v value) boolean(otherwise bool) bool {
 	if !v.given() {
 		return otherwise
 	}

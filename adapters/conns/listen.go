@@ -113,9 +113,11 @@ func (c *Conn) Wait() {
 	}
 }
 
-// Spare reports whether the connection should end after its answer: it has shown no
+// ShouldClose reports whether the connection should end after its answer: it has shown no
 // credential and its listener is nearly full.
-func (c *Conn) Spare() bool { return c != nil && c.table.Near() && c.table.isFresh(&c.slot) }
+func (c *Conn) ShouldClose() bool {
+	return c != nil && c.table.NearlyFull() && c.table.isFresh(&c.slot)
+}
 
 func (t *Table) isFresh(s *Slot) bool {
 	t.mu.Lock()

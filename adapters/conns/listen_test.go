@@ -87,7 +87,7 @@ func TestServerWithIdleStrangers(t *testing.T) {
 			c.Trust()
 		}
 		c.Work()
-		if c.Spare() {
+		if c.ShouldClose() {
 			w.Header().Set("Connection", "close")
 		}
 		_, _ = io.WriteString(w, "here")

@@ -38,7 +38,7 @@ func (q *queue) remove(s *Slot) {
 // few and returns nil if there is none among them.
 func (q *queue) quiet() *Slot {
 	s := q.head
-	for n := 0; s != nil && n < lookedAt; n++ {
+	for n := 0; s != nil && n < evictionSample; n++ {
 		if !s.owner.Unread() {
 			return s
 		}

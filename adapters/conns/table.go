@@ -84,8 +84,8 @@ func New(cfg Config) *Table {
 // factor by which an address may exceed its bound while there is none: a burst of
 // connections that the service has not had time to read is not closed.
 const (
-	lookedAt = 8
-	burst    = 4
+	evictionSample = 8
+	burst          = 4
 )
 
 // Add adds a connection that was accepted and has shown no credential. If it exceeds a
@@ -269,8 +269,8 @@ func (t *Table) forget(src *source) {
 	}
 }
 
-// Near reports whether more than three quarters of the connections are in use.
-func (t *Table) Near() bool {
+// NearlyFull reports whether more than three quarters of the connections are in use.
+func (t *Table) NearlyFull() bool {
 	return t.cfg.Limit > 0 && int(t.open.Load()) > t.cfg.Limit/4*3
 }
 

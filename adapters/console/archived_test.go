@@ -26,8 +26,8 @@ func TestPagesOfAnArchivedSession(t *testing.T) {
 	for _, v := range []string{ended.ID, live.ID} {
 		list, _, err := w.Workers.Create(ctx, workers.Create{AgentID: agent, SessionID: v, Names: []string{"w_1", "w_2"}})
 		apptest.OK(t, err)
-		w.RenewLease(traffic.Ask{SessionID: v, Lease: "l", Want: 1_000_000})
-		w.RenewLease(traffic.Ask{SessionID: v, Lease: "l", Up: 600, Connections: 2, Close: true,
+		w.RenewLease(traffic.LeaseRequest{SessionID: v, Lease: "l", Want: 1_000_000})
+		w.RenewLease(traffic.LeaseRequest{SessionID: v, Lease: "l", Up: 600, Connections: 2, Close: true,
 			Workers: []traffic.WorkerUse{{ID: list[1].ID, Up: 500, Connections: 1}}})
 		for range 10 {
 			_, err = w.Telemetry.Report(ctx, agent, telemetry.ReportedEvent{SessionID: v, Worker: "w_1", Report: health.Report{Type: "block"}})

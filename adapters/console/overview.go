@@ -79,18 +79,18 @@ func (c *Console) overview(v *view) error {
 		d.Balance = &b
 		if d.Week != nil {
 			d.Pace = d.Week.Cost / 7
-			d.Days = lasts(b.Wallet.Balance(), d.Week.Cost)
+			d.Days = daysLeft(b.Wallet.Balance(), d.Week.Cost)
 		}
 	}
 	return v.show(http.StatusOK, "overview", v.frame("Overview", d))
 }
 
-// lasts returns how many days a balance lasts if each seven cost what the last did.
-func lasts(balance, week domain.Money) string {
+// daysLeft returns how many days a balance lasts if each seven cost what the last did.
+func daysLeft(balance, week domain.Money) string {
 	if week <= 0 {
 		return ""
 	}
-	days := domain.MulDiv(int64(max(balance, 0)), 7, int64(week), false)
+	days := domain.MulDiv(int64(max(balance, 0)), 7, int64(week))
 	if days > 999 {
 		return "more than 999"
 	}

@@ -33,7 +33,7 @@ func TestTheCookie(t *testing.T) {
 		w.Wire(apptest.Options{}, w.Clock, w.IDs)
 		w.restart(options{secure: secure})
 		w.get("/console/")
-		w.Clock.Advance(accounts.SignInLife)
+		w.Clock.Advance(accounts.SignInLifetime)
 		if code, _ := w.send("GET", "/console/money?page=2", nil); code != http.StatusSeeOther || w.cookie != nil ||
 			w.headers.Get("Location") != "/console/sign-in?next=%2Fconsole%2Fmoney%3Fpage%3D2" {
 			t.Errorf("after 12 hours: %d %v", code, w.headers)

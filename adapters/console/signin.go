@@ -80,13 +80,13 @@ func (c *Console) signIn(w http.ResponseWriter, r *http.Request) {
 	who := identityOf(r.Context())
 	r.Body = http.MaxBytesReader(w, r.Body, maxForm)
 	key, next := strings.TrimSpace(r.PostFormValue("api_key")), r.PostFormValue("next")
-	looked := false
+	lookedUp := false
 	token, _, err := c.Accounts.SignIns.Start(r.Context(), key, func() error {
 		if d := c.Limits.WrongKeys().Left(who.client); !d.Allowed {
 			return account.ErrRateLimited.Msgf("too many wrong API keys from this address; wait %d seconds",
 				seconds(d.RetryAfter)).After(d.RetryAfter)
 		}
-		looked = true
+		lookedUp = true
 		return nil
 	}, func(caller accounts.Caller) error {
 		conns.Of(r.Context()).Trust()
@@ -96,14 +96,14 @@ func (c *Console) signIn(w http.ResponseWriter, r *http.Request) {
 		}
 		return nil
 	})
-	if looked && errors.Is(err, account.ErrInvalidKey) {
-		c.Limits.WrongKeys().Missed(who.client)
+	if lookedUp && errors.Is(err, account.ErrInvalidKey) {
+		c.Limits.WrongKeys().Record(who.client)
 	}
 	if err != nil {
 		c.refuseSignIn(w, r, next, err)
 		return
 	}
-	c.setCookie(w, token, int(accounts.SignInLife.Seconds()))
+	c.setCookie(w, token, int(accounts.SignInLifetime.Seconds()))
 	http.Redirect(w, r, nextPage(next), http.StatusSeeOther)
 }
 

@@ -20,7 +20,7 @@ func (g *Gateway) serveHTTP(c *client.Conn, h *handshake) *relay.Tunnel {
 	for {
 		if err := http1.ReadRequest(&h.in, &h.request); err != nil {
 			if bad, ok := errors.AsType[*http1.Error](err); ok {
-				g.answer(c, h, viaHTTP, refusal.MalformedRequest(bad), false)
+				g.answer(c, h, viaHTTP, refusal.MalformedRequest(bad), withBody)
 			}
 			return nil
 		}
@@ -42,17 +42,17 @@ func (g *Gateway) serveHTTP(c *client.Conn, h *handshake) *relay.Tunnel {
 func (g *Gateway) connect(c *client.Conn, h *handshake) *relay.Tunnel {
 	user, password, ok := h.request.Credentials()
 	if !ok {
-		g.answer(c, h, viaConnect, refusal.NoCredential, false)
+		g.answer(c, h, viaConnect, refusal.NoCredential, withBody)
 		return nil
 	}
 	u, ref := g.authenticate(c, user, password)
 	if ref != nil {
-		g.answer(c, h, viaConnect, ref, false)
+		g.answer(c, h, viaConnect, ref, withBody)
 		return nil
 	}
 	t, ref := g.open(c, u, h.request.Target())
 	if ref != nil {
-		g.answer(c, h, viaConnect, ref, false)
+		g.answer(c, h, viaConnect, ref, withBody)
 		return nil
 	}
 	if _, err := io.WriteString(c, http1.Established); err != nil {
@@ -123,7 +123,10 @@ func (g *Gateway) open(c *client.Conn, u credential, target hostport.Target) (*r
 		ChargeRead: p.proxy != nil}, early), nil
 }
 
-// answer writes a refusal and ends the connection. It is not metered.
+// withBody is the head parameter of answer for any request but HEAD.
+const withBody = false
+
+// answer writes a refusal and ends the connection. It is not metered. head leaves out the body.
 func (g *Gateway) answer(c *client.Conn, h *handshake, via protocol, ref *refusal.Refusal, head bool) {
 	g.leave(c)
 	g.metrics.refused(via, ref)

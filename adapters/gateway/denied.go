@@ -13,8 +13,8 @@ import (
 const (
 	// deniedFor is how long an address stays denied after a denied name resolved to it.
 	deniedFor = 10 * time.Minute
-	// lookAgain is how long a denied name that was looked up is not looked up again.
-	lookAgain = time.Minute
+	// lookupInterval is how long a denied name that was looked up is not looked up again.
+	lookupInterval = time.Minute
 	// maxDenied bounds the addresses, and the names, that are stored.
 	maxDenied = 1 << 16
 	// maxLookups bounds the denied names that are looked up at once. Beyond it a name is
@@ -32,10 +32,10 @@ type scope struct {
 // deniedNames caches the addresses of denied names, so that a client cannot connect to
 // their addresses instead. An address counts as long as its name is denied.
 type deniedNames struct {
-	mu     sync.Mutex
-	addrs  map[deniedAddr]deniedName
-	looked map[lookedUp]time.Duration // when, by monotime
-	now    int                        // lookups under way
+	mu      sync.Mutex
+	addrs   map[deniedAddr]deniedName
+	lookups map[lookedUp]time.Duration // when, by monotime
+	now     int                        // lookups under way
 }
 
 type deniedAddr struct {
@@ -54,7 +54,7 @@ type lookedUp struct {
 }
 
 func newDeniedNames() *deniedNames {
-	return &deniedNames{addrs: map[deniedAddr]deniedName{}, looked: map[lookedUp]time.Duration{}}
+	return &deniedNames{addrs: map[deniedAddr]deniedName{}, lookups: map[lookedUp]time.Duration{}}
 }
 
 // begin reports whether a denied name is to be looked up. If so the caller calls end.
@@ -62,12 +62,12 @@ func (d *deniedNames) begin(in scope, name string) bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	key := lookedUp{in, name}
-	if at, ok := d.looked[key]; ok && monotime.Now()-at < lookAgain || d.now >= maxLookups {
+	if at, ok := d.lookups[key]; ok && monotime.Now()-at < lookupInterval || d.now >= maxLookups {
 		return false
 	}
 	d.now++
-	makeRoom(d.looked)
-	d.looked[key] = monotime.Now()
+	makeRoom(d.lookups)
+	d.lookups[key] = monotime.Now()
 	return true
 }
 
@@ -126,9 +126,9 @@ func (d *deniedNames) trim(now time.Duration) {
 			delete(d.addrs, key)
 		}
 	}
-	for key, at := range d.looked {
-		if now-at >= lookAgain {
-			delete(d.looked, key)
+	for key, at := range d.lookups {
+		if now-at >= lookupInterval {
+			delete(d.lookups, key)
 		}
 	}
 }

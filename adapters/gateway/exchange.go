@@ -221,7 +221,7 @@ func (x *exchange) release(tc *targetConn, keep bool) {
 	x.count(tc)
 	x.c.Detach()
 	if keep && !x.c.Interrupted() {
-		x.g.targets.put(tc, x.g.table.Near())
+		x.g.targets.put(tc, x.g.table.NearlyFull())
 		return
 	}
 	tc.close()

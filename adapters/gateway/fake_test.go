@@ -160,7 +160,7 @@ func (b *fakeCore) RotateDue(ctx context.Context, id string) (traffic.Route, err
 	return b.Route(ctx, id)
 }
 
-func (b *fakeCore) Renew(ctx context.Context, replica string, asks []traffic.Ask) ([]traffic.Grant, error) {
+func (b *fakeCore) Renew(ctx context.Context, replica string, asks []traffic.LeaseRequest) ([]traffic.Grant, error) {
 	b.mu.Lock()
 	delay := b.delay
 	b.mu.Unlock()
@@ -185,7 +185,7 @@ func (b *fakeCore) Renew(ctx context.Context, replica string, asks []traffic.Ask
 	return grants, nil
 }
 
-func (b *fakeCore) renew(ask traffic.Ask) traffic.Grant {
+func (b *fakeCore) renew(ask traffic.LeaseRequest) traffic.Grant {
 	a := b.sessions[ask.SessionID]
 	g := traffic.Grant{SessionID: ask.SessionID, Lease: ask.Lease}
 	l, known := a.leases[ask.Lease]

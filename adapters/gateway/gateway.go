@@ -199,7 +199,7 @@ func (g *Gateway) sweep(ctx context.Context) {
 			g.relay.Trim()
 			g.rates.Trim(g.now())
 			g.denied.trim(now)
-			g.targets.trim(now, g.table.Near())
+			g.targets.trim(now, g.table.NearlyFull())
 		}
 	}
 }

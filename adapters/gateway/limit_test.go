@@ -95,9 +95,9 @@ func TestWaitsForAnotherReplica(t *testing.T) {
 	b := newCore(t)
 	id := b.add(1, 1<<20)
 	w := begin(t, b, func(c *setup) { c.Timing.Admit = 500 * time.Millisecond })
-	_, _ = b.Renew(t.Context(), "other", []traffic.Ask{{SessionID: id, Lease: "theirs", Want: 256 << 10}})
+	_, _ = b.Renew(t.Context(), "other", []traffic.LeaseRequest{{SessionID: id, Lease: "theirs", Want: 256 << 10}})
 	for b.usage(id).Left() > 0 {
-		_, _ = b.Renew(t.Context(), "other", []traffic.Ask{{SessionID: id, Lease: "theirs", Want: 1 << 20}})
+		_, _ = b.Renew(t.Context(), "other", []traffic.LeaseRequest{{SessionID: id, Lease: "theirs", Want: 1 << 20}})
 	}
 	target := echo(t)
 	began := time.Now()
@@ -109,7 +109,7 @@ func TestWaitsForAnotherReplica(t *testing.T) {
 	}
 	patient := begin(t, b, func(c *setup) { c.Timing.Admit = 15 * time.Second })
 	time.AfterFunc(100*time.Millisecond, func() {
-		_, _ = b.Renew(t.Context(), "other", []traffic.Ask{{SessionID: id, Lease: "theirs", Close: true}})
+		_, _ = b.Renew(t.Context(), "other", []traffic.LeaseRequest{{SessionID: id, Lease: "theirs", Close: true}})
 	})
 	patient.connect(id, target)
 }

@@ -66,7 +66,7 @@ func (g *Gateway) another(w *route.Worker, r *traffic.WorkerRoute, p path) (path
 		p.exit, p.proxy = w.NextExit(r), nil
 		return p, nil
 	}
-	e, token, err := w.NextHop(r)
+	e, token, err := w.NextUpstream(r)
 	if err != nil {
 		return p, refusal.NoCapacity.Because("there is no exit in this place right now")
 	}

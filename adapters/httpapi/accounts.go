@@ -217,7 +217,7 @@ func (s *Server) register(ctx context.Context, in *struct{ Body registerBody }) 
 		Profile: account.Profile{Name: b.Name, ContactEmail: b.ContactEmail, WebhookURL: b.WebhookURL,
 			Description: b.Description}})
 	if errors.Is(err, account.ErrReferralCode) && b.ReferralCode != "" {
-		s.Limits.WrongCodes().Missed(r.counted)
+		s.Limits.WrongCodes().Record(r.counted)
 	}
 	if err != nil {
 		return 0, registeredReply{}, err

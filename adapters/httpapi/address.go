@@ -17,7 +17,7 @@ func (s *Server) clientAddr(r *http.Request) netip.Addr {
 	}
 	forwarded := strings.Split(strings.Join(r.Header.Values("X-Forwarded-For"), ","), ",")
 	for i := len(forwarded) - 1; i >= 0; i-- {
-		hop, ok := parseHop(forwarded[i])
+		hop, ok := parseForwarded(forwarded[i])
 		if !ok {
 			break
 		}
@@ -47,8 +47,8 @@ func (s *Server) trusts(addr netip.Addr) bool {
 	return false
 }
 
-// parseHop reads one entry: an address, which some proxies write with its port.
-func parseHop(text string) (netip.Addr, bool) {
+// parseForwarded reads one entry: an address, which some proxies write with its port.
+func parseForwarded(text string) (netip.Addr, bool) {
 	text = strings.TrimSpace(text)
 	addr, err := netip.ParseAddr(strings.Trim(text, "[]"))
 	if err != nil {

@@ -135,9 +135,9 @@ func brokenBody(err error) error {
 	return domain.ErrInvalid.Msgf("the body ended before its announced length; send it again")
 }
 
-// judgeQuery refuses a query that is malformed, that no database would keep, or whose parameters the
+// checkQuery refuses a query that is malformed, that no database would keep, or whose parameters the
 // operation does not have. A GET ignores those that are no near miss of one it has.
-func (o *operation) judgeQuery(raw string) error {
+func (o *operation) checkQuery(raw string) error {
 	if raw == "" {
 		return nil
 	}

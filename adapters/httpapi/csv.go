@@ -16,8 +16,8 @@ import (
 
 const csvType = "text/csv"
 
-// wantsCSV reports whether a client asks for CSV by name, and no less than for JSON.
-func wantsCSV(r *http.Request) bool {
+// acceptsCSV reports whether a client asks for CSV by name, and no less than for JSON.
+func acceptsCSV(r *http.Request) bool {
 	var ofCSV, ofJSON float64
 	for _, header := range r.Header["Accept"] {
 		for part := range strings.SplitSeq(header, ",") {

@@ -67,7 +67,7 @@ func (s *Server) send(c *call, status int, buf *buffer) {
 	h["Content-Type"] = contentJSON
 	h["Cache-Control"] = noStore
 	h["X-Content-Type-Options"] = noSniff
-	if c.conn.Spare() {
+	if c.conn.ShouldClose() {
 		h["Connection"] = closing
 	}
 	c.conn.Wait() // for the client, which may read slowly

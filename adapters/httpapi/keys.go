@@ -175,7 +175,7 @@ func (g *guess) allowLookup() error {
 // ended counts a look-up that found no key.
 func (g *guess) ended(err error) error {
 	if g.lookedUp && errors.Is(err, account.ErrInvalidKey) {
-		g.s.Limits.WrongKeys().Missed(g.s.clientAddr(g.c.gin.Request))
+		g.s.Limits.WrongKeys().Record(g.s.clientAddr(g.c.gin.Request))
 	}
 	return err
 }

@@ -110,7 +110,7 @@ func opResult[I, O any](s *Server, o operation, handle func(context.Context, *I)
 					s.showPage(c, r.Status, p)
 					return nil, nil
 				}
-				if wantsCSV(c.gin.Request) {
+				if acceptsCSV(c.gin.Request) {
 					s.answerCSV(c, r.Status, r.Data)
 					return nil, nil
 				}
@@ -185,7 +185,7 @@ func (s *Server) admit(c *call) error {
 		}
 	}
 	if o.validatesQuery {
-		if err := o.judgeQuery(c.gin.Request.URL.RawQuery); err != nil {
+		if err := o.checkQuery(c.gin.Request.URL.RawQuery); err != nil {
 			return err
 		}
 	}

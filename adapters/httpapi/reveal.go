@@ -58,7 +58,7 @@ func (s *Server) redeem(c *call, token string) (sessions.View, error) {
 	}
 	v, err := s.Reveals.Redeem(c, token)
 	if errors.Is(err, reveals.ErrUnknown) {
-		s.Limits.WrongKeys().Missed(s.clientAddr(c.gin.Request))
+		s.Limits.WrongKeys().Record(s.clientAddr(c.gin.Request))
 	}
 	return v, err
 }

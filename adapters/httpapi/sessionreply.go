@@ -291,7 +291,7 @@ func toUsage(v sessions.View) usageReply {
 		left := max(v.Bytes-u.Used(), 0)
 		r.Traffic.LimitGB, r.Traffic.LimitBytes = maybeGB(v.Bytes), maybeInt(v.Bytes)
 		r.Traffic.RemainingGB, r.Traffic.RemainingBytes = maybeGB(left), maybeInt(left)
-		r.Traffic.Percent = percent(domain.MulDiv(min(u.Used(), v.Bytes), 10_000, max(v.Bytes, 1), false))
+		r.Traffic.Percent = percent(domain.MulDiv(min(u.Used(), v.Bytes), 10_000, max(v.Bytes, 1)))
 	}
 	if v.FairUse > 0 {
 		r.Traffic.FairUseGB = maybeGB(v.FairUse)

@@ -41,7 +41,7 @@ type waiter struct {
 
 // WriteHeader begins the answer.
 func (w waiter) WriteHeader(status int) {
-	if w.call.conn.Spare() {
+	if w.call.conn.ShouldClose() {
 		w.Header()["Connection"] = closing
 	}
 	w.call.conn.Wait()
@@ -214,10 +214,10 @@ type recorder struct {
 }
 
 // Header returns the headers of the answer.
-func (m *recorder) Header() http.Header { return m.header }
+func (r *recorder) Header() http.Header { return r.header }
 
 // Write adds to the body.
-func (m *recorder) Write(b []byte) (int, error) { return m.body.Write(b) }
+func (r *recorder) Write(b []byte) (int, error) { return r.body.Write(b) }
 
 // WriteHeader keeps the status.
-func (m *recorder) WriteHeader(status int) { m.status = status }
+func (r *recorder) WriteHeader(status int) { r.status = status }

@@ -16,10 +16,10 @@ type metrics struct {
 	missing, parked prometheus.Counter
 	lag, waiting    *prometheus.Desc
 
-	mu     sync.Mutex
-	queues [queues]backlog
-	said   time.Time
-	unsaid int
+	mu       sync.Mutex
+	queues   [queues]backlog
+	loggedAt time.Time
+	unlogged int
 }
 
 // backlog is what waits in a queue that this replica folds.
@@ -77,18 +77,18 @@ func (m *metrics) forget(i int) {
 	m.queues[i] = backlog{}
 }
 
-// sayEvery bounds how often a failure is logged.
-const sayEvery = 5 * time.Second
+// logEvery bounds how often a failure is logged.
+const logEvery = 5 * time.Second
 
 // why logs a failure, unless one was logged lately.
 func (m *metrics) why(log *slog.Logger, err error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if m.unsaid++; time.Since(m.said) < sayEvery {
+	if m.unlogged++; time.Since(m.loggedAt) < logEvery {
 		return
 	}
-	log.Error("telemetry queue", "err", err, "times", m.unsaid)
-	m.said, m.unsaid = time.Now(), 0
+	log.Error("telemetry queue", "err", err, "times", m.unlogged)
+	m.loggedAt, m.unlogged = time.Now(), 0
 }
 
 func (m *metrics) collectors() []prometheus.Collector {

@@ -18,10 +18,10 @@ import (
 const states = "agentproxy:ratelimits"
 
 // forgotten is how long a state stays after all of its limit is free again. It is at least the
-// largest lead that ratelimit.Ask.TakeFrom accepts.
+// largest lead that ratelimit.Request.TakeFrom accepts.
 const forgotten = 2 * time.Minute
 
-// takeScript does ratelimit.Ask.TakeFrom by the server's clock. ARGV: key, interval and burst in
+// takeScript does ratelimit.Request.TakeFrom by the server's clock. ARGV: key, interval and burst in
 // microseconds, tokens, the largest lead. It answers the tokens, the TAT and the server's time.
 var takeScript = goredis.NewScript(`
 local t = redis.call('TIME')
@@ -86,9 +86,9 @@ func (r *RateLimits) Close() error { return r.client.Close() }
 
 // Take takes tokens of a key. It is not retried: a lost answer costs tokens, a repeated take would
 // cost them twice.
-func (r *RateLimits) Take(ctx context.Context, key string, ask ratelimit.Ask) (ratelimit.Grant, error) {
-	got, err := takeScript.Run(ctx, r.client, []string{states}, key, ask.Interval.Microseconds(), ask.Burst.Microseconds(),
-		ask.Tokens, forgotten.Microseconds()).Int64Slice()
+func (r *RateLimits) Take(ctx context.Context, key string, request ratelimit.Request) (ratelimit.Grant, error) {
+	got, err := takeScript.Run(ctx, r.client, []string{states}, key,
+		request.Interval.Microseconds(), request.Burst.Microseconds(), request.Tokens, forgotten.Microseconds()).Int64Slice()
 	if err != nil {
 		return ratelimit.Grant{}, fmt.Errorf("take tokens of %s: %w", key, err)
 	}

@@ -96,7 +96,7 @@ func TestAServerThatIsAwayLeavesEachReplicaAlone(t *testing.T) {
 		t.Errorf("%d calls were admitted; the log says: %s", admitted, text.String())
 	}
 	server.Run()
-	if _, err := open(t, server).Take(t.Context(), "agent:a", ratelimit.Limit{PerMinute: 30}.Ask(1)); err != nil {
+	if _, err := open(t, server).Take(t.Context(), "agent:a", ratelimit.Limit{PerMinute: 30}.NewRequest(1)); err != nil {
 		t.Errorf("after the start: %v", err)
 	}
 }

@@ -39,7 +39,7 @@ func TestOneProcessSharesNoLimits(t *testing.T) {
 // was taken meanwhile.
 func TestATakeThatWaitedGivesNothingBack(t *testing.T) {
 	st := openPostgres(t)
-	ask := ratelimit.Limit{PerMinute: 600}.Ask(630)
+	ask := ratelimit.Limit{PerMinute: 600}.NewRequest(630)
 	take := func() ratelimit.Grant {
 		g, err := st.RateLimits().Take(t.Context(), "agent:a", ask)
 		if err != nil {

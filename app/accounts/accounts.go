@@ -21,8 +21,8 @@ import (
 	"agentproxy/ports"
 )
 
-// TokenLife is how long a Bearer token lives.
-const TokenLife = time.Hour
+// TokenLifetime is how long a Bearer token lives.
+const TokenLifetime = time.Hour
 
 // Config is what the operator decides about accounts.
 type Config struct {

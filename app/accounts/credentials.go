@@ -171,12 +171,12 @@ func (a *Service) IssueToken(ctx context.Context, in IssueToken) (IssuedToken, e
 	return a.sign(c, scopes, a.clock.Now())
 }
 
-// TokenChainLife is how long after a token was issued for a key the tokens that it was refreshed to
+// TokenChainLifetime is how long after a token was issued for a key the tokens that it was refreshed to
 // end: a stolen token cannot be refreshed without end.
-const TokenChainLife = 24 * time.Hour
+const TokenChainLifetime = 24 * time.Hour
 
 // RefreshToken signs a new token with the permissions of the caller's. Near the end of the chain it
-// lives less than TokenLife.
+// lives less than TokenLifetime.
 func (a *Service) RefreshToken(c Caller) (IssuedToken, error) {
 	if c.Mode != ByToken {
 		return IssuedToken{}, account.ErrExpiredToken.Msgf("only a live token can be refreshed; send it as " +
@@ -188,10 +188,11 @@ func (a *Service) RefreshToken(c Caller) (IssuedToken, error) {
 // sign signs a token of a chain that began at since.
 func (a *Service) sign(c Caller, scopes []account.Scope, since time.Time) (IssuedToken, error) {
 	now := a.clock.Now()
-	life := min(TokenLife, since.Add(TokenChainLife).Sub(now))
+	life := min(TokenLifetime, since.Add(TokenChainLifetime).Sub(now))
 	if life < time.Second {
 		return IssuedToken{}, account.ErrExpiredToken.Msgf(
-			"the token was refreshed for %d hours; get a new one with your API key and secret", int(TokenChainLife/time.Hour))
+			"the token was refreshed for %d hours; get a new one with your API key and secret",
+			int(TokenChainLifetime/time.Hour))
 	}
 	text, err := a.tokens.Sign(ports.Token{AgentID: c.AgentID, Version: c.agent.TokenVersion, Since: since,
 		Scopes: scopes, Expires: now.Add(life)}, now)
@@ -240,14 +241,14 @@ func (a *knownAgent) key(hash []byte) *knownKey {
 
 const (
 	cachedAgents = 20_000
-	cacheLife    = time.Minute
+	cacheTTL     = time.Minute
 )
 
 func newAgentCache() *agentCache {
 	return &agentCache{
 		keys: otter.Must(&otter.Options[string, cachedKey]{MaximumSize: cachedAgents}),
 		agents: otter.Must(&otter.Options[cachedAgent, *knownAgent]{MaximumSize: cachedAgents,
-			ExpiryCalculator: otter.ExpiryWriting[cachedAgent, *knownAgent](cacheLife)}),
+			ExpiryCalculator: otter.ExpiryWriting[cachedAgent, *knownAgent](cacheTTL)}),
 	}
 }
 

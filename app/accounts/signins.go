@@ -14,9 +14,9 @@ import (
 	"agentproxy/ports"
 )
 
-// SignInLife is how long a person stays signed in. It is below idempotency.Retention, after which the
+// SignInLifetime is how long a person stays signed in. It is below idempotency.Retention, after which the
 // keys that sign-ins are kept as are purged.
-const SignInLife = 12 * time.Hour
+const SignInLifetime = 12 * time.Hour
 
 // ErrSignedOut is returned for a sign-in that is unknown, over or ended.
 var ErrSignedOut = &domain.Error{Kind: domain.Unauthorized, Code: "SIGNED_OUT",
@@ -27,7 +27,7 @@ var ErrSignedOut = &domain.Error{Kind: domain.Unauthorized, Code: "SIGNED_OUT",
 const signIns = "/console"
 
 // SignIns is the use cases of people who sign in with an API key of the account. A sign-in is good on
-// every replica for SignInLife, until it is ended, the API secret is rotated, or the key ends.
+// every replica for SignInLifetime, until it is ended, the API secret is rotated, or the key ends.
 type SignIns struct{ a *Service }
 
 // Start signs in with an API key; allowLookup is as of AuthenticateKeyIf. admit may refuse the caller
@@ -97,7 +97,7 @@ func (u SignIns) find(ctx context.Context, token string) (in ports.Call, err err
 		in, found, err = tx.Idempotency().Find(ctx, "", signIns, signInKey(token), now.Add(-idempotency.Retention))
 		return err
 	})
-	if err == nil && (!found || in.Outcome != ports.InFlight || now.Sub(in.CreatedAt) >= SignInLife) {
+	if err == nil && (!found || in.Outcome != ports.InFlight || now.Sub(in.CreatedAt) >= SignInLifetime) {
 		err = ErrSignedOut
 	}
 	return in, err

@@ -38,7 +38,7 @@ func TestSignIn(t *testing.T) {
 	t.Run("it lives 12 hours, and survives a restart", func(t *testing.T) {
 		w, r, token := start(t)
 		w.Wire(apptest.Options{}, w.Clock, w.IDs)
-		w.Clock.Advance(accounts.SignInLife - time.Second)
+		w.Clock.Advance(accounts.SignInLifetime - time.Second)
 		apptest.Equal(t, "the caller", good(t, w, token).AgentID, r.Agent.ID)
 		w.Clock.Advance(time.Second)
 		over(t, w, token)

@@ -156,7 +156,7 @@ func (d *Service) missing(ctx context.Context, o procurement.Order) error {
 		if c.order.State == procurement.Gone { // the session ended because it is lost
 			return d.settle(ctx, c)
 		}
-		c.order = c.order.Miss(c.now)
+		c.order = c.order.RecordMissing(c.now)
 		if err := c.tx.Orders().Put(ctx, c.order); err != nil {
 			return err
 		}
@@ -174,7 +174,7 @@ func (d *Service) settle(ctx context.Context, c *change) error {
 	if err != nil {
 		return err
 	}
-	if err := ledger.NewBook(c.tx, d.ids, c.now).Settle(ctx, &c.session, used, true); err != nil {
+	if err := ledger.NewBook(c.tx, d.ids, c.now).SettleEnded(ctx, &c.session, used); err != nil {
 		return err
 	}
 	if err := c.tx.Traffic().SetSettleAt(ctx, c.session.ID, time.Time{}); err != nil {
@@ -189,16 +189,16 @@ func (d *Service) settle(ctx context.Context, c *change) error {
 
 // postpone delays the next step by the backoff. After AlarmAfter it logs an error, once.
 func (d *Service) postpone(ctx context.Context, o procurement.Order, reason string) error {
-	var told bool
+	var alarm bool
 	err := d.change(ctx, o, func(ctx context.Context, c *change) error {
 		age := c.now.Sub(c.session.EndedAt)
-		if told = age >= AlarmAfter && c.order.FrozenAt.IsZero(); told {
+		if alarm = age >= AlarmAfter && c.order.FrozenAt.IsZero(); alarm {
 			c.order.FrozenAt = c.now
 		}
 		c.order.Reason, c.order.NextAt = reason, c.now.Add(procurement.Backoff(age))
 		return c.tx.Orders().Put(ctx, c.order)
 	})
-	if err == nil && told {
+	if err == nil && alarm {
 		d.log.Error("an ended direct session cannot be settled: its provider does not count it",
 			"session_id", o.SessionID, "order_id", o.ID, "provider", o.Provider, "reason", reason)
 	}

@@ -36,14 +36,14 @@ func NewBook(tx Repos, ids ports.IDs, now time.Time) Book { return Book{tx: tx, 
 // Wallet reads a wallet to spend from. Trial credit that is past its date is
 // not spendable: it is written off first, even if its job has not run yet. A dry
 // run only leaves it out.
-func (b Book) Wallet(ctx context.Context, agentID string, dry bool) (billing.Wallet, error) {
+func (b Book) Wallet(ctx context.Context, agentID string, dryRun bool) (billing.Wallet, error) {
 	w, err := b.tx.Ledger().Wallet(ctx, agentID)
 	if err != nil || w.TrialExpired || w.TrialExpiresAt.IsZero() || b.now.Before(w.TrialExpiresAt) {
 		return w, err
 	}
 	e, left := w.ExpireTrial()
 	w.TrialExpired, w.Available.Trial = true, 0
-	if dry {
+	if dryRun {
 		return w, nil
 	}
 	if left {
@@ -174,10 +174,15 @@ func (b Book) back(
 }
 
 // Settle charges the traffic used so far, in the hour of the last of it, so that cost and traffic
-// are summed in the same hour. Final also gives back the rest: the session has ended, and no lease can
-// report more.
-func (b Book) Settle(ctx context.Context, s *session.Session, u traffic.Usage, final bool) error {
-	if err := b.chargeFor(ctx, s, s.ChargeDue(u.Used()), u.UpdatedAt); err != nil || !final {
+// are summed in the same hour.
+func (b Book) Settle(ctx context.Context, s *session.Session, u traffic.Usage) error {
+	return b.chargeFor(ctx, s, s.ChargeDue(u.Used()), u.UpdatedAt)
+}
+
+// SettleEnded settles a session that has ended, of which no lease can report more, and releases the
+// rest of what it holds.
+func (b Book) SettleEnded(ctx context.Context, s *session.Session, u traffic.Usage) error {
+	if err := b.Settle(ctx, s, u); err != nil {
 		return err
 	}
 	return b.Release(ctx, s, "", "unused part of "+s.ProductNo, s.CreatedAt)
@@ -216,7 +221,7 @@ func (b Book) Finish(ctx context.Context, s *session.Session, keeps bool, settle
 	if keeps {
 		return nil
 	}
-	return b.Settle(ctx, s, usage, true)
+	return b.SettleEnded(ctx, s, usage)
 }
 
 // SettleLate is when a session that ended with a lease outstanding is settled,

@@ -157,9 +157,9 @@ func (m *machine) useLease(r *rapid.T) {
 		m.leases[id] = lease
 	}
 	m.used[lease] += rapid.Int64Range(0, m.grant[lease]-m.used[lease]).Draw(r, "bytes")
-	ask := traffic.Ask{SessionID: id, Lease: lease, Down: m.used[lease], Want: rapid.Int64Range(0, 80<<20).Draw(r, "want"),
+	ask := traffic.LeaseRequest{SessionID: id, Lease: lease, Down: m.used[lease], Want: rapid.Int64Range(0, 80<<20).Draw(r, "want"),
 		Close: rapid.IntRange(0, 3).Draw(r, "close") == 0}
-	grants, err := m.Traffic.Renew(context.Background(), "r", []traffic.Ask{ask})
+	grants, err := m.Traffic.Renew(context.Background(), "r", []traffic.LeaseRequest{ask})
 	m.allowRefusal(err)
 	m.grant[lease] = grants[0].Granted
 	if ask.Close || grants[0].Outcome > traffic.Waiting {
@@ -193,7 +193,7 @@ func (m *machine) settleAll() {
 	for _, lease := range m.Column(`SELECT session_id || ' ' || id FROM leases`) {
 		var id, name string
 		_, _ = fmt.Sscan(lease, &id, &name)
-		_, err := m.Traffic.Renew(ctx, "r", []traffic.Ask{{SessionID: id, Lease: name, Down: m.used[name], Close: true}})
+		_, err := m.Traffic.Renew(ctx, "r", []traffic.LeaseRequest{{SessionID: id, Lease: name, Down: m.used[name], Close: true}})
 		m.allowRefusal(err)
 	}
 	for range 6 {

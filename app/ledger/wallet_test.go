@@ -200,7 +200,7 @@ func TestOverview(t *testing.T) {
 	w.Report(agent, v.ID, "success")
 	w.Report(agent, fixed.ID, "block")
 	w.Report(agent, v.ID, "custom")
-	w.RenewLease(traffic.Ask{SessionID: v.ID, Lease: "open", Want: 1000})
+	w.RenewLease(traffic.LeaseRequest{SessionID: v.ID, Lease: "open", Want: 1000})
 	o, err = w.Stats.Overview(t.Context(), agent)
 	apptest.OK(t, err)
 	want := ledger.Overview{Balance: apptest.Dollars("98.31"), Held: apptest.Dollars("0.45"), TotalSpent: apptest.Dollars("1.24"), Active: 2, Creating: 1, Total: 4,

@@ -36,8 +36,8 @@ func buyWithWorkers(w *apptest.World, agent string) string {
 	v := w.Buy(agent, apptest.Local)
 	list, _, err := w.Workers.Create(ctx, workers.Create{AgentID: agent, SessionID: v.ID, Names: []string{"a", "b", "c"}})
 	apptest.OK(w.T, err)
-	w.RenewLease(traffic.Ask{SessionID: v.ID, Lease: "l", Want: 1_000_000})
-	w.RenewLease(traffic.Ask{SessionID: v.ID, Lease: "l", Up: 600, Down: 900, Connections: 2, Close: true,
+	w.RenewLease(traffic.LeaseRequest{SessionID: v.ID, Lease: "l", Want: 1_000_000})
+	w.RenewLease(traffic.LeaseRequest{SessionID: v.ID, Lease: "l", Up: 600, Down: 900, Connections: 2, Close: true,
 		Workers: []traffic.WorkerUse{{ID: list[0].ID, Up: 500, Down: 800, Connections: 1}}})
 	for range 10 {
 		_, err = w.Telemetry.Report(ctx, agent, telemetry.ReportedEvent{SessionID: v.ID, Worker: "b", Report: health.Report{Type: "block"}})
@@ -158,8 +158,8 @@ func TestWhatIsLateForAnArchivedSession(t *testing.T) {
 	id := buyWithWorkers(w, agent)
 	one, err := w.Workers.Get(t.Context(), agent, id, "a")
 	apptest.OK(t, err)
-	w.RenewLease(traffic.Ask{SessionID: id, Lease: "far", Want: 1000})
-	w.RenewLease(traffic.Ask{SessionID: id, Lease: "far", Up: 1000}) // used up, and more may follow
+	w.RenewLease(traffic.LeaseRequest{SessionID: id, Lease: "far", Want: 1000})
+	w.RenewLease(traffic.LeaseRequest{SessionID: id, Lease: "far", Up: 1000}) // used up, and more may follow
 	end(w, agent, id)
 	w.Clock.Advance(91 * session.Day)
 	apptest.OK(t, w.Tasks.Settle(t.Context()))
@@ -169,10 +169,10 @@ func TestWhatIsLateForAnArchivedSession(t *testing.T) {
 	apptest.OK(t, w.Tasks.Archive(t.Context()))
 	apptest.Equal(t, "archived", len(archivedSessions(w)), 1)
 	before := answers(w, agent, id)
-	late := traffic.Ask{SessionID: id, Lease: "far", Up: 1050, Down: 50, Connections: 1, Want: 1000,
+	late := traffic.LeaseRequest{SessionID: id, Lease: "far", Up: 1050, Down: 50, Connections: 1, Want: 1000,
 		Workers: []traffic.WorkerUse{{ID: one.ID, Up: 50, Down: 50, Connections: 1}}, Report: []int64{one.ID}}
 	apptest.Equal(t, "what was not reported in time", w.RenewLease(late).Outcome, traffic.Lost)
-	apptest.Equal(t, "a new lease", w.RenewLease(traffic.Ask{SessionID: id, Lease: "new", Want: 1000}).Outcome, traffic.Over)
+	apptest.Equal(t, "a new lease", w.RenewLease(traffic.LeaseRequest{SessionID: id, Lease: "new", Want: 1000}).Outcome, traffic.Over)
 	_, err = w.Workers.Worker(t.Context(), id, worker.Parameters{Name: "new"})
 	apptest.ErrorIs(t, err, session.ErrOver)
 	_, err = w.Telemetry.Report(t.Context(), agent, telemetry.ReportedEvent{SessionID: id, Worker: "a", Report: health.Report{Type: "block"}})

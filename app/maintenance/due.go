@@ -105,7 +105,11 @@ func (p *Tasks) settleSession(ctx context.Context, tx repos, id string, now time
 	if s.Status.Over() && u.Leased > 0 {
 		return tx.Traffic().SetSettleAt(ctx, id, now.Add(ledger.SettleLate))
 	}
-	if err := ledger.NewBook(tx, p.ids, now).Settle(ctx, &s, u, s.Status.Over()); err != nil {
+	settle := ledger.NewBook(tx, p.ids, now).Settle
+	if s.Status.Over() {
+		settle = ledger.NewBook(tx, p.ids, now).SettleEnded
+	}
+	if err := settle(ctx, &s, u); err != nil {
 		return err
 	}
 	if err := tx.Traffic().SetSettleAt(ctx, id, time.Time{}); err != nil {

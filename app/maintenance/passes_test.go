@@ -59,10 +59,10 @@ func TestTakeBack(t *testing.T) {
 	w := apptest.Open(t, apptest.Options{RepeatUpdates: true})
 	agent := w.Register()
 	v := w.Buy(agent, apptest.Local)
-	w.RenewLease(traffic.Ask{SessionID: v.ID, Lease: "dead", Want: 10_000_000})
-	w.RenewLease(traffic.Ask{SessionID: v.ID, Lease: "dead", Up: 1_000_000, Want: 10_000_000})
+	w.RenewLease(traffic.LeaseRequest{SessionID: v.ID, Lease: "dead", Want: 10_000_000})
+	w.RenewLease(traffic.LeaseRequest{SessionID: v.ID, Lease: "dead", Up: 1_000_000, Want: 10_000_000})
 	w.Clock.Advance(5 * time.Second)
-	w.RenewLease(traffic.Ask{SessionID: v.ID, Lease: "alive", Want: 5_000_000})
+	w.RenewLease(traffic.LeaseRequest{SessionID: v.ID, Lease: "alive", Want: 5_000_000})
 	w.Clock.Advance(traffic.ReclaimAfter - 5*time.Second)
 	apptest.OK(t, w.Tasks.Reclaim(t.Context()))
 	apptest.Equal(t, "leased", w.Read(agent, v.ID).Usage.Leased, 15_000_000) // the last microsecond is the gateway's
@@ -76,12 +76,12 @@ func TestTakeBack(t *testing.T) {
 	if u.Leased != 5_000_000 || u.Used() != 1_000_000 {
 		t.Errorf("the usage is %+v", u)
 	}
-	g := w.RenewLease(traffic.Ask{SessionID: v.ID, Lease: "dead", Up: 9_000_000, Connections: 1, Want: 10_000_000})
+	g := w.RenewLease(traffic.LeaseRequest{SessionID: v.ID, Lease: "dead", Up: 9_000_000, Connections: 1, Want: 10_000_000})
 	if g.Outcome != traffic.Lost || w.Read(agent, v.ID).Usage.Used() != 1_000_000 {
 		t.Errorf("what comes late is granted %+v", g)
 	}
-	apptest.Equal(t, "a new lease", w.RenewLease(traffic.Ask{SessionID: v.ID, Lease: "new", Want: 1000}).Outcome, traffic.Open)
-	apptest.Equal(t, "the other lease", w.RenewLease(traffic.Ask{SessionID: v.ID, Lease: "alive", Up: 5_000_000, Want: 1000}).Outcome, traffic.Open)
+	apptest.Equal(t, "a new lease", w.RenewLease(traffic.LeaseRequest{SessionID: v.ID, Lease: "new", Want: 1000}).Outcome, traffic.Open)
+	apptest.Equal(t, "the other lease", w.RenewLease(traffic.LeaseRequest{SessionID: v.ID, Lease: "alive", Up: 5_000_000, Want: 1000}).Outcome, traffic.Open)
 }
 
 func TestTidy(t *testing.T) {
@@ -134,7 +134,7 @@ func TestPassesReportTheStore(t *testing.T) {
 	agent := w.Register()
 	v := w.Buy(agent, apptest.Local)
 	w.UseBytes(v.ID, "l", 1_000_000)
-	w.RenewLease(traffic.Ask{SessionID: v.ID, Lease: "a", Want: 1})
+	w.RenewLease(traffic.LeaseRequest{SessionID: v.ID, Lease: "a", Want: 1})
 	w.Clock.Advance(15 * session.Day)
 	for name, pass := range map[string]func() error{
 		"trials":    func() error { return w.Tasks.ExpireTrials(t.Context()) },
@@ -161,9 +161,9 @@ func TestPassesLookAgain(t *testing.T) {
 	w := apptest.New(t)
 	agent := w.RegisterFunded(100)
 	v, fixed := w.Buy(agent, apptest.Local), w.Buy(agent, apptest.Static)
-	w.RenewLease(traffic.Ask{SessionID: v.ID, Lease: "a", Want: 1000})
+	w.RenewLease(traffic.LeaseRequest{SessionID: v.ID, Lease: "a", Want: 1000})
 	w.Clock.Advance(30 * session.Day)
-	w.Store.Before = func() { w.RenewLease(traffic.Ask{SessionID: v.ID, Lease: "a", Up: 500, Want: 1000}) }
+	w.Store.Before = func() { w.RenewLease(traffic.LeaseRequest{SessionID: v.ID, Lease: "a", Up: 500, Want: 1000}) }
 	apptest.OK(t, w.Tasks.Reclaim(t.Context()))
 	apptest.Equal(t, "leased", w.Read(agent, v.ID).Usage.Leased, 1000)
 	w.Store.Before = func() {
@@ -178,7 +178,7 @@ func TestPassesLookAgain(t *testing.T) {
 	w.Store.Before = func() {
 		_, err := w.Sessions.Terminate(t.Context(), agent, v.ID)
 		apptest.OK(t, err)
-		w.RenewLease(traffic.Ask{SessionID: v.ID, Lease: "a", Up: 900, Close: true})
+		w.RenewLease(traffic.LeaseRequest{SessionID: v.ID, Lease: "a", Up: 900, Close: true})
 	}
 	apptest.OK(t, w.Tasks.Settle(t.Context()))
 	apptest.Equal(t, "used", w.Read(agent, v.ID).Usage.Used(), 900)

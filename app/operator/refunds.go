@@ -92,7 +92,7 @@ func (u *Sessions) refund(
 	ctx context.Context, tx repos, s session.Session, in Refund, ref string,
 ) (booked billing.Entry, err error) {
 	charged, refunded := s.Money.Charged.Total(), s.Money.Refunded.Total()
-	x := domain.Money(domain.MulDiv(int64(charged), int64(in.Percent), 100, false))
+	x := domain.Money(domain.MulDiv(int64(charged), int64(in.Percent), 100))
 	if x <= 0 || x > charged-refunded {
 		return booked, ErrRefund.Msgf("%d %% of the %s USD that the session was charged are %s USD, and %s USD of it were "+
 			"refunded before", in.Percent, charged, x, refunded)

@@ -176,9 +176,9 @@ var errNotStill = errors.New("the final head moved whenever the balance was read
 // epoch is older than every chain.
 var epoch = time.Unix(0, 0).UTC()
 
-// deepEvery is how often the whole history of an address is read that goes on
+// fullReadEvery is how often the whole history of an address is read that goes on
 // differing by the same amount: without an index it takes many calls.
-const deepEvery = 6 * time.Hour
+const fullReadEvery = 6 * time.Hour
 
 // reread reads what touches an address, credits what was missed, and compares
 // again: first since the last audit that found no difference, and if that does not
@@ -193,7 +193,7 @@ func (p auditor) reread(ctx context.Context, a recharge.Address, d *Drift) error
 		return err
 	}
 	now := p.clock.Now()
-	if drift := d.Chain - d.Known; drift == a.Drift && now.Sub(p.deepAt(a.Address)).Abs() < deepEvery {
+	if drift := d.Chain - d.Known; drift == a.Drift && now.Sub(p.fullReadAt(a.Address)).Abs() < fullReadEvery {
 		return nil
 	}
 	l, err := p.readOne(ctx, a, a.CreatedAt.Add(-maxClockSkew))
@@ -246,7 +246,7 @@ type closeScan struct {
 func (p auditor) readOne(ctx context.Context, a recharge.Address, since time.Time) (*closeScan, error) {
 	l := &closeScan{}
 	var err error
-	if l.heads, err = p.Watcher.heads(ctx, false); err != nil {
+	if l.heads, err = p.finalHead(ctx); err != nil {
 		return nil, err
 	}
 	err = p.store.View(ctx, func(ctx context.Context, tx repos) (err error) {
@@ -271,16 +271,16 @@ func (p auditor) readOne(ctx context.Context, a recharge.Address, since time.Tim
 	return l, err
 }
 
-func (p auditor) deepAt(address string) time.Time {
+func (p auditor) fullReadAt(address string) time.Time {
 	p.found.Lock()
 	defer p.found.Unlock()
-	return p.deep[address]
+	return p.fullReads[address]
 }
 
 func (p auditor) deepened(address string, at time.Time) {
 	p.found.Lock()
 	defer p.found.Unlock()
-	p.deep[address] = at
+	p.fullReads[address] = at
 }
 
 // gone returns which transfers of an address that were final the chain does not
@@ -322,7 +322,7 @@ func (p auditor) gone(
 // Nothing is read before the first address was made.
 func (p *Watcher) Rescan(ctx context.Context, from time.Time) (addresses, credited int, err error) {
 	l := &snapshot{}
-	if l.heads, err = p.heads(ctx, false); err != nil {
+	if l.heads, err = p.finalHead(ctx); err != nil {
 		return 0, 0, err
 	}
 	if err := p.begin(ctx, l); err != nil || len(l.ours) == 0 {

@@ -38,16 +38,16 @@ type Watcher struct {
 	listed []recharge.Address // all addresses that there were
 	recent map[recharge.Key]settledAs
 
-	skip   atomic.Int64            // addresses in front that the audit could not read
-	found  sync.Mutex              // of listed, drifts and deep
-	drifts map[string]domain.Money // by address, as this process last computed them
-	deep   map[string]time.Time    // when the whole history of an address was read last
+	skip      atomic.Int64            // addresses in front that the audit could not read
+	found     sync.Mutex              // of listed, drifts and deep
+	drifts    map[string]domain.Money // by address, as this process last computed them
+	fullReads map[string]time.Time    // when the whole history of an address was read last
 }
 
 // NewWatcher wires the watcher.
 func NewWatcher(store ports.Store, clock ports.Clock, ids ports.IDs, chain ports.Chain, log *slog.Logger) *Watcher {
 	return &Watcher{store: narrow(store), clock: clock, ids: ids, chain: chain, log: log,
-		recent: map[recharge.Key]settledAs{}, drifts: map[string]domain.Money{}, deep: map[string]time.Time{}}
+		recent: map[recharge.Key]settledAs{}, drifts: map[string]domain.Money{}, fullReads: map[string]time.Time{}}
 }
 
 // SetIdle sets how long Watch lets pass between two scans of the chain while no
@@ -80,7 +80,11 @@ func (p *Watcher) Watch(ctx context.Context) error {
 		return err
 	}
 	p.began = now
-	heads, err := p.heads(ctx, awaited)
+	read := p.finalHead
+	if awaited { // what is above the final head matters too
+		read = p.heads
+	}
+	heads, err := read(ctx)
 	if err != nil {
 		return err
 	}
@@ -117,19 +121,22 @@ func (p *Watcher) awaited(ctx context.Context, now time.Time, openAlone bool) (a
 // endOfTime is after the window of every order.
 var endOfTime = time.Date(9999, 1, 1, 0, 0, 0, 0, time.UTC)
 
-// heads reads the final head, and the latest one if what is above matters
-// too.
-func (p *Watcher) heads(ctx context.Context, latest bool) (heads recharge.Heads, err error) {
-	if latest {
-		heads, err = p.chain.Heads(ctx)
-	} else {
-		heads.Final, err = p.chain.Final(ctx)
-		heads.Latest = heads.Final
-	}
+// heads reads the final head and the latest one.
+func (p *Watcher) heads(ctx context.Context) (recharge.Heads, error) {
+	heads, err := p.chain.Heads(ctx)
 	if err != nil {
 		return heads, fmt.Errorf("read the heads of the chain: %w", err)
 	}
 	return heads, nil
+}
+
+// finalHead reads the final head alone, and returns it as the latest one too.
+func (p *Watcher) finalHead(ctx context.Context) (recharge.Heads, error) {
+	final, err := p.chain.Final(ctx)
+	if err != nil {
+		return recharge.Heads{}, fmt.Errorf("read the final head of the chain: %w", err)
+	}
+	return recharge.Heads{Final: final, Latest: final}, nil
 }
 
 // begin reads where the last scan ended, and which addresses there are. Those

@@ -139,7 +139,7 @@ func (u deliveries) miss(ctx context.Context, c *change) error {
 	if c.session.Status.Over() && !c.session.AwaitsOutcome() || !c.order.ClosedAt.IsZero() {
 		return nil // another process has ended it meanwhile
 	}
-	c.order = c.order.Miss(c.now)
+	c.order = c.order.RecordMissing(c.now)
 	if err := c.put(ctx); err != nil {
 		return err
 	}

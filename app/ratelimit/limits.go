@@ -104,19 +104,19 @@ func (l *Limits) WrongCodes() Failures {
 }
 
 // Left reports whether an address may try once more, without counting it.
-func (g Failures) Left(addr netip.Addr) ratelimit.Decision {
-	if g.limit.PerMinute <= 0 {
+func (f Failures) Left(addr netip.Addr) ratelimit.Decision {
+	if f.limit.PerMinute <= 0 {
 		return ratelimit.Decision{Allowed: true}
 	}
-	state, _ := g.limiter.alone.GetIfPresent(client(addr))
-	_, d := g.limit.Take(state, g.limiter.clock.Now(), 1)
+	state, _ := f.limiter.alone.GetIfPresent(client(addr))
+	_, d := f.limit.Take(state, f.limiter.clock.Now(), 1)
 	return d
 }
 
-// Missed counts one that was not found.
-func (g Failures) Missed(addr netip.Addr) {
-	if g.limit.PerMinute > 0 {
-		g.limiter.take(client(addr), g.limit)
+// Record counts one that was not found.
+func (f Failures) Record(addr netip.Addr) {
+	if f.limit.PerMinute > 0 {
+		f.limiter.take(client(addr), f.limit)
 	}
 }
 

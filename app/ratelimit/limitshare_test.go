@@ -44,16 +44,16 @@ func admitted(calls int, take func(i int) ratelimit.Decision) int {
 
 func TestABurstOverReplicas(t *testing.T) {
 	t.Parallel()
-	for _, c := range []struct{ limit, over, asks int }{{30, 0, 70}, {59, 0, 120}, {60, 5, 120}, {600, 30, 160}} {
+	for _, c := range []struct{ limit, over, requests int }{{30, 0, 70}, {59, 0, 120}, {60, 5, 120}, {600, 30, 160}} {
 		clock := fake.NewClock()
 		store := fake.NewRateLimits(clock)
 		all := sharing(clock, store, 4)
 		caller := accounts.Caller{AgentID: "a", PerMinute: c.limit}
 		n := admitted(2*c.limit+100, func(i int) ratelimit.Decision { return all[i%4].Take(caller.AgentID, caller.PerMinute) })
-		if n < c.limit || n > c.limit+c.over || store.Takes() > c.asks {
+		if n < c.limit || n > c.limit+c.over || store.Takes() > c.requests {
 			t.Errorf("%d a minute: %d admitted with %d takes", c.limit, n, store.Takes())
 		}
-		asks := store.Takes()
+		requests := store.Takes()
 		for i := range 1000 {
 			d := all[i%4].Take(caller.AgentID, caller.PerMinute)
 			if d.Allowed && n < c.limit+c.over {
@@ -64,8 +64,8 @@ func TestABurstOverReplicas(t *testing.T) {
 				t.Fatalf("%d a minute: then %+v", c.limit, d)
 			}
 		}
-		if store.Takes() > asks+8 {
-			t.Errorf("%d a minute: %d takes for calls that are refused", c.limit, store.Takes()-asks)
+		if store.Takes() > requests+8 {
+			t.Errorf("%d a minute: %d takes for calls that are refused", c.limit, store.Takes()-requests)
 		}
 	}
 }
@@ -137,11 +137,11 @@ func TestWithoutAnAnswerEachReplicaGoesOnAlone(t *testing.T) {
 	apptest.Equal(t, "lines a minute later", strings.Count(text.String(), "each process alone"), 2)
 	store.Fail(nil)
 	clock.Advance(time.Second)
-	asks := store.Takes()
+	requests := store.Takes()
 	for range 3 {
 		limits.Take(caller.AgentID, caller.PerMinute)
 	}
-	apptest.Equal(t, "takes when it is back", store.Takes(), asks+3)
+	apptest.Equal(t, "takes when it is back", store.Takes(), requests+3)
 }
 
 func TestTidyForgetsLimits(t *testing.T) {

@@ -46,12 +46,12 @@ func (l *sharedLimits) allowRequest(now time.Time) bool {
 	return true
 }
 
-// ask makes one request. Its context is not that of a caller, because others wait
+// request makes one request. Its context is not that of a caller, because others wait
 // for the result too.
-func (l *sharedLimits) ask(key string, ask ratelimit.Ask) (ratelimit.Grant, bool) {
+func (l *sharedLimits) request(key string, request ratelimit.Request) (ratelimit.Grant, bool) {
 	ctx, cancel := context.WithTimeout(context.Background(), askTimeout)
 	defer cancel()
-	g, err := l.store.Take(ctx, key, ask)
+	g, err := l.store.Take(ctx, key, request)
 	now := l.clock.Now()
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -71,11 +71,11 @@ func (l *sharedLimits) ask(key string, ask ratelimit.Ask) (ratelimit.Grant, bool
 type share struct {
 	name string // of the shared state
 
-	mu      sync.Mutex
-	arrived sync.Cond // of mu; a request has ended
-	asking  bool
-	waiting int // callers without a decision
-	has     ratelimit.Share
+	mu         sync.Mutex
+	arrived    sync.Cond // of mu; a request has ended
+	requesting bool
+	waiting    int // callers without a decision
+	has        ratelimit.Share
 }
 
 func newShare(name string) *share {
@@ -97,32 +97,32 @@ func (s *share) take(l *sharedLimits, limit ratelimit.Limit) (d ratelimit.Decisi
 		if s.has, d, known = s.has.Take(limit, now); known {
 			return d
 		}
-		if s.asking {
+		if s.requesting {
 			s.arrived.Wait()
 			continue
 		}
-		if !l.allowRequest(now) || !s.ask(l, limit, now) {
+		if !l.allowRequest(now) || !s.request(l, limit, now) {
 			s.has, d = s.has.TakeLocal(limit, now)
 			return d
 		}
 	}
 }
 
-// ask releases the lock while it waits for the store.
-func (s *share) ask(l *sharedLimits, limit ratelimit.Limit, now time.Time) (answered bool) {
+// request releases the lock while it waits for the store.
+func (s *share) request(l *sharedLimits, limit ratelimit.Limit, now time.Time) (answered bool) {
 	callers := s.waiting
-	ask := limit.Ask(callers)
+	request := limit.NewRequest(callers)
 	var g ratelimit.Grant
-	s.asking = true
+	s.requesting = true
 	s.mu.Unlock()
 	defer func() { // after a panic too
 		s.mu.Lock()
-		s.asking = false
+		s.requesting = false
 		if answered {
-			s.has = limit.NewShare(ask, g, callers, now, l.clock.Now())
+			s.has = limit.NewShare(request, g, callers, now, l.clock.Now())
 		}
 		s.arrived.Broadcast()
 	}()
-	g, answered = l.ask(s.name, ask)
+	g, answered = l.request(s.name, request)
 	return answered
 }

@@ -82,10 +82,10 @@ func TestTerminateWithALease(t *testing.T) {
 		w := apptest.Open(t, apptest.Options{RepeatUpdates: true})
 		agent := w.Register()
 		v := w.Buy(agent, apptest.Local)
-		g := w.RenewLease(traffic.Ask{SessionID: v.ID, Lease: "a", Want: 1_000_000})
+		g := w.RenewLease(traffic.LeaseRequest{SessionID: v.ID, Lease: "a", Want: 1_000_000})
 		apptest.Equal(t, "granted", g.Granted, 1_000_000)
-		w.RenewLease(traffic.Ask{SessionID: v.ID, Lease: "a", Down: 400_000, Connections: 1, Want: 500_000})
-		w.RenewLease(traffic.Ask{SessionID: v.ID, Lease: "b", Want: 1_000_000})
+		w.RenewLease(traffic.LeaseRequest{SessionID: v.ID, Lease: "a", Down: 400_000, Connections: 1, Want: 500_000})
+		w.RenewLease(traffic.LeaseRequest{SessionID: v.ID, Lease: "b", Want: 1_000_000})
 		ended, err := w.Sessions.Terminate(t.Context(), agent, v.ID)
 		apptest.OK(t, err)
 		apptest.Equal(t, "the cost", ended.Cost, sessions.Cost{Charged: apptest.Dollars("0.00016"), Held: apptest.Dollars("0.39984")})
@@ -94,19 +94,19 @@ func TestTerminateWithALease(t *testing.T) {
 	}
 	t.Run("the last report settles it", func(t *testing.T) {
 		w, agent, v := lease(t)
-		g := w.RenewLease(traffic.Ask{SessionID: v.ID, Lease: "a", Down: 650_000, Connections: 1, Want: 500_000})
+		g := w.RenewLease(traffic.LeaseRequest{SessionID: v.ID, Lease: "a", Down: 650_000, Connections: 1, Want: 500_000})
 		apptest.Equal(t, "the outcome", g.Outcome, traffic.Over)
 		apptest.Equal(t, "granted", g.Granted, 900_000) // as it was: nothing more, and nothing taken
-		g = w.RenewLease(traffic.Ask{SessionID: v.ID, Lease: "a", Down: 700_000, Connections: 1, Close: true})
+		g = w.RenewLease(traffic.LeaseRequest{SessionID: v.ID, Lease: "a", Down: 700_000, Connections: 1, Close: true})
 		apptest.Equal(t, "the outcome", g.Outcome, traffic.Over)                  // what passed until the cut counts
 		apptest.Equal(t, "the balance", w.Balance(agent), apptest.Dollars("9.6")) // lease b is out
-		g = w.RenewLease(traffic.Ask{SessionID: v.ID, Lease: "b", Up: 50_000, Close: true})
+		g = w.RenewLease(traffic.LeaseRequest{SessionID: v.ID, Lease: "b", Up: 50_000, Close: true})
 		apptest.Equal(t, "the outcome", g.Outcome, traffic.Over)
 		apptest.Equal(t, "the cost", w.Read(agent, v.ID).Cost, sessions.Cost{Charged: apptest.Dollars("0.0003")})
 		apptest.Equal(t, "the balance", w.Balance(agent), apptest.Dollars("9.9997"))
 		before := w.Dump()
-		apptest.Equal(t, "the outcome", w.RenewLease(traffic.Ask{SessionID: v.ID, Lease: "b", Up: 50_000, Close: true}).Outcome, traffic.Lost)
-		apptest.Equal(t, "the outcome", w.RenewLease(traffic.Ask{SessionID: v.ID, Lease: "c", Want: 1}).Outcome, traffic.Over)
+		apptest.Equal(t, "the outcome", w.RenewLease(traffic.LeaseRequest{SessionID: v.ID, Lease: "b", Up: 50_000, Close: true}).Outcome, traffic.Lost)
+		apptest.Equal(t, "the outcome", w.RenewLease(traffic.LeaseRequest{SessionID: v.ID, Lease: "c", Want: 1}).Outcome, traffic.Over)
 		apptest.Equal(t, "the database", w.Dump(), before)
 		w.Clock.Advance(time.Hour)
 		apptest.OK(t, w.Tasks.Settle(t.Context()))
@@ -123,7 +123,7 @@ func TestTerminateWithALease(t *testing.T) {
 		apptest.OK(t, w.Tasks.Reclaim(t.Context()))
 		apptest.Equal(t, "the cost", w.Read(agent, v.ID).Cost, sessions.Cost{Charged: apptest.Dollars("0.00016")})
 		apptest.Equal(t, "the balance", w.Balance(agent), apptest.Dollars("9.99984"))
-		apptest.Equal(t, "what comes late", w.RenewLease(traffic.Ask{SessionID: v.ID, Lease: "a", Down: 900_000, Connections: 1}).Outcome, traffic.Lost)
+		apptest.Equal(t, "what comes late", w.RenewLease(traffic.LeaseRequest{SessionID: v.ID, Lease: "a", Down: 900_000, Connections: 1}).Outcome, traffic.Lost)
 		apptest.Equal(t, "the balance", w.Balance(agent), apptest.Dollars("9.99984"))
 		w.Clock.Advance(time.Minute)
 		apptest.OK(t, w.Tasks.Settle(t.Context()))
@@ -151,14 +151,14 @@ func TestTerminateRaces(t *testing.T) {
 	agent := w.RegisterFunded(100)
 	for range 10 {
 		v := w.Buy(agent, apptest.Local)
-		w.RenewLease(traffic.Ask{SessionID: v.ID, Lease: "a", Want: 1_000_000})
+		w.RenewLease(traffic.LeaseRequest{SessionID: v.ID, Lease: "a", Want: 1_000_000})
 		apptest.Concurrently(8, func(i int) {
 			var err error
 			switch i % 4 {
 			case 0:
 				_, err = w.Sessions.Terminate(context.Background(), agent, v.ID)
 			case 1:
-				_, err = w.Traffic.Renew(context.Background(), "r", []traffic.Ask{{SessionID: v.ID, Lease: "a", Up: 1000, Connections: 1, Close: true}})
+				_, err = w.Traffic.Renew(context.Background(), "r", []traffic.LeaseRequest{{SessionID: v.ID, Lease: "a", Up: 1000, Connections: 1, Close: true}})
 			case 2:
 				err = w.Tasks.Settle(context.Background())
 			case 3:

@@ -144,8 +144,8 @@ func (u topUps) planAddition(s session.Session, bytes int64) (a addition, err er
 }
 
 // payable returns the wallet that pays for an addition, and refuses what a purchase would refuse.
-func (u topUps) payable(ctx context.Context, tx Repos, a addition, dry bool, now time.Time) (billing.Wallet, error) {
-	w, err := ledger.NewBook(tx, u.ids, now).Wallet(ctx, a.session.AgentID, dry)
+func (u topUps) payable(ctx context.Context, tx Repos, a addition, dryRun bool, now time.Time) (billing.Wallet, error) {
+	w, err := ledger.NewBook(tx, u.ids, now).Wallet(ctx, a.session.AgentID, dryRun)
 	if err != nil {
 		return w, err
 	}

@@ -38,7 +38,7 @@ var _ procurement.Lifecycle = (*Transitions)(nil)
 // Activate gives a session its exits and charges a static one. Exits that are not
 // what was ordered, or that another session has, are ports.ErrProvider. The
 // caller stores the session.
-func (l *Transitions) Activate(
+func (t *Transitions) Activate(
 	ctx context.Context, tx procurement.Repos, s session.Session, exits []session.Exit, now time.Time,
 ) (session.Session, error) {
 	if len(exits) != s.Quantity {
@@ -57,11 +57,11 @@ func (l *Transitions) Activate(
 	if err != nil {
 		return s, err
 	}
-	err = notify.SessionChanged(ctx, tx, l.ids, now, webhook.SessionActive, s)
+	err = notify.SessionChanged(ctx, tx, t.ids, now, webhook.SessionActive, s)
 	if err != nil || s.Type == session.Dynamic {
 		return s, err
 	}
-	if err := ledger.NewBook(tx, l.ids, now).Charge(ctx, &s, s.Money.Held.Total()); err != nil {
+	if err := ledger.NewBook(tx, t.ids, now).Charge(ctx, &s, s.Money.Held.Total()); err != nil {
 		return s, err
 	}
 	return s, nil
@@ -69,7 +69,7 @@ func (l *Transitions) Activate(
 
 // Fail ends a session whose delivery was refused and gives everything back. The
 // Idempotency-Key of the call is freed, so that the agent may repeat it.
-func (l *Transitions) Fail(
+func (t *Transitions) Fail(
 	ctx context.Context, tx procurement.Repos, s session.Session, cause error, now time.Time,
 ) error {
 	failure := session.Failure{Code: ports.ErrProvider.Code, Message: ports.ErrProvider.Message}
@@ -83,56 +83,56 @@ func (l *Transitions) Fail(
 	if err := tx.Idempotency().DropFor(ctx, s.AgentID, s.ID); err != nil {
 		return err
 	}
-	_, err = l.end(ctx, tx, s, webhook.SessionFailed, eventlog.Failed, failure.Code, now)
+	_, err = t.end(ctx, tx, s, webhook.SessionFailed, eventlog.Failed, failure.Code, now)
 	return err
 }
 
 // Terminate ends a session before its time. It changes nothing if the session is
 // over.
-func (l *Transitions) Terminate(
+func (t *Transitions) Terminate(
 	ctx context.Context, tx procurement.Repos, s session.Session, why session.Reason, now time.Time,
 ) (session.Session, error) {
 	s, changed := s.Terminate(why, now)
 	if !changed {
 		return s, nil
 	}
-	return l.end(ctx, tx, s, webhook.SessionTerminated, eventlog.Terminated, string(why), now)
+	return t.end(ctx, tx, s, webhook.SessionTerminated, eventlog.Terminated, string(why), now)
 }
 
 // Expire ends a session because its time or its traffic is used up.
-func (l *Transitions) Expire(
+func (t *Transitions) Expire(
 	ctx context.Context, tx procurement.Repos, s session.Session, why session.Reason, now time.Time,
 ) error {
 	s, err := s.Expire(why, now)
 	if err != nil {
 		return err
 	}
-	_, err = l.end(ctx, tx, s, webhook.SessionExpired, eventlog.Expired, string(why), now)
+	_, err = t.end(ctx, tx, s, webhook.SessionExpired, eventlog.Expired, string(why), now)
 	return err
 }
 
 // end stores a session that has just ended, with all that its end entails.
-func (l *Transitions) end(ctx context.Context, tx procurement.Repos, s session.Session, of webhook.Type,
+func (t *Transitions) end(ctx context.Context, tx procurement.Repos, s session.Session, of webhook.Type,
 	what, code string, now time.Time) (session.Session, error) {
-	keeps, err := settlement.EndOrders(ctx, tx, l.ids, l.catalog, &s, now)
+	keeps, err := settlement.EndOrders(ctx, tx, t.ids, t.catalog, &s, now)
 	if err != nil {
 		return s, err
 	}
-	settleBy, err := direct.SettleBy(ctx, tx, l.catalog, l.access, s)
+	settleBy, err := direct.SettleBy(ctx, tx, t.catalog, t.access, s)
 	if err != nil {
 		return s, err
 	}
-	if err := ledger.NewBook(tx, l.ids, now).Finish(ctx, &s, keeps, settleBy); err != nil {
+	if err := ledger.NewBook(tx, t.ids, now).Finish(ctx, &s, keeps, settleBy); err != nil {
 		return s, err
 	}
-	if err := notify.LogEvent(ctx, tx, l.ids, s.ID, what, code, now); err != nil {
+	if err := notify.LogEvent(ctx, tx, t.ids, s.ID, what, code, now); err != nil {
 		return s, err
 	}
 	var cost []string
 	if s.AwaitsOutcome() {
 		cost = notify.Cost(s)
 	}
-	if err := notify.SessionChanged(ctx, tx, l.ids, now, of, s, cost...); err != nil {
+	if err := notify.SessionChanged(ctx, tx, t.ids, now, of, s, cost...); err != nil {
 		return s, err
 	}
 	return s, tx.Sessions().Put(ctx, s)
@@ -140,10 +140,10 @@ func (l *Transitions) end(ctx context.Context, tx procurement.Repos, s session.S
 
 // Renewed charges what is held for a renewal by days of a session that has its new end, gives it the
 // fair use that its product has today, and stores it. A product that is no longer sold has none.
-func (l *Transitions) Renewed(
+func (t *Transitions) Renewed(
 	ctx context.Context, tx procurement.Repos, s session.Session, days int, now time.Time,
 ) (session.Session, error) {
-	if p, err := l.catalog.Product(s.ProductNo); err == nil {
+	if p, err := t.catalog.Product(s.ProductNo); err == nil {
 		u, err := tx.Traffic().Usage(ctx, s.ID)
 		if err != nil {
 			return s, err
@@ -151,18 +151,18 @@ func (l *Transitions) Renewed(
 		left := int((s.ExpiresAt.Sub(now) + session.Day - 1) / session.Day)
 		s = s.ExtendFairUse(p.FairUseOf(s.Quantity, days), p.FairUseOf(s.Quantity, left), u.Used()+u.Leased)
 	}
-	if err := ledger.NewBook(tx, l.ids, now).Charge(ctx, &s, s.Money.Held.Total()); err != nil {
+	if err := ledger.NewBook(tx, t.ids, now).Charge(ctx, &s, s.Money.Held.Total()); err != nil {
 		return s, err
 	}
 	if err := tx.Sessions().Put(ctx, s); err != nil {
 		return s, err
 	}
-	return s, notify.LogEvent(ctx, tx, l.ids, s.ID, eventlog.Renewed, "", now)
+	return s, notify.LogEvent(ctx, tx, t.ids, s.ID, eventlog.Renewed, "", now)
 }
 
 // RecordUsage books that an active direct session used that many bytes in all.
 // What is beyond its limit is not charged.
-func (l *Transitions) RecordUsage(
+func (t *Transitions) RecordUsage(
 	ctx context.Context, tx procurement.Repos, s session.Session, bytes int64, now time.Time,
 ) error {
 	before, more, err := direct.BookUsage(ctx, tx, s, bytes, now)
@@ -172,7 +172,7 @@ func (l *Transitions) RecordUsage(
 	hour := now.Truncate(time.Hour)
 	switch {
 	case before.Used()+more >= s.Bytes:
-		err = l.Expire(ctx, tx, s, session.TrafficExhausted, now)
+		err = t.Expire(ctx, tx, s, session.TrafficExhausted, now)
 	case before.UpdatedAt.Before(hour):
 		err = tx.Traffic().SetSettleAt(ctx, s.ID, hour.Add(time.Hour))
 	}

@@ -13,24 +13,24 @@ func BenchmarkRenew(b *testing.B) {
 	w, done := apptest.Start(b, apptest.Options{System: true})
 	defer done()
 	agent := w.RegisterFunded(1000)
-	asks := make([]traffic.Ask, 100)
-	for i := range asks {
+	requests := make([]traffic.LeaseRequest, 100)
+	for i := range requests {
 		f := apptest.Form(apptest.Local)
 		f.Bytes = apptest.Gigabytes("10")
 		d, err := w.Sessions.Create(b.Context(), sessions.Create{AgentID: agent, Form: f})
 		apptest.OK(b, err)
-		asks[i] = traffic.Ask{SessionID: d.View.ID, Lease: "l" + d.View.ID, Want: 1 << 20}
+		requests[i] = traffic.LeaseRequest{SessionID: d.View.ID, Lease: "l" + d.View.ID, Want: 1 << 20}
 	}
 	renew := func() {
-		grants, err := w.Traffic.Renew(b.Context(), "r", asks)
-		if apptest.OK(b, err); len(grants) != len(asks) {
+		grants, err := w.Traffic.Renew(b.Context(), "r", requests)
+		if apptest.OK(b, err); len(grants) != len(requests) {
 			b.Fatalf("%d grants", len(grants))
 		}
 	}
 	renew()
 	for b.Loop() {
-		for i := range asks {
-			asks[i].Up += 10_000
+		for i := range requests {
+			requests[i].Up += 10_000
 		}
 		renew()
 	}

@@ -42,7 +42,7 @@ func (e *edge) relay(most int64) {
 // report renews the lease, and opens another one if it is lost.
 func (e *edge) report(want int64) traffic.Outcome {
 	e.t.Helper()
-	grants, err := e.traffic.Renew(context.Background(), e.name, []traffic.Ask{{SessionID: e.id,
+	grants, err := e.traffic.Renew(context.Background(), e.name, []traffic.LeaseRequest{{SessionID: e.id,
 		Lease: fmt.Sprint(e.name, e.n), Down: e.used, Want: want}})
 	apptest.OK(e.t, err)
 	e.granted = grants[0].Granted

@@ -8,7 +8,7 @@ import (
 	"agentproxy/domain/traffic"
 )
 
-// Sessions whose asks fail are left out for retryFailing, so that they do not cost every
+// Sessions whose requests fail are left out for retryFailing, so that they do not cost every
 // renewal several transactions. Each is logged once in logFailing.
 const (
 	retryFailing = 5 * time.Second
@@ -16,7 +16,7 @@ const (
 	maxFailing   = 10_000
 )
 
-// failing is the sessions whose asks failed by themselves.
+// failing is the sessions whose requests failed by themselves.
 type failing struct {
 	mu       sync.Mutex
 	sessions map[string]failure
@@ -51,15 +51,15 @@ func (f *failing) forget(now time.Time) {
 	}
 }
 
-// filter leaves out the asks of sessions that failed just before.
-func (f *failing) filter(asks []traffic.Ask, now time.Time) []traffic.Ask {
+// filter leaves out the requests of sessions that failed just before.
+func (f *failing) filter(requests []traffic.LeaseRequest, now time.Time) []traffic.LeaseRequest {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if len(f.sessions) == 0 {
-		return asks
+		return requests
 	}
-	return slices.DeleteFunc(asks, func(ask traffic.Ask) bool {
-		last, known := f.sessions[ask.SessionID]
+	return slices.DeleteFunc(requests, func(request traffic.LeaseRequest) bool {
+		last, known := f.sessions[request.SessionID]
 		return known && now.Sub(last.at).Abs() < retryFailing
 	})
 }

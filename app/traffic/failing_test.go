@@ -13,7 +13,7 @@ import (
 	"agentproxy/test/apptest"
 )
 
-// A session whose wallet holds less than it should makes its own ask fail, hour after hour. All
+// A session whose wallet holds less than it should makes its own request fail, hour after hour. All
 // others are booked, and granted more.
 func TestASessionThatCannotBeBookedFailsAlone(t *testing.T) {
 	t.Parallel()
@@ -28,11 +28,11 @@ func TestASessionThatCannotBeBookedFailsAlone(t *testing.T) {
 	}
 	renew := func(up int64) (granted map[string]traffic.Grant) {
 		t.Helper()
-		asks := []traffic.Ask{{SessionID: broken, Lease: "l", Up: up, Want: 1 << 20}}
+		requests := []traffic.LeaseRequest{{SessionID: broken, Lease: "l", Up: up, Want: 1 << 20}}
 		for _, id := range ids {
-			asks = append(asks, traffic.Ask{SessionID: id, Lease: "l", Up: up, Want: 1 << 20})
+			requests = append(requests, traffic.LeaseRequest{SessionID: id, Lease: "l", Up: up, Want: 1 << 20})
 		}
-		grants, err := w.Traffic.Renew(context.Background(), "r", asks)
+		grants, err := w.Traffic.Renew(context.Background(), "r", requests)
 		apptest.OK(t, err)
 		granted = map[string]traffic.Grant{}
 		for _, g := range grants {
@@ -77,12 +77,12 @@ func TestASessionThatCannotBeBookedFailsAlone(t *testing.T) {
 	done()
 }
 
-// An ask for a session that does not exist has no grant, and costs the others none.
+// A request for a session that does not exist has no grant, and costs the others none.
 func TestAnUnknownSessionFailsAlone(t *testing.T) {
 	t.Parallel()
 	w := apptest.New(t)
 	id := w.Buy(w.RegisterFunded(domain.Dollar), apptest.Local).ID
-	grants, err := w.Traffic.Renew(t.Context(), "r", []traffic.Ask{{SessionID: "sess_none", Lease: "a", Want: 1 << 20},
+	grants, err := w.Traffic.Renew(t.Context(), "r", []traffic.LeaseRequest{{SessionID: "sess_none", Lease: "a", Want: 1 << 20},
 		{SessionID: id, Lease: "b", Want: 1 << 20}})
 	if err != nil || len(grants) != 1 || grants[0].SessionID != id || grants[0].Outcome != traffic.Open {
 		t.Errorf("granted %+v, %v", grants, err)

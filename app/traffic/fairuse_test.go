@@ -71,7 +71,7 @@ func TestAStaticSessionCarriesItsFairUse(t *testing.T) {
 				if got.Status != session.Active || got.Usage.Used() != got.FairUse || !got.ExpiresAt.After(v.ActivatedAt) {
 					t.Errorf("round %d: %s, used %d of %d", round, got.Status, got.Usage.Used(), got.FairUse)
 				}
-				g = w.RenewLease(traffic.Ask{SessionID: v.ID, Lease: "other", Want: 1})
+				g = w.RenewLease(traffic.LeaseRequest{SessionID: v.ID, Lease: "other", Want: 1})
 				apptest.Equal(t, "another replica", g.Outcome, traffic.Exhausted)
 				apptest.Equal(t, "granted to it", g.Granted, 0)
 				apptest.Equal(t, "may connect when it is used", mayConnect(w, v.ID), false)
@@ -98,7 +98,7 @@ func TestReplicasNeverExceedAFairUse(t *testing.T) {
 		wg.Go(func() {
 			lease, used := fmt.Sprint("r", replica), int64(0)
 			for range 3000 {
-				grants, err := w.Traffic.Renew(t.Context(), lease, []traffic.Ask{{SessionID: v.ID, Lease: lease, Down: used,
+				grants, err := w.Traffic.Renew(t.Context(), lease, []traffic.LeaseRequest{{SessionID: v.ID, Lease: lease, Down: used,
 					Want: 1 + rand.Int64N(8<<20)}})
 				if err != nil {
 					t.Error(err)

@@ -20,14 +20,14 @@ func renewBoth(t *testing.T, w *apptest.World, used int64, of [2][]string) {
 	t.Helper()
 	var wg sync.WaitGroup
 	for replica, ids := range of {
-		asks := make([]traffic.Ask, len(ids))
+		requests := make([]traffic.LeaseRequest, len(ids))
 		for i, id := range ids {
-			asks[i] = traffic.Ask{SessionID: id, Lease: "l" + id, Up: used, Want: 1 << 20}
+			requests[i] = traffic.LeaseRequest{SessionID: id, Lease: "l" + id, Up: used, Want: 1 << 20}
 		}
 		wg.Go(func() {
-			grants, err := w.Traffic.Renew(context.Background(), fmt.Sprint("r", replica), asks)
-			if err != nil || len(grants) != len(asks) {
-				t.Errorf("replica %d: %d grants for %d asks, %v", replica, len(grants), len(asks), err)
+			grants, err := w.Traffic.Renew(context.Background(), fmt.Sprint("r", replica), requests)
+			if err != nil || len(grants) != len(requests) {
+				t.Errorf("replica %d: %d grants for %d asks, %v", replica, len(grants), len(requests), err)
 			}
 		})
 	}
@@ -90,23 +90,23 @@ func useUpAndEnd(t *testing.T, w *apptest.World, agent string, others []string, 
 	}
 	granted := map[string]int64{}
 	for range 30 {
-		var asks []traffic.Ask
+		var requests []traffic.LeaseRequest
 		for _, id := range used {
-			asks = append(asks, traffic.Ask{SessionID: id, Lease: "l" + id, Want: 100_000_000})
+			requests = append(requests, traffic.LeaseRequest{SessionID: id, Lease: "l" + id, Want: 100_000_000})
 		}
-		grants, err := w.Traffic.Renew(ctx, "r", asks)
+		grants, err := w.Traffic.Renew(ctx, "r", requests)
 		apptest.OK(t, err)
 		for _, g := range grants {
 			granted[g.SessionID] = g.Granted
 		}
 	}
-	var asks []traffic.Ask
+	var requests []traffic.LeaseRequest
 	for _, id := range others {
-		asks = append(asks, traffic.Ask{SessionID: id, Lease: "l" + id, Up: 10_000 * round, Want: 1 << 20})
+		requests = append(requests, traffic.LeaseRequest{SessionID: id, Lease: "l" + id, Up: 10_000 * round, Want: 1 << 20})
 	}
 	for i := range used {
-		asks = append(asks, traffic.Ask{SessionID: used[i], Lease: "l" + used[i], Up: granted[used[i]], Want: 1 << 20},
-			traffic.Ask{SessionID: ended[i], Lease: "l" + ended[i], Want: 1 << 20})
+		requests = append(requests, traffic.LeaseRequest{SessionID: used[i], Lease: "l" + used[i], Up: granted[used[i]], Want: 1 << 20},
+			traffic.LeaseRequest{SessionID: ended[i], Lease: "l" + ended[i], Want: 1 << 20})
 	}
 	var wg sync.WaitGroup
 	for _, id := range slices.Backward(ended) {
@@ -115,11 +115,11 @@ func useUpAndEnd(t *testing.T, w *apptest.World, agent string, others []string, 
 		}
 	}
 	began := time.Now()
-	grants, err := w.Traffic.Renew(ctx, "r", asks)
+	grants, err := w.Traffic.Renew(ctx, "r", requests)
 	took := time.Since(began)
 	wg.Wait()
-	if apptest.OK(t, err); len(grants) != len(asks) {
-		t.Errorf("%d grants for %d asks", len(grants), len(asks))
+	if apptest.OK(t, err); len(grants) != len(requests) {
+		t.Errorf("%d grants for %d asks", len(grants), len(requests))
 	}
 	return took
 }
@@ -153,9 +153,9 @@ func TestUsageOfDirectSessionsDoesNotDeadlockWithRenewals(t *testing.T) {
 	agent := w.RegisterFunded(1000)
 	for range 12 {
 		direct, used := w.BuySmall(agent), w.BuySmall(agent)
-		g := w.RenewLease(traffic.Ask{SessionID: used.ID, Lease: "l", Want: 100_000_000})
+		g := w.RenewLease(traffic.LeaseRequest{SessionID: used.ID, Lease: "l", Want: 100_000_000})
 		for g.Granted < 100_000_000 {
-			g = w.RenewLease(traffic.Ask{SessionID: used.ID, Lease: "l", Want: 100_000_000})
+			g = w.RenewLease(traffic.LeaseRequest{SessionID: used.ID, Lease: "l", Want: 100_000_000})
 		}
 		var wg sync.WaitGroup
 		wg.Go(func() {
@@ -167,7 +167,7 @@ func TestUsageOfDirectSessionsDoesNotDeadlockWithRenewals(t *testing.T) {
 				return w.Transitions.RecordUsage(ctx, tx, s, 100_000_000, w.Clock.Now())
 			}))
 		})
-		w.RenewLease(traffic.Ask{SessionID: used.ID, Lease: "l", Up: 100_000_000})
+		w.RenewLease(traffic.LeaseRequest{SessionID: used.ID, Lease: "l", Up: 100_000_000})
 		wg.Wait()
 		for _, id := range []string{direct.ID, used.ID} {
 			apptest.Equal(t, "the session", w.Read(agent, id).Status, session.Expired)

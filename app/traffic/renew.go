@@ -14,48 +14,52 @@ import (
 	"agentproxy/ports"
 )
 
-// Renew books what gateways report and grants what they ask for, all asks in one
-// transaction. Repeating it after an error counts nothing twice. An ask that fails by
+// Renew books what gateways report and grants what they ask for, all requests in one
+// transaction. Repeating it after an error counts nothing twice. A request that fails by
 // itself has no grant in the answer and does not delay the others.
-func (t *Service) Renew(ctx context.Context, replica string, asks []traffic.Ask) ([]traffic.Grant, error) {
-	asks = slices.SortedFunc(slices.Values(asks), func(a, b traffic.Ask) int {
+func (t *Service) Renew(ctx context.Context, replica string, requests []traffic.LeaseRequest) ([]traffic.Grant, error) {
+	requests = slices.SortedFunc(slices.Values(requests), func(a, b traffic.LeaseRequest) int {
 		return cmp.Or(cmp.Compare(a.SessionID, b.SessionID), cmp.Compare(a.Lease, b.Lease))
 	})
-	asks = t.failing.filter(asks, t.clock.Now())
-	if len(asks) == 0 {
+	requests = t.failing.filter(requests, t.clock.Now())
+	if len(requests) == 0 {
 		return nil, nil
 	}
-	return t.renewApart(ctx, replica, asks)
+	return t.renewApart(ctx, replica, requests)
 }
 
-// renewApart renews in one transaction. Should one of the asks make that fail, they are halved
+// renewApart renews in one transaction. Should one of the requests make that fail, they are halved
 // until it is alone, so that it fails alone.
-func (t *Service) renewApart(ctx context.Context, replica string, asks []traffic.Ask) ([]traffic.Grant, error) {
-	grants, err := t.renewAll(ctx, replica, asks)
+func (t *Service) renewApart(
+	ctx context.Context, replica string, requests []traffic.LeaseRequest,
+) ([]traffic.Grant, error) {
+	grants, err := t.renewAll(ctx, replica, requests)
 	if err == nil || errors.Is(err, domain.ErrUnavailable) || ctx.Err() != nil {
 		return grants, err
 	}
-	if len(asks) == 1 {
-		if t.failing.add(asks[0].SessionID, t.clock.Now()) {
+	if len(requests) == 1 {
+		if t.failing.add(requests[0].SessionID, t.clock.Now()) {
 			t.log.Error("the traffic of a session cannot be booked; it stops until this is fixed",
-				"session_id", asks[0].SessionID, "err", err)
+				"session_id", requests[0].SessionID, "err", err)
 		}
 		return nil, nil
 	}
-	half := len(asks) / 2
-	first, err := t.renewApart(ctx, replica, asks[:half])
+	half := len(requests) / 2
+	first, err := t.renewApart(ctx, replica, requests[:half])
 	if err != nil {
 		return nil, err
 	}
-	second, err := t.renewApart(ctx, replica, asks[half:])
+	second, err := t.renewApart(ctx, replica, requests[half:])
 	return append(first, second...), err
 }
 
-// renewAll renews sorted asks in one transaction.
-func (t *Service) renewAll(ctx context.Context, replica string, asks []traffic.Ask) ([]traffic.Grant, error) {
-	ids := make([]string, len(asks))
-	for i, ask := range asks {
-		ids[i] = ask.SessionID
+// renewAll renews sorted requests in one transaction.
+func (t *Service) renewAll(
+	ctx context.Context, replica string, requests []traffic.LeaseRequest,
+) ([]traffic.Grant, error) {
+	ids := make([]string, len(requests))
+	for i, request := range requests {
+		ids[i] = request.SessionID
 	}
 	ids = slices.Compact(ids)
 	var grants []traffic.Grant
@@ -68,19 +72,19 @@ func (t *Service) renewAll(ctx context.Context, replica string, asks []traffic.A
 		// Other replicas renew sessions of the same agents, and agents end theirs meanwhile. All lock
 		// the sessions first and then the wallets, in one order, so none of them deadlocks.
 		now := t.clock.Now()
-		if err := tx.Ledger().Lock(ctx, payers(asks, metered, now)); err != nil {
+		if err := tx.Ledger().Lock(ctx, payers(requests, metered, now)); err != nil {
 			return err
 		}
 		b := batch{Service: t, tx: tx, replica: replica, now: now, metered: metered, moved: map[string]int64{}}
-		grants, ended = make([]traffic.Grant, 0, len(asks)), nil
-		for _, ask := range asks {
-			g, over, err := b.renew(ctx, ask)
+		grants, ended = make([]traffic.Grant, 0, len(requests)), nil
+		for _, request := range requests {
+			g, over, err := b.renew(ctx, request)
 			if err != nil {
 				return err
 			}
 			grants = append(grants, g)
 			if over {
-				ended = append(ended, ask.SessionID)
+				ended = append(ended, request.SessionID)
 			}
 		}
 		for _, agentID := range slices.Sorted(maps.Keys(b.moved)) {
@@ -99,15 +103,15 @@ func (t *Service) renewAll(ctx context.Context, replica string, asks []traffic.A
 	return grants, nil
 }
 
-// payers lists the agents whose money the asks may move, sorted: those of sessions that are settled
-// because they ended, because an hour began, or because the asks use them up, and of those that buy
+// payers lists the agents whose money the requests may move, sorted: those of sessions that are settled
+// because they ended, because an hour began, or because the requests use them up, and of those that buy
 // more.
-func payers(asks []traffic.Ask, metered map[string]*ports.Metered, now time.Time) []string {
+func payers(requests []traffic.LeaseRequest, metered map[string]*ports.Metered, now time.Time) []string {
 	used := map[string]int64{}
-	for _, ask := range asks {
-		if m := metered[ask.SessionID]; m != nil {
-			l := m.Leases[ask.Lease]
-			used[ask.SessionID] += max(ask.Up-l.Up, 0) + max(ask.Down-l.Down, 0)
+	for _, request := range requests {
+		if m := metered[request.SessionID]; m != nil {
+			l := m.Leases[request.Lease]
+			used[request.SessionID] += max(request.Up-l.Up, 0) + max(request.Down-l.Down, 0)
 		}
 	}
 	agents := map[string]bool{}
@@ -122,7 +126,7 @@ func payers(asks []traffic.Ask, metered map[string]*ports.Metered, now time.Time
 	return slices.Sorted(maps.Keys(agents))
 }
 
-// batch is the asks of one transaction.
+// batch is the requests of one transaction.
 type batch struct {
 	*Service
 	tx      Repos
@@ -132,7 +136,7 @@ type batch struct {
 	moved   map[string]int64 // bytes, by agent
 }
 
-// load returns a session as it is after the asks before.
+// load returns a session as it is after the requests before.
 func (b *batch) load(ctx context.Context, id string) (*ports.Metered, error) {
 	if m := b.metered[id]; m != nil {
 		return m, nil
@@ -145,42 +149,42 @@ func (b *batch) load(ctx context.Context, id string) (*ports.Metered, error) {
 	return again[id], err
 }
 
-// renew answers one ask. It reports whether the session ended by it.
-func (b *batch) renew(ctx context.Context, ask traffic.Ask) (traffic.Grant, bool, error) {
-	g := traffic.Grant{SessionID: ask.SessionID, Lease: ask.Lease}
-	m, err := b.load(ctx, ask.SessionID)
+// renew answers one request. It reports whether the session ended by it.
+func (b *batch) renew(ctx context.Context, request traffic.LeaseRequest) (traffic.Grant, bool, error) {
+	g := traffic.Grant{SessionID: request.SessionID, Lease: request.Lease}
+	m, err := b.load(ctx, request.SessionID)
 	if err != nil {
 		return g, false, err
 	}
-	s, lease := m.Session, m.Leases[ask.Lease]
+	s, lease := m.Session, m.Leases[request.Lease]
 	known := lease.ID != ""
 	switch {
-	case !known && ask.Up+ask.Down+ask.Connections > 0:
+	case !known && request.Up+request.Down+request.Connections > 0:
 		g.Outcome = traffic.Lost
 		return g, false, nil
 	case s.Status == session.Creating:
 		g.Outcome = traffic.Waiting
 		return g, false, nil
 	case !known:
-		lease = traffic.Lease{SessionID: s.ID, ID: ask.Lease, Replica: b.replica}
+		lease = traffic.Lease{SessionID: s.ID, ID: request.Lease, Replica: b.replica}
 	}
 	over := s.Status.Over()
 	if over {
 		// The lease stays as it is until its gateway has closed the tunnels and then
 		// the lease: what passes in between is charged too.
-		ask.Want = lease.Granted - ask.Up - ask.Down
-		ask.Close = ask.Close || !known
+		request.Want = lease.Granted - request.Up - request.Down
+		request.Close = request.Close || !known
 	}
-	if s, err = b.autoTopUp(ctx, m, lease, ask); err != nil {
+	if s, err = b.autoTopUp(ctx, m, lease, request); err != nil {
 		return g, false, err
 	}
-	delta, lease, g := traffic.Renew(m.Usage, lease, ask, b.now)
+	delta, lease, g := traffic.Renew(m.Usage, lease, request, b.now)
 	low := m.Usage.ThresholdsReached(delta)
-	if s, err = b.record(ctx, b.tx, s, m.Usage, delta, lease, ask.Close, b.now); err != nil {
+	if s, err = b.record(ctx, b.tx, s, m.Usage, delta, lease, request.Close, b.now); err != nil {
 		return g, false, err
 	}
-	if len(ask.Report) > 0 {
-		if g.Bytes, err = b.tx.Workers().Bytes(ctx, ask.Report); err != nil {
+	if len(request.Report) > 0 {
+		if g.Bytes, err = b.tx.Workers().Bytes(ctx, request.Report); err != nil {
 			return g, false, err
 		}
 	}
@@ -190,7 +194,7 @@ func (b *batch) renew(ctx context.Context, ask traffic.Ask) (traffic.Grant, bool
 	m.Session = s
 	m.Usage.Up, m.Usage.Down, m.Usage.Leased = m.Usage.Up+delta.Up, m.Usage.Down+delta.Down, m.Usage.Leased+delta.Leased
 	m.Usage.UpdatedAt = delta.At
-	if m.Leases[lease.ID] = lease; ask.Close {
+	if m.Leases[lease.ID] = lease; request.Close {
 		delete(m.Leases, lease.ID)
 	}
 	if err := b.notifyLow(ctx, b.tx, s, low, b.now); err != nil {
@@ -212,16 +216,16 @@ func (b *batch) renew(ctx context.Context, ask traffic.Ask) (traffic.Grant, bool
 	return g, false, nil
 }
 
-// autoTopUp adds the traffic that a session buys by itself if an ask makes that due. What is added may
-// be granted by the same ask, and keeps the session from its end.
+// autoTopUp adds the traffic that a session buys by itself if a request makes that due. What is added may
+// be granted by the same request, and keeps the session from its end.
 func (b *batch) autoTopUp(
-	ctx context.Context, m *ports.Metered, l traffic.Lease, ask traffic.Ask,
+	ctx context.Context, m *ports.Metered, l traffic.Lease, request traffic.LeaseRequest,
 ) (session.Session, error) {
 	s := m.Session
 	if s.TopUps.Auto.Bytes == 0 {
 		return s, nil
 	}
-	delta, _, _ := traffic.Renew(m.Usage, l, ask, b.now)
+	delta, _, _ := traffic.Renew(m.Usage, l, request, b.now)
 	if !s.AutoTopUpDue(m.Usage.Used()+delta.Up+delta.Down, b.now) {
 		return s, nil
 	}

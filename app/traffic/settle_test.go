@@ -36,7 +36,7 @@ func TestChargeIsTheFloorOfTheTotal(t *testing.T) {
 				w.Clock.Advance(time.Duration(rapid.IntRange(1, 5400).Draw(r, "seconds")) * time.Second)
 				apptest.OK(t, w.Tasks.Settle(t.Context()))
 			case 1:
-				w.RenewLease(traffic.Ask{SessionID: v.ID, Lease: name, Up: used, Close: true})
+				w.RenewLease(traffic.LeaseRequest{SessionID: v.ID, Lease: name, Up: used, Close: true})
 				lease, g, used = lease+1, traffic.Grant{}, 0
 			case 2:
 				w.Clock.Advance(time.Hour) // the pass is late
@@ -45,14 +45,14 @@ func TestChargeIsTheFloorOfTheTotal(t *testing.T) {
 					some := rapid.Int64Range(0, g.Granted-used).Draw(r, "bytes")
 					used, total = used+some, total+some
 				}
-				g = w.RenewLease(traffic.Ask{SessionID: v.ID, Lease: name, Up: used, Want: want})
+				g = w.RenewLease(traffic.LeaseRequest{SessionID: v.ID, Lease: name, Up: used, Want: want})
 			}
 		}
 		if rapid.Bool().Draw(r, "terminate first") {
 			_, err := w.Sessions.Terminate(t.Context(), agent, v.ID)
 			apptest.OK(t, err)
 		}
-		w.RenewLease(traffic.Ask{SessionID: v.ID, Lease: fmt.Sprint(lease), Up: used, Close: true})
+		w.RenewLease(traffic.LeaseRequest{SessionID: v.ID, Lease: fmt.Sprint(lease), Up: used, Close: true})
 		got, err := w.Sessions.Terminate(t.Context(), agent, v.ID)
 		apptest.OK(t, err)
 		if got.Usage.Used() != total || got.Cost != (sessions.Cost{Charged: billing.TrafficCharge(total, v.Price)}) {
@@ -72,14 +72,14 @@ func TestHourlyCharges(t *testing.T) {
 			agent := w.RegisterFunded(100)
 			v := w.Buy(agent, apptest.Local)
 			used := int64(0)
-			w.RenewLease(traffic.Ask{SessionID: v.ID, Lease: "a", Want: 1 << 20})
+			w.RenewLease(traffic.LeaseRequest{SessionID: v.ID, Lease: "a", Want: 1 << 20})
 			for minute := range 5 * 60 {
 				w.Clock.Advance(time.Minute)
 				if passFirst {
 					apptest.OK(t, w.Tasks.Settle(t.Context()))
 				}
 				used += 100_000
-				w.RenewLease(traffic.Ask{SessionID: v.ID, Lease: "a", Up: used, Want: 1 << 20})
+				w.RenewLease(traffic.LeaseRequest{SessionID: v.ID, Lease: "a", Up: used, Want: 1 << 20})
 				if !passFirst {
 					apptest.OK(t, w.Tasks.Settle(t.Context()))
 				}
@@ -90,7 +90,7 @@ func TestHourlyCharges(t *testing.T) {
 				}
 			}
 			apptest.Equal(t, "booked", w.Read(agent, v.ID).Money.Charged.Total() > apptest.Dollars("0.0115"), true)
-			w.RenewLease(traffic.Ask{SessionID: v.ID, Lease: "a", Up: used, Close: true})
+			w.RenewLease(traffic.LeaseRequest{SessionID: v.ID, Lease: "a", Up: used, Close: true})
 			got, err := w.Sessions.Terminate(t.Context(), agent, v.ID)
 			apptest.OK(t, err)
 			apptest.Equal(t, "charged", got.Cost.Charged, billing.TrafficCharge(used, v.Price))

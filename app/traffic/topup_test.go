@@ -54,14 +54,14 @@ func TestAutoTopUp(t *testing.T) {
 		w.UseBytes(v.ID, "b", 1_000_000)
 		apptest.Equal(t, "below it", w.Read(agent, v.ID).Bytes, 200_000_000)
 		for range 3 {
-			w.RenewLease(traffic.Ask{SessionID: v.ID, Lease: "c", Want: 1000})
+			w.RenewLease(traffic.LeaseRequest{SessionID: v.ID, Lease: "c", Want: 1000})
 		}
 		w.UseBytes(v.ID, "d", 119_000_000) // everything, which buys more instead of ending it
 		got := w.Read(agent, v.ID)
 		if got.Bytes != 300_000_000 || got.Status != session.Active || got.Usage.Used() != 200_000_000 {
 			t.Errorf("%s with %d of %d bytes", got.Status, got.Usage.Used(), got.Bytes)
 		}
-		w.RenewLease(traffic.Ask{SessionID: v.ID, Lease: "c", Close: true})
+		w.RenewLease(traffic.LeaseRequest{SessionID: v.ID, Lease: "c", Close: true})
 		w.UseBytes(v.ID, "e", 70_000_000)
 		w.UseBytes(v.ID, "f", 1_000_000)
 		hooks, feed := newsOf(w, agent, v.ID)
@@ -111,14 +111,14 @@ func TestAutoTopUp(t *testing.T) {
 		w := apptest.New(t)
 		agent := w.Register()
 		v := autoSession(w, agent, 90, 5)
-		w.RenewLease(traffic.Ask{SessionID: v.ID, Lease: "a", Want: 20_000_000})
-		ask := traffic.Ask{SessionID: v.ID, Lease: "a", Down: 20_000_000, Want: 1000}
+		w.RenewLease(traffic.LeaseRequest{SessionID: v.ID, Lease: "a", Want: 20_000_000})
+		request := traffic.LeaseRequest{SessionID: v.ID, Lease: "a", Down: 20_000_000, Want: 1000}
 		w.Store.FailUpdates(1)
-		_, err := w.Traffic.Renew(t.Context(), "r", []traffic.Ask{ask})
+		_, err := w.Traffic.Renew(t.Context(), "r", []traffic.LeaseRequest{request})
 		apptest.ErrorIs(t, err, apptest.ErrStore)
 		apptest.Equal(t, "bytes", w.Read(agent, v.ID).Bytes, 100_000_000)
 		for range 3 {
-			w.RenewLease(ask)
+			w.RenewLease(request)
 		}
 		apptest.Equal(t, "bytes after it", w.Read(agent, v.ID).Bytes, 200_000_000)
 	})
@@ -136,7 +136,7 @@ func TestReplicasTopUpExactly(t *testing.T) {
 		wg.Go(func() {
 			lease, used := fmt.Sprint("r", replica), int64(0)
 			for range 3000 {
-				grants, err := w.Traffic.Renew(t.Context(), lease, []traffic.Ask{{SessionID: v.ID, Lease: lease, Up: used,
+				grants, err := w.Traffic.Renew(t.Context(), lease, []traffic.LeaseRequest{{SessionID: v.ID, Lease: lease, Up: used,
 					Want: 1 + rand.Int64N(8<<20)}})
 				if err != nil {
 					t.Error(err)

@@ -77,12 +77,12 @@ func TestRefusedAdditions(t *testing.T) {
 			v := autoSession(w, agent, 50, 5)
 			c.before(w, agent)
 			entries, dump := w.Entries(agent), w.Dump()
-			ask := sessions.TopUp{AgentID: agent, SessionID: v.ID, Bytes: apptest.Gigabytes("0.1"),
+			request := sessions.TopUp{AgentID: agent, SessionID: v.ID, Bytes: apptest.Gigabytes("0.1"),
 				Call: idempotency.Call{Key: "k", Path: "/v1/sessions/" + v.ID + "/traffic", Hash: []byte("body")}}
-			for _, ask.DryRun = range []bool{true, false, false} { // repeated under its key
-				_, err := w.Sessions.TopUp(t.Context(), ask)
+			for _, request.DryRun = range []bool{true, false, false} { // repeated under its key
+				_, err := w.Sessions.TopUp(t.Context(), request)
 				if refusal, ok := errors.AsType[*domain.Error](err); !ok || refusal.Code != c.code {
-					t.Errorf("dry run %t: %v, want %s", ask.DryRun, err, c.code)
+					t.Errorf("dry run %t: %v, want %s", request.DryRun, err, c.code)
 				}
 			}
 			apptest.Equal(t, "the database", w.Dump(), dump)
@@ -110,16 +110,16 @@ func TestARefusedAdditionIsRepeatedUnderItsKey(t *testing.T) {
 	agent := w.Register()
 	v := w.BuySmall(agent)
 	change(w, func(p *catalog.Product) { p.OwnMoneyOnly = true })
-	ask := sessions.TopUp{AgentID: agent, SessionID: v.ID, Bytes: apptest.Gigabytes("0.1"),
+	request := sessions.TopUp{AgentID: agent, SessionID: v.ID, Bytes: apptest.Gigabytes("0.1"),
 		Call: idempotency.Call{Key: "k", Path: "/v1/sessions/" + v.ID + "/traffic", Hash: []byte("body")}}
-	_, err := w.Sessions.TopUp(t.Context(), ask)
+	_, err := w.Sessions.TopUp(t.Context(), request)
 	if err == nil {
 		t.Fatal("trial credit was taken")
 	}
 	_, err = w.Wallet.Adjust(t.Context(), agent, apptest.Dollars("0.04"), "for the test")
 	apptest.OK(t, err)
 	for _, replayed := range []bool{false, true} {
-		d, err := w.Sessions.TopUp(t.Context(), ask)
+		d, err := w.Sessions.TopUp(t.Context(), request)
 		apptest.OK(t, err)
 		apptest.Equal(t, "replayed", d.Replayed, replayed)
 		apptest.Equal(t, "bytes", d.View.Bytes, 200_000_000)
@@ -144,7 +144,7 @@ func TestAnEndedSessionBuysNothing(t *testing.T) {
 			w := apptest.Open(t, apptest.Options{RepeatUpdates: true})
 			agent := w.Register()
 			v := autoSession(w, agent, 99, 5)
-			used := w.RenewLease(traffic.Ask{SessionID: v.ID, Lease: "a", Want: 60_000_000}).Granted
+			used := w.RenewLease(traffic.LeaseRequest{SessionID: v.ID, Lease: "a", Want: 60_000_000}).Granted
 			apptest.OK(t, end(w, agent, v.ID))
 			before := w.Entries(agent)
 			for _, dry := range []bool{true, false} {
@@ -154,7 +154,7 @@ func TestAnEndedSessionBuysNothing(t *testing.T) {
 				}
 			}
 			apptest.Equal(t, "the ledger", w.Entries(agent), before)
-			w.RenewLease(traffic.Ask{SessionID: v.ID, Lease: "a", Down: used, Close: true})
+			w.RenewLease(traffic.LeaseRequest{SessionID: v.ID, Lease: "a", Down: used, Close: true})
 			got := w.Read(agent, v.ID)
 			if got.Bytes != 100_000_000 || got.TopUps.No != 0 || got.TopUps.Failed != "" || used < 2_000_000 ||
 				got.Cost.Charged != billing.TrafficCharge(used, apptest.Dollars("0.4")) {

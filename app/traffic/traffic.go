@@ -122,7 +122,7 @@ func (t *Service) notifyLow(ctx context.Context, tx Repos, s session.Session, pe
 	return nil
 }
 
-// record stores what an ask moved, and returns the session after it.
+// record stores what a request moved, and returns the session after it.
 func (t *Service) record(ctx context.Context, tx Repos, s session.Session, before traffic.Usage, d traffic.Delta,
 	l traffic.Lease, closed bool, now time.Time) (session.Session, error) {
 	if err := tx.Traffic().PutUsage(ctx, s.ID, d); err != nil {
@@ -161,7 +161,7 @@ func (t *Service) newHour(
 	ctx context.Context, tx Repos, s session.Session, before traffic.Usage, now time.Time,
 ) (session.Session, error) {
 	if s.ChargeDue(before.Used()) > 0 {
-		if err := ledger.NewBook(tx, t.ids, now).Settle(ctx, &s, before, false); err != nil {
+		if err := ledger.NewBook(tx, t.ids, now).Settle(ctx, &s, before); err != nil {
 			return s, err
 		}
 		if err := tx.Sessions().Put(ctx, s); err != nil {
@@ -177,7 +177,7 @@ func (t *Service) SettleEnded(ctx context.Context, tx Repos, s session.Session, 
 	if s.Type != session.Dynamic || u.Leased > 0 || s.Money.Held.Total() == 0 {
 		return nil
 	}
-	if err := ledger.NewBook(tx, t.ids, now).Settle(ctx, &s, u, true); err != nil {
+	if err := ledger.NewBook(tx, t.ids, now).SettleEnded(ctx, &s, u); err != nil {
 		return err
 	}
 	if err := tx.Traffic().SetSettleAt(ctx, s.ID, time.Time{}); err != nil {

@@ -21,11 +21,11 @@ func TestRenewTraffic(t *testing.T) {
 	agent := w.Register()
 	t.Run("a repeated ask counts nothing twice", func(t *testing.T) {
 		v := w.BuySmall(agent)
-		w.RenewLease(traffic.Ask{SessionID: v.ID, Lease: "a", Want: 1 << 20})
-		ask := traffic.Ask{SessionID: v.ID, Lease: "a", Up: 1000, Down: 2000, Connections: 2, Want: 1 << 20}
-		first := w.RenewLease(ask)
+		w.RenewLease(traffic.LeaseRequest{SessionID: v.ID, Lease: "a", Want: 1 << 20})
+		request := traffic.LeaseRequest{SessionID: v.ID, Lease: "a", Up: 1000, Down: 2000, Connections: 2, Want: 1 << 20}
+		first := w.RenewLease(request)
 		for range 3 {
-			if diff := cmp.Diff(first, w.RenewLease(ask)); diff != "" {
+			if diff := cmp.Diff(first, w.RenewLease(request)); diff != "" {
 				t.Error(diff)
 			}
 		}
@@ -33,29 +33,29 @@ func TestRenewTraffic(t *testing.T) {
 		if u.Up != 1000 || u.Down != 2000 || u.Connections != 2 || u.Leased != 1<<20 {
 			t.Errorf("the usage is %+v", u)
 		}
-		ask.Up = 500 // overtaken by the later one
-		w.RenewLease(ask)
+		request.Up = 500 // overtaken by the later one
+		w.RenewLease(request)
 		apptest.Equal(t, "used", w.Read(agent, v.ID).Usage.Used(), 3000)
 	})
 	t.Run("what the store lost is asked again", func(t *testing.T) {
 		v := w.BuySmall(agent)
-		w.RenewLease(traffic.Ask{SessionID: v.ID, Lease: "a", Want: 1 << 20})
-		ask := traffic.Ask{SessionID: v.ID, Lease: "a", Up: 1000, Want: 1 << 20}
+		w.RenewLease(traffic.LeaseRequest{SessionID: v.ID, Lease: "a", Want: 1 << 20})
+		request := traffic.LeaseRequest{SessionID: v.ID, Lease: "a", Up: 1000, Want: 1 << 20}
 		w.Store.FailUpdates(1)
-		_, err := w.Traffic.Renew(t.Context(), "r", []traffic.Ask{ask})
+		_, err := w.Traffic.Renew(t.Context(), "r", []traffic.LeaseRequest{request})
 		apptest.ErrorIs(t, err, apptest.ErrStore)
-		w.RenewLease(ask)
+		w.RenewLease(request)
 		apptest.Equal(t, "used", w.Read(agent, v.ID).Usage.Used(), 1000)
 	})
 	t.Run("many sessions are asked for in one call, in order", func(t *testing.T) {
-		var asks []traffic.Ask
+		var requests []traffic.LeaseRequest
 		for range 5 {
-			asks = append(asks, traffic.Ask{SessionID: w.BuySmall(agent).ID, Lease: "a", Want: 1000})
+			requests = append(requests, traffic.LeaseRequest{SessionID: w.BuySmall(agent).ID, Lease: "a", Want: 1000})
 		}
-		grants, err := w.Traffic.Renew(t.Context(), "r", asks)
+		grants, err := w.Traffic.Renew(t.Context(), "r", requests)
 		apptest.OK(t, err)
 		for i, g := range grants {
-			if g.SessionID != asks[i].SessionID || g.Granted != 1000 || g.Outcome != traffic.Open {
+			if g.SessionID != requests[i].SessionID || g.Granted != 1000 || g.Outcome != traffic.Open {
 				t.Errorf("grant %d is %+v", i, g)
 			}
 		}
@@ -70,13 +70,13 @@ func TestRenewTraffic(t *testing.T) {
 	})
 	t.Run("a session that is creating gives nothing and keeps its money", func(t *testing.T) {
 		v := w.Buy(agent, apptest.LocalAsync)
-		g := w.RenewLease(traffic.Ask{SessionID: v.ID, Lease: "a", Want: 1000})
+		g := w.RenewLease(traffic.LeaseRequest{SessionID: v.ID, Lease: "a", Want: 1000})
 		if g.Outcome != traffic.Waiting || g.Granted != 0 {
 			t.Errorf("granted %+v", g)
 		}
 		apptest.Equal(t, "held", w.Read(agent, v.ID).Cost.Held, apptest.Dollars("0.25"))
 		apptest.OK(t, w.RunOrders())
-		apptest.Equal(t, "the outcome", w.RenewLease(traffic.Ask{SessionID: v.ID, Lease: "a", Want: 1000}).Outcome, traffic.Open)
+		apptest.Equal(t, "the outcome", w.RenewLease(traffic.LeaseRequest{SessionID: v.ID, Lease: "a", Want: 1000}).Outcome, traffic.Open)
 	})
 }
 
@@ -98,7 +98,7 @@ func TestTheEndOfTheTraffic(t *testing.T) {
 			}
 			apptest.Equal(t, "the cost", got.Cost, sessions.Cost{Charged: apptest.Dollars("0.04")})
 			apptest.Equal(t, "told", told.Take(), "session "+v.ID)
-			apptest.Equal(t, "asked again", w.RenewLease(traffic.Ask{SessionID: v.ID, Lease: "b", Want: 1}).Outcome, traffic.Exhausted)
+			apptest.Equal(t, "asked again", w.RenewLease(traffic.LeaseRequest{SessionID: v.ID, Lease: "b", Want: 1}).Outcome, traffic.Exhausted)
 			_, err := w.Sessions.Rotate(t.Context(), sessions.Rotate{AgentID: agent, SessionID: v.ID})
 			apptest.ErrorIs(t, err, session.ErrOver)
 		}
@@ -108,10 +108,10 @@ func TestTheEndOfTheTraffic(t *testing.T) {
 		w := apptest.New(t)
 		v := w.BuySmall(w.Register())
 		for i := range 40 {
-			w.RenewLease(traffic.Ask{SessionID: v.ID, Lease: fmt.Sprint(i), Want: traffic.MaxLease})
+			w.RenewLease(traffic.LeaseRequest{SessionID: v.ID, Lease: fmt.Sprint(i), Want: traffic.MaxLease})
 		}
 		for i := range 2000 {
-			if g := w.RenewLease(traffic.Ask{SessionID: v.ID, Lease: fmt.Sprint("w", i), Want: 1 << 16}); g.Outcome == traffic.Waiting {
+			if g := w.RenewLease(traffic.LeaseRequest{SessionID: v.ID, Lease: fmt.Sprint("w", i), Want: 1 << 16}); g.Outcome == traffic.Waiting {
 				return
 			}
 		}
@@ -134,13 +134,13 @@ func TestTheEndOfTheTraffic(t *testing.T) {
 // drainSession uses all of a session, and reports the last of it wanting so much more.
 func drainSession(w *apptest.World, id, lease string, want int64) traffic.Grant {
 	w.T.Helper()
-	g := w.RenewLease(traffic.Ask{SessionID: id, Lease: lease, Want: traffic.MaxLease})
+	g := w.RenewLease(traffic.LeaseRequest{SessionID: id, Lease: lease, Want: traffic.MaxLease})
 	for range 100 {
 		next := int64(traffic.MaxLease)
 		if g.Granted == 100_000_000 {
 			next = want
 		}
-		if g = w.RenewLease(traffic.Ask{SessionID: id, Lease: lease, Down: g.Granted, Want: next}); g.Outcome != traffic.Open {
+		if g = w.RenewLease(traffic.LeaseRequest{SessionID: id, Lease: lease, Down: g.Granted, Want: next}); g.Outcome != traffic.Open {
 			return g
 		}
 	}
@@ -160,7 +160,7 @@ func TestReplicasNeverExceedTheLimit(t *testing.T) {
 		wg.Go(func() {
 			lease, used := fmt.Sprint("r", replica), int64(0)
 			for range 3000 {
-				grants, err := w.Traffic.Renew(context.Background(), lease, []traffic.Ask{{SessionID: v.ID, Lease: lease, Up: used,
+				grants, err := w.Traffic.Renew(context.Background(), lease, []traffic.LeaseRequest{{SessionID: v.ID, Lease: lease, Up: used,
 					Want: 1 + rand.Int64N(8<<20)}})
 				if err != nil {
 					t.Error(err)

@@ -102,9 +102,9 @@ func (s *slots) acquire(ctx context.Context, agentID string, to webhook.Endpoint
 	}
 	sem, full := s.enter(agentID)
 	if sem.try() || !full && s.wait(ctx, sem) {
-		return func() { s.leave(agentID, sem, true) }, 0
+		return func() { s.release(agentID, sem) }, 0
 	}
-	return nil, s.leave(agentID, sem, false)
+	return nil, s.giveUp(agentID, sem)
 }
 
 // enter reports full if the caller must not wait.
@@ -148,21 +148,29 @@ func (s *slots) wait(ctx context.Context, sem *semaphore) bool {
 	return false
 }
 
-// leave releases a slot, if the user had one. It returns how long a user without
-// one should be requeued for.
-func (s *slots) leave(agentID string, sem *semaphore, acquired bool) time.Duration {
+// release ends the use of a slot.
+func (s *slots) release(agentID string, sem *semaphore) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	s.leave(agentID, sem)
+	<-sem.busy
+	sem.requeued = max(sem.requeued-1, 0)
+}
+
+// giveUp returns how long a user that got no slot should be requeued for.
+func (s *slots) giveUp(agentID string, sem *semaphore) time.Duration {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.leave(agentID, sem)
+	sem.requeued = min(sem.requeued+1, slotsPerAgent*int(maxRequeue/requeueStep))
+	return min(requeueStep*time.Duration(1+sem.requeued/slotsPerAgent), maxRequeue)
+}
+
+// leave removes a user of a semaphore. It is called under mu.
+func (s *slots) leave(agentID string, sem *semaphore) {
 	if sem.users--; sem.users == 0 {
 		delete(s.agents, agentID)
 	}
-	if acquired {
-		<-sem.busy
-		sem.requeued = max(sem.requeued-1, 0)
-		return 0
-	}
-	sem.requeued = min(sem.requeued+1, slotsPerAgent*int(maxRequeue/requeueStep))
-	return min(requeueStep*time.Duration(1+sem.requeued/slotsPerAgent), maxRequeue)
 }
 
 // acquireUnproven returns a slot if the agent has none and its turn has come: it is among the first
@@ -181,7 +189,7 @@ func (s *slots) acquireUnproven(agentID string, answered bool) (release func(), 
 			s.drop(s.places[agentID])
 			s.unproven++
 			s.count(agentID, answered, now)
-			return func() { s.leaveUnproven(agentID, sem) }, 0
+			return func() { s.releaseUnproven(agentID, sem) }, 0
 		}
 		// The deliveries of one agent ask one after the other.
 		p.next = later(p.next, now).Add(requeueStep)
@@ -237,8 +245,8 @@ func (s *slots) count(agentID string, answered bool, now time.Time) {
 	*a, _ = a.take(answered, now)
 }
 
-func (s *slots) leaveUnproven(agentID string, sem *semaphore) {
-	s.leave(agentID, sem, true)
+func (s *slots) releaseUnproven(agentID string, sem *semaphore) {
+	s.release(agentID, sem)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.unproven--

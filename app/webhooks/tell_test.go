@@ -116,9 +116,9 @@ func useBytes(w *apptest.World, id string, bytes int64) {
 	w.T.Helper()
 	for n := 0; bytes > 0; n++ {
 		lease := w.IDs.New("l")
-		g := w.RenewLease(traffic.Ask{SessionID: id, Lease: lease, Want: bytes})
+		g := w.RenewLease(traffic.LeaseRequest{SessionID: id, Lease: lease, Want: bytes})
 		used := min(g.Granted, bytes)
-		w.RenewLease(traffic.Ask{SessionID: id, Lease: lease, Up: used, Close: true})
+		w.RenewLease(traffic.LeaseRequest{SessionID: id, Lease: lease, Up: used, Close: true})
 		bytes -= used
 	}
 }

@@ -242,11 +242,11 @@ func TestWorkersAreCountedInTheUnitOfTheSession(t *testing.T) {
 	agent := w.Register()
 	v := w.Buy(agent, apptest.Local)
 	a, b := mustUse(w, v.ID, "-session-a"), mustUse(w, v.ID, "-session-b")
-	w.RenewLease(traffic.Ask{SessionID: v.ID, Lease: "l", Want: 1 << 20})
-	ask := traffic.Ask{SessionID: v.ID, Lease: "l", Up: 100, Down: 1000, Connections: 3, Want: 1 << 20, Report: []int64{a.ID, 1 << 40},
+	w.RenewLease(traffic.LeaseRequest{SessionID: v.ID, Lease: "l", Want: 1 << 20})
+	ask := traffic.LeaseRequest{SessionID: v.ID, Lease: "l", Up: 100, Down: 1000, Connections: 3, Want: 1 << 20, Report: []int64{a.ID, 1 << 40},
 		Workers: []traffic.WorkerUse{{ID: b.ID, Down: 600, Connections: 1}, {ID: a.ID, Up: 60, Down: 300, Connections: 1}}}
 	w.Store.FailUpdates(1)
-	_, err := w.Traffic.Renew(t.Context(), "replica", []traffic.Ask{ask})
+	_, err := w.Traffic.Renew(t.Context(), "replica", []traffic.LeaseRequest{ask})
 	apptest.ErrorIs(t, err, apptest.ErrStore)
 	for range 3 {
 		g := w.RenewLease(ask)
@@ -255,11 +255,11 @@ func TestWorkersAreCountedInTheUnitOfTheSession(t *testing.T) {
 		}
 	}
 	// Another replica, which crashes after its last report.
-	w.RenewLease(traffic.Ask{SessionID: v.ID, Lease: "m", Want: 1 << 20})
-	w.RenewLease(traffic.Ask{SessionID: v.ID, Lease: "m", Up: 7, Want: 1 << 20, Workers: []traffic.WorkerUse{{ID: a.ID, Up: 7}}})
+	w.RenewLease(traffic.LeaseRequest{SessionID: v.ID, Lease: "m", Want: 1 << 20})
+	w.RenewLease(traffic.LeaseRequest{SessionID: v.ID, Lease: "m", Up: 7, Want: 1 << 20, Workers: []traffic.WorkerUse{{ID: a.ID, Up: 7}}})
 	w.Clock.Advance(time.Hour)
 	apptest.OK(t, w.Tasks.Reclaim(t.Context()))
-	g := w.RenewLease(traffic.Ask{SessionID: v.ID, Lease: "m", Up: 9, Workers: []traffic.WorkerUse{{ID: a.ID, Up: 9}}})
+	g := w.RenewLease(traffic.LeaseRequest{SessionID: v.ID, Lease: "m", Up: 9, Workers: []traffic.WorkerUse{{ID: a.ID, Up: 9}}})
 	apptest.Equal(t, "the outcome", g.Outcome, traffic.Lost)
 	u := w.Read(agent, v.ID).Usage
 	list := stored(w, v.ID)

@@ -15,25 +15,25 @@ type Funds struct {
 }
 
 // Total returns the sum of both parts.
-func (s Funds) Total() domain.Money { return s.Trial + s.Own }
+func (f Funds) Total() domain.Money { return f.Trial + f.Own }
 
 // Add returns s + o, part by part.
-func (s Funds) Add(o Funds) Funds { return Funds{s.Trial + o.Trial, s.Own + o.Own} }
+func (f Funds) Add(o Funds) Funds { return Funds{f.Trial + o.Trial, f.Own + o.Own} }
 
 // Neg returns -s.
-func (s Funds) Neg() Funds { return Funds{-s.Trial, -s.Own} }
+func (f Funds) Neg() Funds { return Funds{-f.Trial, -f.Own} }
 
 // trialFirst returns the part of s that a payment of x takes, trial credit
 // first. s must hold at least x.
-func (s Funds) trialFirst(x domain.Money) Funds {
-	trial := min(s.Trial, x)
+func (f Funds) trialFirst(x domain.Money) Funds {
+	trial := min(f.Trial, x)
 	return Funds{Trial: trial, Own: x - trial}
 }
 
 // ownFirst returns the part of s that a payment of x takes, own money first; it
 // reverses trialFirst.
-func (s Funds) ownFirst(x domain.Money) Funds {
-	own := min(s.Own, x)
+func (f Funds) ownFirst(x domain.Money) Funds {
+	own := min(f.Own, x)
 	return Funds{Trial: x - own, Own: own}
 }
 

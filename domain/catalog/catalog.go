@@ -68,7 +68,7 @@ const fairUseDays = 30
 // FairUseOf returns how many bytes a number of IPs may carry that are bought for a number of days; 0
 // without a limit.
 func (p Product) FairUseOf(ips, days int) int64 {
-	return domain.MulDiv(p.FairUse, int64(ips)*int64(days), fairUseDays, true)
+	return domain.MulDivUp(p.FairUse, int64(ips)*int64(days), fairUseDays)
 }
 
 // Source returns how the product is bought of a provider.

@@ -211,7 +211,7 @@ func (p Product) estimate(w Criteria) Recommendation {
 func (r *Recommendation) rate(w Criteria, cheapest domain.Money, weights Weights) {
 	suits := fit[w.UseCase][r.Product.Type]
 	points := weights.Fit*suits +
-		weights.Price*int(domain.MulDiv(100, int64(cheapest), int64(max(r.EstimatedCost, 1)), false))
+		weights.Price*int(domain.MulDiv(100, int64(cheapest), int64(max(r.EstimatedCost, 1))))
 	if r.WithinBudget {
 		points += weights.Budget * 100
 	}

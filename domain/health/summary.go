@@ -26,26 +26,26 @@ func DecodeSummary(data []byte) (g Summary, err error) {
 }
 
 // read reads what an encoded State begins with. The announced level is not part of a Summary.
-func (g *Summary) read(r *reader) (announced uint8) {
+func (s *Summary) read(r *reader) (announced uint8) {
 	announced = r.byte(uint8(len(Risks) - 1))
-	g.streak = r.byte(streakMax)
-	g.weights.read(r)
-	g.lastAt = r.micros()
+	s.streak = r.byte(streakMax)
+	s.weights.read(r)
+	s.lastAt = r.micros()
 	return announced
 }
 
 // weightsAt decays the weights to a moment; one before lastAt reads as lastAt.
-func (g Summary) weightsAt(at micros) weights {
-	w := g.weights
-	w.scale(decay(at - g.lastAt))
-	if at-g.lastAt >= streakSilence {
+func (s Summary) weightsAt(at micros) weights {
+	w := s.weights
+	w.scale(decay(at - s.lastAt))
+	if at-s.lastAt >= streakSilence {
 		w.streak = 0
 	}
 	return w
 }
 
 // Risk returns the risk level at a moment, as Verdict has it.
-func (g Summary) Risk(now time.Time) Risk { return RiskOf(g.weightsAt(microsOf(now)).score()) }
+func (s Summary) Risk(now time.Time) Risk { return RiskOf(s.weightsAt(microsOf(now)).score()) }
 
 // LastAt returns when the last event was scored, zero if none was.
-func (g Summary) LastAt() time.Time { return g.lastAt.time() }
+func (s Summary) LastAt() time.Time { return s.lastAt.time() }

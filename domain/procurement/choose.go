@@ -48,9 +48,9 @@ func (s Source) Intent(of session.Session) Intent {
 // days, or 0.
 func (s Source) CostOf(of session.Session, days int) domain.Money {
 	if of.Type == session.Dynamic {
-		return domain.Money(domain.MulDiv(of.Bytes, int64(s.CostFor(0)), 1_000_000_000, true))
+		return domain.Money(domain.MulDivUp(of.Bytes, int64(s.CostFor(0)), 1_000_000_000))
 	}
-	return domain.Money(domain.MulDiv(int64(of.Quantity), int64(s.CostFor(days)), 1, false))
+	return domain.Money(domain.MulDiv(int64(of.Quantity), int64(s.CostFor(days)), 1))
 }
 
 // MaxCost returns the most that a purchase may cost at the source: what the agent pays

@@ -24,5 +24,5 @@ func (c Counted) Uncharged() int64 { return max(c.Seller-c.Charged, 0) }
 // Differs reports whether the seller has counted so much more that an agent may be using
 // traffic that it is not charged for.
 func (c Counted) Differs() bool {
-	return c.Uncharged() > leastDifference && c.Uncharged() > domain.MulDiv(c.Charged, mostPercent, 100, false)
+	return c.Uncharged() > leastDifference && c.Uncharged() > domain.MulDiv(c.Charged, mostPercent, 100)
 }

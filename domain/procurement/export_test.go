@@ -1,4 +1,4 @@
 package procurement
 
 // Remembered returns the number of parties whose turns are stored.
-func (l *FairQueue[T]) Remembered() int { return len(l.used) }
+func (q *FairQueue[T]) Remembered() int { return len(q.used) }

@@ -52,36 +52,36 @@ const (
 )
 
 // Len returns the number of entries.
-func (l *FairQueue[T]) Len() int { return l.length }
+func (q *FairQueue[T]) Len() int { return q.length }
 
 // Push adds an entry.
-func (l *FairQueue[T]) Push(who Party, entry T) {
-	if l.entries == nil {
-		l.entries, l.used = map[Party][]T{}, map[Party]int64{}
+func (q *FairQueue[T]) Push(who Party, entry T) {
+	if q.entries == nil {
+		q.entries, q.used = map[Party][]T{}, map[Party]int64{}
 	}
-	if len(l.entries[who]) == 0 {
-		l.waiting = append(l.waiting, waiter{who, l.turn})
-		if used, known := l.used[who]; !known || used < l.virtual-credit {
-			l.used[who] = l.virtual - credit
+	if len(q.entries[who]) == 0 {
+		q.waiting = append(q.waiting, waiter{who, q.turn})
+		if used, known := q.used[who]; !known || used < q.virtual-credit {
+			q.used[who] = q.virtual - credit
 		}
 	}
-	l.entries[who] = append(l.entries[who], entry)
-	l.length++
+	q.entries[who] = append(q.entries[who], entry)
+	q.length++
 }
 
 // next returns the index of who is next.
-func (l *FairQueue[T]) next() int {
-	first := l.inRow < fundedInRow
-	if !l.waits(first) {
+func (q *FairQueue[T]) next() int {
+	first := q.inRow < fundedInRow
+	if !q.waits(first) {
 		first = !first
 	}
 	next := -1
-	for i, w := range l.waiting {
+	for i, w := range q.waiting {
 		switch {
 		case w.first() != first:
-		case l.turn-w.since >= passedAtMost:
+		case q.turn-w.since >= passedAtMost:
 			return i
-		case next < 0 || l.used[w.Party] < l.used[l.waiting[next].Party]:
+		case next < 0 || q.used[w.Party] < q.used[q.waiting[next].Party]:
 			next = i
 		}
 	}
@@ -89,52 +89,52 @@ func (l *FairQueue[T]) next() int {
 }
 
 // waits reports whether a party waits that comes first, or one that does not.
-func (l *FairQueue[T]) waits(first bool) bool {
-	return slices.ContainsFunc(l.waiting, func(w waiter) bool { return w.first() == first })
+func (q *FairQueue[T]) waits(first bool) bool {
+	return slices.ContainsFunc(q.waiting, func(w waiter) bool { return w.first() == first })
 }
 
 // Peek returns the next entry, unless another comes that is served before it. It returns
 // false if there is none.
-func (l *FairQueue[T]) Peek() (entry T, ok bool) {
-	if l.length == 0 {
+func (q *FairQueue[T]) Peek() (entry T, ok bool) {
+	if q.length == 0 {
 		return entry, false
 	}
-	return l.entries[l.waiting[l.next()].Party][0], true
+	return q.entries[q.waiting[q.next()].Party][0], true
 }
 
 // Next removes the next entry. It returns false if there is none.
-func (l *FairQueue[T]) Next() (entry T, ok bool) {
-	if l.length == 0 {
+func (q *FairQueue[T]) Next() (entry T, ok bool) {
+	if q.length == 0 {
 		return entry, false
 	}
-	i := l.next()
-	who := l.waiting[i].Party
-	list := l.entries[who]
-	entry, l.entries[who] = list[0], list[1:]
-	l.length--
-	l.turn++
-	l.waiting = slices.Delete(l.waiting, i, i+1)
+	i := q.next()
+	who := q.waiting[i].Party
+	list := q.entries[who]
+	entry, q.entries[who] = list[0], list[1:]
+	q.length--
+	q.turn++
+	q.waiting = slices.Delete(q.waiting, i, i+1)
 	if len(list) == 1 {
-		delete(l.entries, who)
+		delete(q.entries, who)
 	} else {
-		l.waiting = append(l.waiting, waiter{who, l.turn})
+		q.waiting = append(q.waiting, waiter{who, q.turn})
 	}
-	if l.inRow++; !who.first() || !l.waits(false) {
-		l.inRow = 0
+	if q.inRow++; !who.first() || !q.waits(false) {
+		q.inRow = 0
 	}
-	l.virtual = max(l.virtual, l.used[who])
-	l.used[who]++
-	l.forget()
+	q.virtual = max(q.virtual, q.used[who])
+	q.used[who]++
+	q.forget()
 	return entry, true
 }
 
 // forget drops the turns of those who do not wait and would begin with their credit again.
 // Are they too many, the clock goes on.
-func (l *FairQueue[T]) forget() {
-	for ; len(l.used) > len(l.waiting)+rememberedAtMost; l.virtual++ {
-		for who, used := range l.used {
-			if len(l.entries[who]) == 0 && used <= l.virtual-credit {
-				delete(l.used, who)
+func (q *FairQueue[T]) forget() {
+	for ; len(q.used) > len(q.waiting)+rememberedAtMost; q.virtual++ {
+		for who, used := range q.used {
+			if len(q.entries[who]) == 0 && used <= q.virtual-credit {
+				delete(q.used, who)
 			}
 		}
 	}
@@ -142,10 +142,10 @@ func (l *FairQueue[T]) forget() {
 
 // Before returns the entries that are served before one that who adds now, in their
 // order, if no other is added.
-func (l *FairQueue[T]) Before(who Party) (list []T) {
-	then := *l
-	then.waiting, then.entries, then.used = slices.Clone(l.waiting), maps.Clone(l.entries), maps.Clone(l.used)
-	own := len(l.entries[who])
+func (q *FairQueue[T]) Before(who Party) (list []T) {
+	then := *q
+	then.waiting, then.entries, then.used = slices.Clone(q.waiting), maps.Clone(q.entries), maps.Clone(q.used)
+	own := len(q.entries[who])
 	if own > 0 {
 		then.entries[who] = slices.Clip(then.entries[who])
 	}

@@ -29,12 +29,12 @@ const (
 // the provider's list is at fault and not the orders: more than one and more than a tenth of all,
 // or more than five. Sellers take back single orders; an empty or a cut list hides many,
 // and what is ended for it cannot be revived, though it is still paid for there.
-func (w Owed) SellersFault() bool {
-	return w.Missing > missingAtMost || w.Missing > 1 && w.Missing*missingShare > w.Live
+func (o Owed) SellersFault() bool {
+	return o.Missing > missingAtMost || o.Missing > 1 && o.Missing*missingShare > o.Live
 }
 
-// Miss records that the provider does not show a live order, and when it is read again.
-func (o Order) Miss(now time.Time) Order {
+// RecordMissing records that the provider does not show a live order, and when it is read again.
+func (o Order) RecordMissing(now time.Time) Order {
 	if o.LostAt.IsZero() {
 		o.LostAt = now
 	}

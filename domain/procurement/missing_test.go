@@ -33,12 +33,12 @@ func TestAnOrderIsLostAfterASecondLook(t *testing.T) {
 	if o.Lost(one, start) {
 		t.Error("one that is not missing is lost")
 	}
-	o = o.Miss(start)
+	o = o.RecordMissing(start)
 	if o.LostAt != start || o.NextAt != start.Add(procurement.LookAgainAfter) {
 		t.Errorf("missing, it is %+v", o)
 	}
 	later := start.Add(procurement.LostAfter)
-	if o = o.Miss(later); o.LostAt != start {
+	if o = o.RecordMissing(later); o.LostAt != start {
 		t.Errorf("missing again, it is missing since %s", o.LostAt)
 	}
 	for _, c := range []struct {

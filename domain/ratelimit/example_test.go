@@ -28,8 +28,8 @@ func ExampleLimit_Take() {
 func ExampleShare_Take() {
 	limit, now := ratelimit.Limit{PerMinute: 600}, time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 	_, _, known := ratelimit.Share{}.Take(limit, now)
-	ask := limit.Ask(1)
-	state, grant := ask.TakeFrom(ratelimit.State{}, now)
-	fmt.Println(known, ask.Tokens, grant.Tokens, state.TAT.Sub(now))
+	request := limit.NewRequest(1)
+	state, grant := request.TakeFrom(ratelimit.State{}, now)
+	fmt.Println(known, request.Tokens, grant.Tokens, state.TAT.Sub(now))
 	// Output: false 8 8 800ms
 }

@@ -39,29 +39,30 @@ func (l Limit) Spare() int { return l.Overdraft() / replicas }
 // known returns the limit as far as the clock can resolve it.
 func (l Limit) known() int { return min(l.PerMinute, perMinuteMax) }
 
-// Ask is a request of a process for tokens of a shared State.
-type Ask struct {
+// Request is a request of a process for tokens of a shared State.
+type Request struct {
 	Interval time.Duration // of one token
 	Burst    time.Duration // the largest lead of the state
 	Tokens   int
 }
 
-// Grant is the response to an Ask.
+// Grant is the response to a Request.
 type Grant struct {
 	Tokens int       // granted, 0 to those requested
 	TAT    time.Time // of the state, after them
 	Now    time.Time // by the clock of the store
 }
 
-// Ask returns a request for the tokens of a number of callers and the spare
+// NewRequest returns a request for the tokens of a number of callers and the spare
 // ones.
-func (l Limit) Ask(callers int) Ask {
+func (l Limit) NewRequest(callers int) Request {
 	interval := intervalOf(l.known())
-	return Ask{Interval: interval, Burst: time.Duration(l.known()+l.Overdraft()) * interval, Tokens: callers + l.Spare()}
+	burst := time.Duration(l.known()+l.Overdraft()) * interval
+	return Request{Interval: interval, Burst: burst, Tokens: callers + l.Spare()}
 }
 
 // TakeFrom takes the available tokens out of a state.
-func (a Ask) TakeFrom(s State, now time.Time) (State, Grant) {
+func (a Request) TakeFrom(s State, now time.Time) (State, Grant) {
 	ahead := min(max(s.TAT.Sub(now), 0), farthest)
 	n := max(min(a.Tokens, int((a.Burst-ahead)/a.Interval)), 0)
 	s.TAT = now.Add(ahead + time.Duration(n)*a.Interval)
@@ -71,12 +72,12 @@ func (a Ask) TakeFrom(s State, now time.Time) (State, Grant) {
 // Share is one process's part of a shared limit, by its own clock. The zero
 // Share has no tokens.
 type Share struct {
-	perMinute int       // that it was asked for
-	asked     time.Time // when
-	tat       time.Time // of the state, as last reported
-	due       int       // tokens for callers that waited for the answer
-	from, to  time.Time // the intervals of the spare tokens
-	until     time.Time // before then the state has no tokens
+	perMinute   int       // that it was asked for
+	requestedAt time.Time // when
+	tat         time.Time // of the state, as last reported
+	due         int       // tokens for callers that waited for the answer
+	from, to    time.Time // the intervals of the spare tokens
+	until       time.Time // before then the state has no tokens
 }
 
 // Take requests one call. It returns known false if the state must be asked
@@ -85,7 +86,7 @@ func (s Share) Take(l Limit, now time.Time) (_ Share, d Decision, known bool) {
 	if l.PerMinute <= 0 {
 		return s, Decision{Allowed: true}, true
 	}
-	if s.perMinute != l.PerMinute || now.Before(s.asked) { // or the clock was set back
+	if s.perMinute != l.PerMinute || now.Before(s.requestedAt) { // or the clock was set back
 		return Share{tat: s.tat}, Decision{}, false
 	}
 	interval := intervalOf(l.known())
@@ -111,14 +112,14 @@ func (s Share) Take(l Limit, now time.Time) (_ Share, d Decision, known bool) {
 	return s, d, true
 }
 
-// NewShare returns the share after the response to an Ask for a number of
+// NewShare returns the share after the response to a Request for a number of
 // callers. The state was read between sent, when the process sent the Ask, and
 // got, when it received the Grant, both by its own clock. Tokens are counted
 // from sent, so they expire too early rather than too late; a refusal is
 // counted from got, so the state is not asked again too early.
-func (l Limit) NewShare(a Ask, g Grant, callers int, sent, got time.Time) Share {
+func (l Limit) NewShare(a Request, g Grant, callers int, sent, got time.Time) Share {
 	ahead := g.TAT.Sub(g.Now)
-	s := Share{perMinute: l.PerMinute, asked: sent, tat: sent.Add(ahead)}
+	s := Share{perMinute: l.PerMinute, requestedAt: sent, tat: sent.Add(ahead)}
 	s.due = min(g.Tokens, callers)
 	s.to = s.tat
 	s.from = s.to.Add(-time.Duration(g.Tokens-s.due) * a.Interval)

@@ -43,7 +43,7 @@ func TestAskOfAState(t *testing.T) {
 		{"what was used long ago counts no more", 10, in(-time.Hour), 1, 1, 6 * time.Second},
 		{"nobody asks for less than nothing", 10, in(time.Second), -4, 0, time.Second},
 	} {
-		s, g := ratelimit.Limit{PerMinute: c.perMinute}.Ask(c.callers).TakeFrom(c.state, start)
+		s, g := ratelimit.Limit{PerMinute: c.perMinute}.NewRequest(c.callers).TakeFrom(c.state, start)
 		if g.Tokens != c.tokens || g.TAT.Sub(start) != c.ahead || !s.TAT.Equal(g.TAT) || !g.Now.Equal(start) {
 			t.Errorf("%s: %+v, %v ahead", c.claim, g, g.TAT.Sub(start))
 		}
@@ -56,7 +56,7 @@ type cluster struct {
 	now      time.Time
 	state    ratelimit.State
 	replicas []replica
-	asks     int
+	requests int
 }
 
 // replica has a clock that is wrong.
@@ -85,12 +85,12 @@ func (s *cluster) call(i int, latency time.Duration) ratelimit.Decision {
 
 func (s *cluster) send(i, callers int, latency time.Duration) {
 	r := &s.replicas[i]
-	ask, sent := s.limit.Ask(callers), s.now.Add(r.skew-latency)
+	request, sent := s.limit.NewRequest(callers), s.now.Add(r.skew-latency)
 	var g ratelimit.Grant
-	s.asks++
-	s.state, g = ask.TakeFrom(s.state, s.now)
+	s.requests++
+	s.state, g = request.TakeFrom(s.state, s.now)
 	r.flight = func() {
-		r.share, r.flight = s.limit.NewShare(ask, g, callers, sent, s.now.Add(r.skew)), nil
+		r.share, r.flight = s.limit.NewShare(request, g, callers, sent, s.now.Add(r.skew)), nil
 	}
 }
 
@@ -228,8 +228,8 @@ func TestWhoExceedsALargeLimitAsksRarely(t *testing.T) {
 	if admitted < 4*600-40 || admitted > 4*600+30 {
 		t.Errorf("%d were admitted in three minutes", admitted)
 	}
-	if s.asks > admitted/4 {
-		t.Errorf("the state was asked %d times for %d calls", s.asks, admitted)
+	if s.requests > admitted/4 {
+		t.Errorf("the state was asked %d times for %d calls", s.requests, admitted)
 	}
 }
 
@@ -246,12 +246,12 @@ func TestARefusalHasARetryTime(t *testing.T) {
 		for d.Allowed {
 			d = s.call(0, 0)
 		}
-		asks := s.asks
+		requests := s.requests
 		if d.RetryAfter != c.wait || d.Remaining != 0 || !d.ResetAt.Equal(s.state.TAT) {
 			t.Errorf("%d a minute: %+v", c.perMinute, d)
 		}
 		s.now = s.now.Add(c.wait - time.Second)
-		if c.wait > 2*time.Second && s.call(0, 0).Allowed || s.asks != asks && c.wait > 2*time.Second {
+		if c.wait > 2*time.Second && s.call(0, 0).Allowed || s.requests != requests && c.wait > 2*time.Second {
 			t.Errorf("%d a minute: asked again too early", c.perMinute)
 		}
 		s.now = s.now.Add(time.Second)
@@ -273,10 +273,10 @@ func TestAChangedLimitAndAClockSetBackAskAgain(t *testing.T) {
 	if d := s.call(0, 0); d.Allowed {
 		t.Errorf("a lowered limit uses tokens of the old one: %+v", d)
 	}
-	asks := s.asks
+	requests := s.requests
 	s.replicas[0].skew = -time.Hour
-	if d := s.call(0, 0); d.Allowed || s.asks != asks+1 || d.RetryAfter > time.Minute {
-		t.Errorf("after %d asks: %+v", s.asks-asks, d)
+	if d := s.call(0, 0); d.Allowed || s.requests != requests+1 || d.RetryAfter > time.Minute {
+		t.Errorf("after %d asks: %+v", s.requests-requests, d)
 	}
 }
 

@@ -140,7 +140,7 @@ func (s Session) HeldForTopUp(cost domain.Money, auto bool, now time.Time) Sessi
 func (s Session) AutoTopUpDue(used int64, now time.Time) bool {
 	a, left := s.TopUps.Auto, s.Bytes-used
 	if a.Bytes == 0 || s.Type != Dynamic || s.Status != Active ||
-		left >= a.Bytes || left >= domain.MulDiv(s.Bytes, int64(a.BelowPercent), 100, true) {
+		left >= a.Bytes || left >= domain.MulDivUp(s.Bytes, int64(a.BelowPercent), 100) {
 		return false
 	}
 	return left <= 0 || s.TopUps.FailedAt.IsZero() || !now.Before(s.TopUps.FailedAt.Add(retryAutoTopUpIn))

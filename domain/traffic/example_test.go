@@ -11,11 +11,11 @@ import (
 func ExampleRenew() {
 	now := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 	u := traffic.Usage{Limit: 1_000_000, Up: 160_000, Down: 800_000}
-	d, lease, grant := traffic.Renew(u, traffic.Lease{}, traffic.Ask{Want: 1 << 20}, now)
+	d, lease, grant := traffic.Renew(u, traffic.Lease{}, traffic.LeaseRequest{Want: 1 << 20}, now)
 	fmt.Println("granted", grant.Granted, "unused", lease.Unused())
 
 	u.Leased += d.Leased
-	d, _, grant = traffic.Renew(u, lease, traffic.Ask{Up: 5_000, Down: 35_000, Want: 1 << 20}, now.Add(time.Second))
+	d, _, grant = traffic.Renew(u, lease, traffic.LeaseRequest{Up: 5_000, Down: 35_000, Want: 1 << 20}, now.Add(time.Second))
 	fmt.Println("used", d.Up+d.Down, "exhausted", grant.Outcome == traffic.Exhausted)
 	// Output:
 	// granted 40000 unused 40000

@@ -69,18 +69,18 @@ type Lease struct {
 // Unused returns what was granted and not reported as used.
 func (l Lease) Unused() int64 { return l.Granted - l.Up - l.Down }
 
-// Renew decides one ask: what moves in the usage, the lease after it, and the
+// Renew decides one request: what moves in the usage, the lease after it, and the
 // answer. A lease that asks for the first time has the zero counters. Counters
-// that went backwards (an ask overtaken by a later one) change nothing.
-func Renew(u Usage, l Lease, ask Ask, now time.Time) (Delta, Lease, Grant) {
+// that went backwards (a request overtaken by a later one) change nothing.
+func Renew(u Usage, l Lease, request LeaseRequest, now time.Time) (Delta, Lease, Grant) {
 	d := Delta{At: u.UpdatedAt,
-		Up:          max(ask.Up-l.Up, 0),
-		Down:        max(ask.Down-l.Down, 0),
-		Connections: max(ask.Connections-l.Connections, 0),
+		Up:          max(request.Up-l.Up, 0),
+		Down:        max(request.Down-l.Down, 0),
+		Connections: max(request.Connections-l.Connections, 0),
 	}
 	// A gateway never relays beyond its grant; should a faulty one claim to,
 	// the excess is its loss, not the agent's.
-	l.Workers = forgetWorkers(l.Workers, ask.Forget)
+	l.Workers = forgetWorkers(l.Workers, request.Forget)
 	over := d.Up + d.Down - l.Unused()
 	if over > 0 {
 		cut := min(d.Down, over)
@@ -88,7 +88,7 @@ func Renew(u Usage, l Lease, ask Ask, now time.Time) (Delta, Lease, Grant) {
 		d.Up -= over - cut
 	}
 	if over <= 0 { // of what is not charged nothing is known by worker
-		d.Workers, l.Workers = renewWorkers(l.Workers, ask.Workers, d)
+		d.Workers, l.Workers = renewWorkers(l.Workers, request.Workers, d)
 	}
 	l.Up, l.Down, l.Connections = l.Up+d.Up, l.Down+d.Down, l.Connections+d.Connections
 	d.Leased = -(d.Up + d.Down)
@@ -98,8 +98,8 @@ func Renew(u Usage, l Lease, ask Ask, now time.Time) (Delta, Lease, Grant) {
 		d.At = now
 	}
 
-	want := max(ask.Want, 0)
-	if ask.Close {
+	want := max(request.Want, 0)
+	if request.Close {
 		want = 0
 	}
 	more := want - l.Unused()
@@ -110,7 +110,7 @@ func Renew(u Usage, l Lease, ask Ask, now time.Time) (Delta, Lease, Grant) {
 	l.Granted += more
 	d.Leased += more
 
-	g := Grant{SessionID: ask.SessionID, Lease: ask.Lease, Granted: l.Granted, Outcome: Open}
+	g := Grant{SessionID: request.SessionID, Lease: request.Lease, Granted: l.Granted, Outcome: Open}
 	if l.Unused() == 0 && want > 0 {
 		g.Outcome = Waiting
 		u.Up, u.Down = u.Up+d.Up, u.Down+d.Down
@@ -121,7 +121,7 @@ func Renew(u Usage, l Lease, ask Ask, now time.Time) (Delta, Lease, Grant) {
 	return d, l, g
 }
 
-// nearEnd is the part of what is left that one ask gets near the end, and
+// nearEnd is the part of what is left that one request gets near the end, and
 // lastBytes what is given out whole: so that several replicas share the rest.
 const (
 	nearEnd   = 4

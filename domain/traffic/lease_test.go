@@ -23,7 +23,7 @@ func newLedger(limit int64) *ledger {
 	return &ledger{usage: traffic.Usage{Limit: limit}, leases: map[string]traffic.Lease{}}
 }
 
-func (l *ledger) ask(a traffic.Ask) (traffic.Delta, traffic.Grant) {
+func (l *ledger) request(a traffic.LeaseRequest) (traffic.Delta, traffic.Grant) {
 	d, lease, g := traffic.Renew(l.usage, l.leases[a.Lease], a, noon)
 	u := &l.usage
 	u.Up, u.Down, u.Connections, u.Leased = u.Up+d.Up, u.Down+d.Down, u.Connections+d.Connections, u.Leased+d.Leased
@@ -50,8 +50,8 @@ func (l *ledger) check(t *rapid.T) {
 }
 
 // send asks and holds the answer to its promises.
-func (l *ledger) send(t *rapid.T, a traffic.Ask) traffic.Delta {
-	d, g := l.ask(a)
+func (l *ledger) send(t *rapid.T, a traffic.LeaseRequest) traffic.Delta {
+	d, g := l.request(a)
 	lease := l.leases[a.Lease]
 	if d.Up < 0 || d.Down < 0 || d.Connections < 0 {
 		t.Fatalf("a counter went backwards: %+v", d)
@@ -82,8 +82,8 @@ func (l *ledger) send(t *rapid.T, a traffic.Ask) traffic.Delta {
 	return d
 }
 
-// Whatever sequence of asks, repeated asks and false asks several leases send,
-// what is used and leased stays within what was bought; an ask that comes again
+// Whatever sequence of requests, repeated requests and false requests several leases send,
+// what is used and leased stays within what was bought; a request that comes again
 // counts nothing; after the last close nothing is leased.
 func TestLeasesNeverExceedTheTraffic(t *testing.T) {
 	name := rapid.SampledFrom([]string{"a", "b", "c"})
@@ -91,8 +91,8 @@ func TestLeasesNeverExceedTheTraffic(t *testing.T) {
 	limits := rapid.OneOf(rapid.Just(int64(0)), rapid.Int64Range(1, 300_000), rapid.Int64Range(1, 1e12))
 	rapid.Check(t, func(t *rapid.T) {
 		l := newLedger(limits.Draw(t, "limit"))
-		last := map[string]traffic.Ask{} // of each gateway
-		var honest []traffic.Ask
+		last := map[string]traffic.LeaseRequest{} // of each gateway
+		var honest []traffic.LeaseRequest
 		t.Repeat(map[string]func(*rapid.T){
 			"a gateway relays and asks": func(t *rapid.T) {
 				id := name.Draw(t, "lease")
@@ -135,7 +135,7 @@ func TestAFalseAskIsItsGatewaysLoss(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		l := newLedger(rapid.Int64Range(1, 1<<30).Draw(t, "limit"))
 		for range rapid.IntRange(1, 30).Draw(t, "asks") {
-			l.send(t, traffic.Ask{SessionID: "s", Lease: rapid.SampledFrom([]string{"a", "b"}).Draw(t, "lease"),
+			l.send(t, traffic.LeaseRequest{SessionID: "s", Lease: rapid.SampledFrom([]string{"a", "b"}).Draw(t, "lease"),
 				Up: any.Draw(t, "up"), Down: any.Draw(t, "down"), Connections: any.Draw(t, "connections"),
 				Want: any.Draw(t, "want"), Close: rapid.Bool().Draw(t, "close")})
 			l.check(t)
@@ -149,40 +149,40 @@ func TestRenew(t *testing.T) {
 		claim   string
 		usage   traffic.Usage
 		lease   traffic.Lease
-		ask     traffic.Ask
+		request traffic.LeaseRequest
 		delta   traffic.Delta // without the time
 		granted int64
 		outcome traffic.Outcome
 	}{
-		{"the first ask is granted what it wants", traffic.Usage{Limit: 1 << 30}, traffic.Lease{}, traffic.Ask{Want: 256 * kb},
+		{"the first ask is granted what it wants", traffic.Usage{Limit: 1 << 30}, traffic.Lease{}, traffic.LeaseRequest{Want: 256 * kb},
 			traffic.Delta{Leased: 256 * kb}, 256 * kb, traffic.Open},
 		{"use is counted and made up for", traffic.Usage{Limit: 1 << 30, Leased: 100}, traffic.Lease{Granted: 100},
-			traffic.Ask{Up: 30, Down: 40, Connections: 1, Want: 100}, traffic.Delta{Up: 30, Down: 40, Connections: 1}, 170, traffic.Open},
-		{"wanting less gives back", traffic.Usage{Limit: 1 << 30, Leased: 100}, traffic.Lease{Granted: 100}, traffic.Ask{Up: 30, Want: 20},
+			traffic.LeaseRequest{Up: 30, Down: 40, Connections: 1, Want: 100}, traffic.Delta{Up: 30, Down: 40, Connections: 1}, 170, traffic.Open},
+		{"wanting less gives back", traffic.Usage{Limit: 1 << 30, Leased: 100}, traffic.Lease{Granted: 100}, traffic.LeaseRequest{Up: 30, Want: 20},
 			traffic.Delta{Up: 30, Leased: -80}, 50, traffic.Open},
 		{"a close gives back all, whatever it wants", traffic.Usage{Limit: 1 << 30, Leased: 100}, traffic.Lease{Granted: 100},
-			traffic.Ask{Up: 30, Want: 500, Close: true}, traffic.Delta{Up: 30, Leased: -100}, 30, traffic.Open},
+			traffic.LeaseRequest{Up: 30, Want: 500, Close: true}, traffic.Delta{Up: 30, Leased: -100}, 30, traffic.Open},
 		{"counters that went backwards change nothing", traffic.Usage{Limit: 1 << 30, Up: 50, Leased: 50}, traffic.Lease{Granted: 100, Up: 50},
-			traffic.Ask{Up: 20, Want: 50}, traffic.Delta{}, 100, traffic.Open},
+			traffic.LeaseRequest{Up: 20, Want: 50}, traffic.Delta{}, 100, traffic.Open},
 		{"what was never granted is not charged", traffic.Usage{Limit: 1 << 30, Leased: 100}, traffic.Lease{Granted: 100},
-			traffic.Ask{Up: 60, Down: 70}, traffic.Delta{Up: 60, Down: 40, Leased: -100}, 100, traffic.Open},
-		{"near the end a lease gets a part", traffic.Usage{Limit: 1024 * kb}, traffic.Lease{}, traffic.Ask{Want: 1024 * kb},
+			traffic.LeaseRequest{Up: 60, Down: 70}, traffic.Delta{Up: 60, Down: 40, Leased: -100}, 100, traffic.Open},
+		{"near the end a lease gets a part", traffic.Usage{Limit: 1024 * kb}, traffic.Lease{}, traffic.LeaseRequest{Want: 1024 * kb},
 			traffic.Delta{Leased: 256 * kb}, 256 * kb, traffic.Open},
-		{"the last bytes go whole", traffic.Usage{Limit: 50 * kb}, traffic.Lease{}, traffic.Ask{Want: 1024 * kb},
+		{"the last bytes go whole", traffic.Usage{Limit: 50 * kb}, traffic.Lease{}, traffic.LeaseRequest{Want: 1024 * kb},
 			traffic.Delta{Leased: 50 * kb}, 50 * kb, traffic.Open},
-		{"when the rest is leased elsewhere it waits", traffic.Usage{Limit: 1000, Up: 600, Leased: 400}, traffic.Lease{}, traffic.Ask{Want: 1},
+		{"when the rest is leased elsewhere it waits", traffic.Usage{Limit: 1000, Up: 600, Leased: 400}, traffic.Lease{}, traffic.LeaseRequest{Want: 1},
 			traffic.Delta{}, 0, traffic.Waiting},
-		{"when all is used it is exhausted", traffic.Usage{Limit: 1000, Up: 900, Leased: 100}, traffic.Lease{Granted: 100}, traffic.Ask{Down: 100, Want: 1},
+		{"when all is used it is exhausted", traffic.Usage{Limit: 1000, Up: 900, Leased: 100}, traffic.Lease{Granted: 100}, traffic.LeaseRequest{Down: 100, Want: 1},
 			traffic.Delta{Down: 100, Leased: -100}, 100, traffic.Exhausted},
-		{"who wants nothing is told nothing", traffic.Usage{Limit: 1000, Up: 1000}, traffic.Lease{}, traffic.Ask{},
+		{"who wants nothing is told nothing", traffic.Usage{Limit: 1000, Up: 1000}, traffic.Lease{}, traffic.LeaseRequest{},
 			traffic.Delta{}, 0, traffic.Open},
-		{"no limit grants at most the largest lease", traffic.Usage{Up: 1 << 50}, traffic.Lease{}, traffic.Ask{Want: 1 << 40},
+		{"no limit grants at most the largest lease", traffic.Usage{Up: 1 << 50}, traffic.Lease{}, traffic.LeaseRequest{Want: 1 << 40},
 			traffic.Delta{Leased: traffic.MaxLease}, traffic.MaxLease, traffic.Open},
 	} {
 		t.Run(c.claim, func(t *testing.T) {
-			d, lease, g := traffic.Renew(c.usage, c.lease, c.ask, noon)
+			d, lease, g := traffic.Renew(c.usage, c.lease, c.request, noon)
 			if c.delta.Up+c.delta.Down+c.delta.Connections > 0 {
-				c.delta.At = noon // the moment of the last use, not of the last ask
+				c.delta.At = noon // the moment of the last use, not of the last request
 			}
 			if !cmp.Equal(d, c.delta) || g.Granted != c.granted || lease.Granted != c.granted || g.Outcome != c.outcome {
 				t.Errorf("got %+v, %+v, %+v", d, lease, g)
@@ -193,8 +193,8 @@ func TestRenew(t *testing.T) {
 
 func TestTwoLeasesShareTheRest(t *testing.T) {
 	l := newLedger(1 << 20)
-	l.ask(traffic.Ask{Lease: "a", Want: traffic.MaxLease})
-	l.ask(traffic.Ask{Lease: "b", Want: traffic.MaxLease})
+	l.request(traffic.LeaseRequest{Lease: "a", Want: traffic.MaxLease})
+	l.request(traffic.LeaseRequest{Lease: "b", Want: traffic.MaxLease})
 	if a, b := l.leases["a"].Unused(), l.leases["b"].Unused(); b == 0 || a > 2*b {
 		t.Errorf("the first got %d, the second %d", a, b)
 	}

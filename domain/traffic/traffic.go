@@ -42,10 +42,10 @@ type Route struct {
 	ExpiresAt     time.Time      // static: tunnels are cut here; zero: never
 }
 
-// Ask is one session's part of a renewal: what a lease has used so far, and how
+// LeaseRequest is one session's part of a renewal: what a lease has used so far, and how
 // much of it the gateway is to keep unused. All counters are cumulative
-// since the lease was opened, so an ask that is repeated counts nothing twice.
-type Ask struct {
+// since the lease was opened, so a request that is repeated counts nothing twice.
+type LeaseRequest struct {
 	SessionID   string
 	Lease       string // made by the gateway, unique to this opening of the pool
 	Up          int64  // bytes taken from the client
@@ -53,12 +53,12 @@ type Ask struct {
 	Connections int64
 	Workers     []WorkerUse // those whose counters changed since the last answer
 	Report      []int64     // workers whose bytes the answer is to have
-	Forget      []int64     // workers that were removed, and are in no ask any more
-	Want        int64       // unused bytes to hold after this ask; less than now gives back
-	Close       bool        // the last ask of the lease: everything unused goes back
+	Forget      []int64     // workers that were removed, and are in no request any more
+	Want        int64       // unused bytes to hold after this request; less than now gives back
+	Close       bool        // the last request of the lease: everything unused goes back
 }
 
-// Outcome is what a gateway may do with a session after an ask.
+// Outcome is what a gateway may do with a session after a request.
 type Outcome uint8
 
 // Open: relay within Granted. Waiting: nothing more can be granted now, because
@@ -73,7 +73,7 @@ const (
 	Lost
 )
 
-// Grant answers an Ask. Granted is cumulative like the counters: the lease may
+// Grant answers a LeaseRequest. Granted is cumulative like the counters: the lease may
 // relay Granted bytes in all, Up and Down together.
 type Grant struct {
 	SessionID string

@@ -23,13 +23,13 @@ func forgetWorkers(stored []WorkerUse, ids []int64) []WorkerUse {
 // renewWorkers returns what moved since a lease was stored, and the counters after it. Counters that
 // went backwards change nothing. What workers moved is part of what the session moved; if it is more,
 // nothing is counted by worker.
-func renewWorkers(stored, asked []WorkerUse, all Delta) (moved, after []WorkerUse) {
-	if len(asked) == 0 {
+func renewWorkers(stored, reported []WorkerUse, all Delta) (moved, after []WorkerUse) {
+	if len(reported) == 0 {
 		return nil, stored
 	}
 	after = slices.Clone(stored)
 	var sum WorkerUse
-	for _, a := range asked {
+	for _, a := range reported {
 		i, known := slices.BinarySearchFunc(after, a.ID, func(w WorkerUse, id int64) int { return cmp.Compare(w.ID, id) })
 		if !known {
 			after = slices.Insert(after, i, WorkerUse{ID: a.ID})

@@ -9,16 +9,16 @@ import (
 	"agentproxy/domain/traffic"
 )
 
-// Whatever is repeated, lost or overtaken, workers never have more than the session, and an ask that
+// Whatever is repeated, lost or overtaken, workers never have more than the session, and a request that
 // is counted is counted by worker once.
 func TestWorkersAreCountedWithTheirSession(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
 		l := newLedger(0)
-		l.ask(traffic.Ask{SessionID: "s", Lease: "l", Want: traffic.MaxLease})
+		l.request(traffic.LeaseRequest{SessionID: "s", Lease: "l", Want: traffic.MaxLease})
 		counted := map[int64]traffic.WorkerUse{}
-		var asks []traffic.Ask
-		now := traffic.Ask{SessionID: "s", Lease: "l", Want: traffic.MaxLease}
+		var requests []traffic.LeaseRequest
+		now := traffic.LeaseRequest{SessionID: "s", Lease: "l", Want: traffic.MaxLease}
 		by := map[int64]traffic.WorkerUse{}
 		for range rapid.IntRange(1, 30).Draw(t, "steps") {
 			id := rapid.Int64Range(0, 3).Draw(t, "worker") // 0: the session's own
@@ -28,18 +28,18 @@ func TestWorkersAreCountedWithTheirSession(t *testing.T) {
 				w := by[id]
 				by[id] = traffic.WorkerUse{ID: id, Up: w.Up + up, Down: w.Down + down, Connections: w.Connections + 1}
 			}
-			ask := now
+			request := now
 			for _, w := range by {
-				ask.Workers = append(ask.Workers, w)
+				request.Workers = append(request.Workers, w)
 			}
-			asks = append(asks, ask)
-			d, _ := l.ask(asks[rapid.IntRange(0, len(asks)-1).Draw(t, "ask")])
+			requests = append(requests, request)
+			d, _ := l.request(requests[rapid.IntRange(0, len(requests)-1).Draw(t, "ask")])
 			for _, w := range d.Workers {
 				c := counted[w.ID]
 				counted[w.ID] = traffic.WorkerUse{ID: w.ID, Up: c.Up + w.Up, Down: c.Down + w.Down, Connections: c.Connections + w.Connections}
 			}
 		}
-		d, _ := l.ask(asks[len(asks)-1])
+		d, _ := l.request(requests[len(requests)-1])
 		for _, w := range d.Workers {
 			c := counted[w.ID]
 			counted[w.ID] = traffic.WorkerUse{ID: w.ID, Up: c.Up + w.Up, Down: c.Down + w.Down, Connections: c.Connections + w.Connections}
@@ -52,7 +52,7 @@ func TestWorkersAreCountedWithTheirSession(t *testing.T) {
 
 func TestWorkersAreNotCountedBeyondTheSession(t *testing.T) {
 	t.Parallel()
-	for _, a := range []traffic.Ask{
+	for _, a := range []traffic.LeaseRequest{
 		{Up: 5, Workers: []traffic.WorkerUse{{ID: 1, Up: 6}}},
 		{Up: 5, Down: 5, Workers: []traffic.WorkerUse{{ID: 1, Up: 3, Down: 3}, {ID: 2, Up: 3}}},
 		{Connections: 1, Workers: []traffic.WorkerUse{{ID: 1, Connections: 2}}},
@@ -65,19 +65,19 @@ func TestWorkersAreNotCountedBeyondTheSession(t *testing.T) {
 	}
 }
 
-// A lease has no counters of workers that its gateway forgot, and an ask from before, which comes late,
+// A lease has no counters of workers that its gateway forgot, and a request from before, which comes late,
 // brings none back.
 func TestForgottenWorkersLeaveTheLease(t *testing.T) {
 	t.Parallel()
 	l := newLedger(0)
-	l.ask(traffic.Ask{SessionID: "s", Lease: "l", Want: traffic.MaxLease})
-	old := traffic.Ask{SessionID: "s", Lease: "l", Up: 30, Want: traffic.MaxLease, Workers: []traffic.WorkerUse{{ID: 1, Up: 10}, {ID: 2, Up: 20}}}
-	l.ask(old)
-	d, _ := l.ask(traffic.Ask{SessionID: "s", Lease: "l", Up: 45, Want: traffic.MaxLease, Forget: []int64{1}, Workers: []traffic.WorkerUse{{ID: 2, Up: 25}}})
+	l.request(traffic.LeaseRequest{SessionID: "s", Lease: "l", Want: traffic.MaxLease})
+	old := traffic.LeaseRequest{SessionID: "s", Lease: "l", Up: 30, Want: traffic.MaxLease, Workers: []traffic.WorkerUse{{ID: 1, Up: 10}, {ID: 2, Up: 20}}}
+	l.request(old)
+	d, _ := l.request(traffic.LeaseRequest{SessionID: "s", Lease: "l", Up: 45, Want: traffic.MaxLease, Forget: []int64{1}, Workers: []traffic.WorkerUse{{ID: 2, Up: 25}}})
 	if diff := cmp.Diff([]traffic.WorkerUse{{ID: 2, Up: 5}}, d.Workers); diff != "" {
 		t.Error(diff)
 	}
-	if d, _ := l.ask(old); d.Workers != nil {
+	if d, _ := l.request(old); d.Workers != nil {
 		t.Errorf("counted again: %+v", d.Workers)
 	}
 	if diff := cmp.Diff([]traffic.WorkerUse{{ID: 2, Up: 25}}, l.leases["l"].Workers); diff != "" {

@@ -120,31 +120,31 @@ func misplaced(at, last int) string {
 }
 
 // set stores one word. It returns what is wrong with its value.
-func (w *Parameters) set(at int, value string) string {
+func (p *Parameters) set(at int, value string) string {
 	switch at {
 	case country:
 		if len(value) != 2 || !of(value, letter) {
 			return "is not a country: two letters of ISO 3166-1 are"
 		}
-		w.Country = strings.ToUpper(value)
+		p.Country = strings.ToUpper(value)
 	case city:
 		if value == "" || len(value) > maxCity || !of(value, nameByte) {
 			return "is not a city: letters, digits and _ are"
 		}
-		w.City = strings.ToLower(value)
+		p.City = strings.ToLower(value)
 	case named:
 		if !IsName(value) {
 			return "is not a name of a worker: 1 to 32 letters, digits and _ are"
 		}
-		w.Name = value
+		p.Name = value
 	case ttl:
 		d, ok := parseTTL(value)
 		if !ok || d < MinTTL || d > MaxTTL {
 			return "is not a time from 10s to 24h in s, m or h"
 		}
-		w.TTL = d
+		p.TTL = d
 	case strict:
-		w.Strict = true
+		p.Strict = true
 	}
 	return ""
 }

@@ -10,9 +10,9 @@ import (
 )
 
 // RenewLease renews one lease and returns its grant.
-func (w *World) RenewLease(ask traffic.Ask) traffic.Grant {
+func (w *World) RenewLease(ask traffic.LeaseRequest) traffic.Grant {
 	w.T.Helper()
-	grants, err := w.Traffic.Renew(context.Background(), "replica", []traffic.Ask{ask})
+	grants, err := w.Traffic.Renew(context.Background(), "replica", []traffic.LeaseRequest{ask})
 	OK(w.T, err)
 	if len(grants) != 1 || grants[0].SessionID != ask.SessionID || grants[0].Lease != ask.Lease {
 		w.T.Fatalf("asked for %s, granted %+v", ask.SessionID, grants)
@@ -25,12 +25,12 @@ func (w *World) UseBytes(id, lease string, bytes int64) traffic.Grant {
 	w.T.Helper()
 	g := traffic.Grant{}
 	for used := int64(0); used < bytes; used = min(g.Granted, bytes) {
-		g = w.RenewLease(traffic.Ask{SessionID: id, Lease: lease, Up: used / 3, Down: used - used/3, Want: bytes - used})
+		g = w.RenewLease(traffic.LeaseRequest{SessionID: id, Lease: lease, Up: used / 3, Down: used - used/3, Want: bytes - used})
 		if g.Outcome != traffic.Open {
 			w.T.Fatalf("after %d of %d bytes the outcome is %d", used, bytes, g.Outcome)
 		}
 	}
-	return w.RenewLease(traffic.Ask{SessionID: id, Lease: lease, Up: bytes / 3, Down: bytes - bytes/3, Close: true})
+	return w.RenewLease(traffic.LeaseRequest{SessionID: id, Lease: lease, Up: bytes / 3, Down: bytes - bytes/3, Close: true})
 }
 
 // Report sends one event of a type as an agent.

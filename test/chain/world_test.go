@@ -83,7 +83,7 @@ func (w *world) RotateDue(context.Context, string) (traffic.Route, error) {
 	return traffic.Route{}, &domain.Error{Kind: domain.NotFound}
 }
 
-func (w *world) Renew(_ context.Context, _ string, asks []traffic.Ask) ([]traffic.Grant, error) {
+func (w *world) Renew(_ context.Context, _ string, asks []traffic.LeaseRequest) ([]traffic.Grant, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	var grants []traffic.Grant

@@ -38,9 +38,9 @@ func RateLimits(t *testing.T, open func(t *testing.T) LimitWorld) {
 	}
 }
 
-func (w LimitWorld) take(t testing.TB, key string, ask ratelimit.Ask) ratelimit.Grant {
+func (w LimitWorld) take(t testing.TB, key string, request ratelimit.Request) ratelimit.Grant {
 	t.Helper()
-	g, err := w.Take(t.Context(), key, ask)
+	g, err := w.Take(t.Context(), key, request)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -52,28 +52,28 @@ func takesAsTheArithmetic(t *testing.T, w LimitWorld) {
 	var s ratelimit.State
 	for i := range 200 {
 		limit := ratelimit.Limit{PerMinute: []int{1, 7, 59, 60, 600, 6_000, 10_000_000}[r.IntN(7)]}
-		ask := limit.Ask(r.IntN(1 + limit.PerMinute/3))
+		request := limit.NewRequest(r.IntN(1 + limit.PerMinute/3))
 		if i%20 == 10 {
 			by := time.Duration(r.Int64N(int64(90*time.Second))) / time.Microsecond * time.Microsecond
 			w.Age("agent:a", by)
 			s.TAT = s.TAT.Add(-by)
 		}
-		g := w.take(t, "agent:a", ask)
-		after, want := ask.TakeFrom(s, g.Now)
+		g := w.take(t, "agent:a", request)
+		after, want := request.TakeFrom(s, g.Now)
 		if g.Tokens != want.Tokens || !g.TAT.Equal(want.TAT) {
-			t.Fatalf("take %d of %+v from %v: %+v, want %+v", i, ask, s.TAT, g, want)
+			t.Fatalf("take %d of %+v from %v: %+v, want %+v", i, request, s.TAT, g, want)
 		}
 		s = after
 	}
 }
 
 func takesAreSerial(t *testing.T, w LimitWorld) {
-	ask := ratelimit.Limit{PerMinute: 30}.Ask(3)
+	request := ratelimit.Limit{PerMinute: 30}.NewRequest(3)
 	var given atomic.Int64
 	var wg sync.WaitGroup
 	for range 25 {
 		wg.Go(func() {
-			if g, err := w.Take(t.Context(), "agent:a", ask); err != nil {
+			if g, err := w.Take(t.Context(), "agent:a", request); err != nil {
 				t.Error(err)
 			} else {
 				given.Add(int64(g.Tokens))
@@ -82,44 +82,44 @@ func takesAreSerial(t *testing.T, w LimitWorld) {
 	}
 	began := time.Now()
 	wg.Wait()
-	if late := int64(time.Since(began) / ask.Interval); given.Load() < 30 || given.Load() > 30+late {
+	if late := int64(time.Since(began) / request.Interval); given.Load() < 30 || given.Load() > 30+late {
 		t.Errorf("%d tokens were given, want 30, and at most %d for the time it took", given.Load(), late)
 	}
 }
 
 func keysAreApart(t *testing.T, w LimitWorld) {
-	ask := ratelimit.Limit{PerMinute: 10}.Ask(10)
+	request := ratelimit.Limit{PerMinute: 10}.NewRequest(10)
 	for _, key := range []string{"agent:a", "agent:A", "agent:ä", "check:a", "registration:2001:db8::"} {
-		if g := w.take(t, key, ask); g.Tokens != 10 {
+		if g := w.take(t, key, request); g.Tokens != 10 {
 			t.Errorf("%s was given %d tokens, want 10", key, g.Tokens)
 		}
-		if g := w.take(t, key, ask); g.Tokens != 0 {
+		if g := w.take(t, key, request); g.Tokens != 0 {
 			t.Errorf("%s was given %d tokens again", key, g.Tokens)
 		}
 	}
 }
 
 func clockSetBack(t *testing.T, w LimitWorld) {
-	ask := ratelimit.Limit{PerMinute: 10}.Ask(1)
-	w.take(t, "agent:a", ask)
+	request := ratelimit.Limit{PerMinute: 10}.NewRequest(1)
+	w.take(t, "agent:a", request)
 	w.Age("agent:a", -time.Hour)
-	if g := w.take(t, "agent:a", ask); g.Tokens != 0 || g.TAT.Sub(g.Now) > 2*time.Minute {
+	if g := w.take(t, "agent:a", request); g.Tokens != 0 || g.TAT.Sub(g.Now) > 2*time.Minute {
 		t.Errorf("given %d, and %v to wait", g.Tokens, g.TAT.Sub(g.Now))
 	}
 }
 
 func limitsArePurged(t *testing.T, w LimitWorld) {
-	ask := ratelimit.Limit{PerMinute: 10}.Ask(1)
+	request := ratelimit.Limit{PerMinute: 10}.NewRequest(1)
 	for i := range 5 {
 		key := fmt.Sprint("registration:192.0.2.", i)
-		w.take(t, key, ask)
+		w.take(t, key, request)
 		w.Age(key, 3*time.Minute)
 	}
-	w.take(t, "agent:new", ask)
-	w.take(t, "agent:used again", ask)
+	w.take(t, "agent:new", request)
+	w.take(t, "agent:used again", request)
 	w.Age("agent:used again", 3*time.Minute)
-	w.take(t, "agent:used again", ask)
-	w.take(t, "agent:lately", ask)
+	w.take(t, "agent:used again", request)
+	w.take(t, "agent:lately", request)
 	w.Age("agent:lately", 90*time.Second)
 	for _, want := range []int{3, 2, 0} {
 		if n, err := w.Purge(t.Context(), 3); err != nil || n != want {

@@ -120,7 +120,7 @@ func (s *shop) answer(money bool) error {
 
 // asks returns the price of an intent at the moment.
 func (s *shop) asks(in procurement.Intent) domain.Money {
-	full := domain.Money(domain.MulDiv(in.Bytes, int64(gbCost), billing.GB, false))
+	full := domain.Money(domain.MulDiv(in.Bytes, int64(gbCost), billing.GB))
 	if in.Type == session.Static {
 		full = ipCost * domain.Money(in.Quantity*in.Days) / 30
 	}
@@ -362,7 +362,7 @@ func (b *sale) traffic() (bytes int64) {
 // free, and later the days that are left are.
 func (b *sale) owed() domain.Money {
 	if b.Type == session.Dynamic {
-		return domain.Money(domain.MulDiv(b.traffic(), int64(b.price), b.Bytes, false))
+		return domain.Money(domain.MulDiv(b.traffic(), int64(b.price), b.Bytes))
 	}
 	all := b.price
 	for _, r := range b.renewals {

@@ -142,9 +142,9 @@ func (w *world) browse() {
 		return
 	}
 	w.keys++
-	ask := traffic.Ask{SessionID: id, Lease: fmt.Sprint("lse-", w.keys), Want: bytes}
+	ask := traffic.LeaseRequest{SessionID: id, Lease: fmt.Sprint("lse-", w.keys), Want: bytes}
 	ctx, r := context.Background(), w.replica()
-	grants, err := r.Traffic.Renew(ctx, "replica", []traffic.Ask{ask})
+	grants, err := r.Traffic.Renew(ctx, "replica", []traffic.LeaseRequest{ask})
 	if err != nil || len(grants) != 1 || grants[0].Outcome != traffic.Open {
 		return
 	}
@@ -153,8 +153,8 @@ func (w *world) browse() {
 		b.use(ask.Down, w.Clock.Now())
 	}
 	w.add("metered traffic")
-	if _, err = r.Traffic.Renew(ctx, "replica", []traffic.Ask{ask}); err != nil { // repeated as a gateway does
-		_, err = r.Traffic.Renew(ctx, "replica", []traffic.Ask{ask})
+	if _, err = r.Traffic.Renew(ctx, "replica", []traffic.LeaseRequest{ask}); err != nil { // repeated as a gateway does
+		_, err = r.Traffic.Renew(ctx, "replica", []traffic.LeaseRequest{ask})
 		apptest.OK(w.t, err)
 	}
 }

@@ -26,14 +26,14 @@ func NewRateLimits(clock ports.Clock) *RateLimits {
 }
 
 // Take takes tokens, or returns the error that Fail set.
-func (r *RateLimits) Take(_ context.Context, key string, ask ratelimit.Ask) (g ratelimit.Grant, err error) {
+func (r *RateLimits) Take(_ context.Context, key string, request ratelimit.Request) (g ratelimit.Grant, err error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.takes++
 	if r.fault != nil {
 		return g, r.fault
 	}
-	r.states[key], g = ask.TakeFrom(r.states[key], r.clock.Now())
+	r.states[key], g = request.TakeFrom(r.states[key], r.clock.Now())
 	return g, nil
 }
 

@@ -22,17 +22,17 @@ import (
 
 // action is a command of the operator as a form.
 type action struct {
-	Name   string // the command, as it is kept
-	Title  string
-	Says   string // what it does; %s is the subject
-	Button string
-	Done   string // what the next page shows of it
-	Page   string // where its button is, unless it is on the page of its subject; empty: the overview
-	Danger bool
-	Reads  bool // it changes nothing: it needs no reason and is not kept
-	Fields []field
-	About  []string // the fields that name what it is about; empty: the subject of the form
-	Once   bool     // it is done once for each form that was shown
+	Name        string // the command, as it is kept
+	Title       string
+	Description string // what it does; %s is the subject
+	Button      string
+	Done        string // what the next page shows of it
+	Page        string // where its button is, unless it is on the page of its subject; empty: the overview
+	Danger      bool
+	Reads       bool // it changes nothing: it needs no reason and is not kept
+	Fields      []field
+	About       []string // the fields that name what it is about; empty: the subject of the form
+	Once        bool     // it is done once for each form that was shown
 	// Do runs the use case and returns where to go. Sections are shown at once instead, since they hold
 	// what must not be in a URL.
 	Do func(ctx context.Context, c *Console, in input) (to string, shown []section, err error)
@@ -68,12 +68,12 @@ func needed(name, label, hint string) field {
 
 // form returns the form of an action with what was entered before.
 func (c *Console) form(name string, a action, in input) *form {
-	f := &form{Action: "/do/" + name, Says: a.Says, Button: a.Button, Danger: a.Danger,
+	f := &form{Action: "/do/" + name, Description: a.Description, Button: a.Button, Danger: a.Danger,
 		Hidden: []field{{Name: subjectField, Value: in.Subject}, {Name: keyField, Value: cmp.Or(in.get(keyField),
 			c.use.IDs.New(""))}}}
 	f.Back = cmp.Or(subject(in.Subject).Href, a.Page, "/")
-	if strings.Contains(a.Says, "%s") {
-		f.Says = fmt.Sprintf(a.Says, cmp.Or(in.Subject, "everything"))
+	if strings.Contains(a.Description, "%s") {
+		f.Description = fmt.Sprintf(a.Description, cmp.Or(in.Subject, "everything"))
 	}
 	for _, x := range a.Fields {
 		x.Value = cmp.Or(in.get(x.Name), x.Value)

@@ -106,14 +106,14 @@ func agentFacts(a account.Agent, tier account.Tier, perMinute int) section {
 	if a.Origin.Addr.IsValid() {
 		s.Facts = append(s.Facts, figure{Name: "Registered from", Value: text(a.Origin.Addr.String())})
 	}
-	s.Links = []button{do("agent-disable", "Disable", a.ID, true)}
+	s.Links = []button{doDanger("agent-disable", "Disable", a.ID)}
 	if a.Status == account.Disabled {
-		s.Links = []button{do("agent-enable", "Enable", a.ID, false)}
+		s.Links = []button{do("agent-enable", "Enable", a.ID)}
 	}
-	s.Links = append(s.Links, do("adjust", "Correct the balance", a.ID, false), do("agent-set-tier", "Set the tier",
-		a.ID, false),
-		do("agent-set-rate-limit", "Set the rate limit", a.ID, false), do("agent-rotate-key", "Replace the key",
-			a.ID, true))
+	s.Links = append(s.Links, do("adjust", "Correct the balance", a.ID), do("agent-set-tier", "Set the tier",
+		a.ID),
+		do("agent-set-rate-limit", "Set the rate limit", a.ID), doDanger("agent-rotate-key", "Replace the key",
+			a.ID))
 	return s
 }
 
@@ -124,7 +124,7 @@ func (c *Console) referrers(r *http.Request) (page, error) {
 	t := &table{Columns: []string{"Name", "Code", "Id", "State", "Agents", "Decide"}}
 	for _, x := range list {
 		state, decide := cell{Text: "taken", Tag: "good"},
-			cell{Links: []button{do("referrer-disable", "refuse", x.Code, true)}}
+			cell{Links: []button{doDanger("referrer-disable", "refuse", x.Code)}}
 		switch {
 		case x.Disabled:
 			state, decide = cell{Text: "refused", Tag: "bad"}, cell{Text: "–"}

@@ -37,7 +37,7 @@ func (c *Console) jobs(r *http.Request) (page, error) {
 		id := strconv.FormatInt(j.ID, 10)
 		decide := cell{Text: "–"}
 		if j.State != "running" && j.State != "completed" {
-			decide = cell{Links: []button{do("jobs-retry", "run again", id, false), do("jobs-discard", "remove", id, true)}}
+			decide = cell{Links: []button{do("jobs-retry", "run again", id), doDanger("jobs-discard", "remove", id)}}
 		}
 		tag := cell{Text: cmp.Or(words[j.State], j.State), Tag: map[string]string{Parked: "bad", "retryable": "warn",
 			"completed": "good"}[j.State]}
@@ -71,7 +71,7 @@ func (c *Console) exits(r *http.Request) (page, error) {
 	for _, x := range holds {
 		end := cell{Text: "–"}
 		if x.EndedAt.IsZero() {
-			end = cell{Links: []button{do("exits-release", "end it", x.ID, true)}}
+			end = cell{Links: []button{doDanger("exits-release", "end it", x.ID)}}
 		}
 		h.Rows = append(h.Rows, row{ID: "hold-" + x.ID, Cells: []cell{text(x.ID), text(x.From.Format(time.DateOnly)),
 			text(x.To.Add(-time.Second).Format(time.DateOnly)),

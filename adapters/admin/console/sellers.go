@@ -91,7 +91,7 @@ func (c *Console) sellersPage(r *http.Request) (page, error) {
 		w := owed[s.Name()]
 		compare := cell{Text: "–"}
 		if !s.Capabilities().InProcess {
-			compare = cell{Links: []button{do("orders-reconcile", "compare", s.Name(), false)}}
+			compare = cell{Links: []button{do("orders-reconcile", "compare", s.Name())}}
 		}
 		t.Rows = append(t.Rows, row{ID: "seller-" + s.Name(), Cells: []cell{link(s.Name(), "/sellers/"),
 			healthOf(states[s.Name()], w),

@@ -72,10 +72,10 @@ func (c *Console) session(r *http.Request) (page, error) {
 			Note: d.Failure.Code})
 	}
 	if !d.Status.Over() {
-		facts.Links = append(facts.Links, do("session-end", "End it", id, true))
+		facts.Links = append(facts.Links, doDanger("session-end", "End it", id))
 	}
 	if m.Charged.Total() > m.Refunded.Total() {
-		facts.Links = append(facts.Links, do("refund", "Refund", id, false))
+		facts.Links = append(facts.Links, do("refund", "Refund", id))
 	}
 	p.Sections = []section{{Figures: []figure{{Name: "Held", ID: "held", Value: usd(m.Held.Total())},
 		{Name: "Charged", ID: "charged", Value: usd(m.Charged.Total()),
@@ -102,10 +102,10 @@ func orderTable(prefix string, list []procurement.Order) *table {
 		decide := cell{Text: "–"}
 		switch {
 		case o.Status == procurement.Unknown:
-			decide = cell{Links: []button{do("orders-adopt", "adopt", o.ID, false), do("orders-release", "release",
-				o.ID, true)}}
+			decide = cell{Links: []button{do("orders-adopt", "adopt", o.ID), doDanger("orders-release", "release",
+				o.ID)}}
 		case o.MayBeLost() == nil:
-			decide = cell{Links: []button{do("orders-lost", "give up", o.ID, true)}}
+			decide = cell{Links: []button{doDanger("orders-lost", "give up", o.ID)}}
 		}
 		t.Rows = append(t.Rows, row{ID: prefix + o.ID, Cells: []cell{text(o.ID), link(o.SessionID, "/sessions/"),
 			text(o.Provider),

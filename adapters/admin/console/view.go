@@ -95,14 +95,14 @@ type option struct {
 
 // form asks for what an action needs.
 type form struct {
-	Action string // where it is sent
-	Says   string // what will be done
-	Button string
-	Back   string // the page of what it is about
-	Danger bool
-	Sure   bool // it asks whether the operator is sure
-	Hidden []field
-	Fields []field
+	Action      string // where it is sent
+	Description string // what will be done
+	Button      string
+	Back        string // the page of what it is about
+	Danger      bool
+	Sure        bool // it asks whether the operator is sure
+	Hidden      []field
+	Fields      []field
 }
 
 func text(s string) cell { return cell{Text: cmp.Or(s, "–")} }
@@ -145,8 +145,15 @@ var tags = map[string]string{"active": "good", "creating": "warn", "failed": "ba
 func tag[S ~string](s S) cell { return cell{Text: cmp.Or(string(s), "–"), Tag: tags[string(s)]} }
 
 // do returns a link to the form of an action.
-func do(name, label, subject string, danger bool) button {
-	return button{Text: label, Href: "/do/" + name + "?subject=" + url.QueryEscape(subject), Danger: danger}
+func do(name, label, subject string) button {
+	return button{Text: label, Href: "/do/" + name + "?subject=" + url.QueryEscape(subject)}
+}
+
+// doDanger returns a link to the form of an action that cannot be undone.
+func doDanger(name, label, subject string) button {
+	b := do(name, label, subject)
+	b.Danger = true
+	return b
 }
 
 // choice returns a field of a list of values, the first of which is any.

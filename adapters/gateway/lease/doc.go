@@ -7,7 +7,7 @@
 //	relay            Pool               Renewer              core
 //	  | Reserve(n)    |                    |                   |
 //	  |-------------->| no lease: signal   |                   |
-//	  |   Blocked     |------------------->| Renew(asks)       |
+//	  |   Blocked     |------------------->| Renew(requests)   |
 //	  | Await         |                    |------------------>|
 //	  |               |      apply(grant)  |<------------------|
 //	  |<--------------|<-------------------| granted           |

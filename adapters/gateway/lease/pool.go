@@ -49,19 +49,19 @@ type Pool struct {
 	inUse         int      // workers with connections
 	gone          []int64  // removed workers that the core still counts for this lease
 
-	size    int64         // target size of the lease: about a second of recent traffic
-	low     int64         // renew when less than this is left
-	urgent  bool          // a direction waits, or soon will
-	asking  bool          // part of the renewal that is under way
-	open    bool          // the last answer granted something
-	answers uint64        // successful renewals
-	ended   uint64        // renewals that succeeded or failed
-	touched time.Duration // when bytes moved or a connection came last
-	asked   time.Duration
-	retry   time.Duration // earliest next renewal after an answer that granted nothing
-	sizedAt time.Duration
-	sized   int64         // up + down at sizedAt
-	change  chan struct{} // closed when waiting may be over; nil if nothing waits
+	size        int64         // target size of the lease: about a second of recent traffic
+	low         int64         // renew when less than this is left
+	urgent      bool          // a direction waits, or soon will
+	inFlight    bool          // part of the renewal that is under way
+	open        bool          // the last answer granted something
+	answers     uint64        // successful renewals
+	ended       uint64        // renewals that succeeded or failed
+	touched     time.Duration // when bytes moved or a connection came last
+	requestedAt time.Duration
+	retry       time.Duration // earliest next renewal after an answer that granted nothing
+	sizedAt     time.Duration
+	sized       int64         // up + down at sizedAt
+	change      chan struct{} // closed when waiting may be over; nil if nothing waits
 }
 
 func (p *Pool) unused() int64 { return p.granted - p.up - p.down }

@@ -14,7 +14,7 @@ import (
 )
 
 const (
-	maxBatch   = 1000 // asks in one call
+	maxBatch   = 1000 // requests in one call
 	minBackoff = 100 * time.Millisecond
 	maxBackoff = 500 * time.Millisecond
 	// maxClosing bounds the closed leases whose last report is still to be sent. The
@@ -26,8 +26,8 @@ const (
 type Core interface {
 	// Renew reports use and requests leases for many sessions in one unit of work.
 	// Counters are cumulative: repeating a call after an error counts nothing
-	// twice. The grants are in any order, one for each ask.
-	Renew(ctx context.Context, replica string, asks []traffic.Ask) ([]traffic.Grant, error)
+	// twice. The grants are in any order, one for each request.
+	Renew(ctx context.Context, replica string, requests []traffic.LeaseRequest) ([]traffic.Grant, error)
 }
 
 // Config holds the parameters of a Renewer. All durations must be positive.
@@ -76,7 +76,7 @@ type Renewer struct {
 	urgent map[*Pool]struct{}
 
 	// Used by the loop only.
-	closing []traffic.Ask // last asks of leases that the pools have forgotten
+	closing []traffic.LeaseRequest // last requests of leases that the pools have forgotten
 	backoff time.Duration
 	retry   time.Duration
 }
@@ -186,56 +186,56 @@ func (r *Renewer) round(ctx context.Context, all, stopping bool) {
 	clear(r.urgent)
 	r.mu.Unlock()
 
-	asks, asking := r.closing, make([]*Pool, len(r.closing), len(r.closing)+len(pools))
+	requests, senders := r.closing, make([]*Pool, len(r.closing), len(r.closing)+len(pools))
 	for _, p := range pools {
-		ask, ok := p.ask(now, stopping)
+		request, ok := p.request(now, stopping)
 		switch {
 		case !ok:
-		case ask.Close:
-			asks, asking = append(asks, ask), append(asking, nil)
+		case request.Close:
+			requests, senders = append(requests, request), append(senders, nil)
 		default:
-			asks, asking = append(asks, ask), append(asking, p)
+			requests, senders = append(requests, request), append(senders, p)
 		}
 	}
 	r.closing = nil
-	for len(asks) > 0 {
-		n := min(len(asks), maxBatch)
-		r.call(ctx, asks[:n], asking[:n])
-		asks, asking = asks[n:], asking[n:]
+	for len(requests) > 0 {
+		n := min(len(requests), maxBatch)
+		r.call(ctx, requests[:n], senders[:n])
+		requests, senders = requests[n:], senders[n:]
 	}
 }
 
-// call makes one renewal. asking holds the pool of each ask, nil for the last ask
+// call makes one renewal. senders holds the pool of each request, nil for the last request
 // of a lease.
-func (r *Renewer) call(ctx context.Context, asks []traffic.Ask, asking []*Pool) {
+func (r *Renewer) call(ctx context.Context, requests []traffic.LeaseRequest, senders []*Pool) {
 	sent := monotime.Now()
 	ctx, cancel := context.WithTimeout(ctx, r.cfg.Call)
 	defer cancel()
-	grants, err := r.core.Renew(ctx, r.cfg.Replica, asks)
+	grants, err := r.core.Renew(ctx, r.cfg.Replica, requests)
 	byLease := make(map[string]traffic.Grant, len(grants))
 	for _, g := range grants {
 		byLease[g.Lease] = g
 	}
-	r.adjustBackoff(err, len(asks))
-	for i, ask := range asks {
-		grant, ok := byLease[ask.Lease]
+	r.adjustBackoff(err, len(requests))
+	for i, request := range requests {
+		grant, ok := byLease[request.Lease]
 		if ok && err == nil && grant.Outcome == traffic.Lost {
 			r.counters.Lost.Inc()
 		}
 		switch {
-		case err == nil && ok && asking[i] == nil:
+		case err == nil && ok && senders[i] == nil:
 		case err == nil && ok:
-			asking[i].apply(ask, grant, sent)
+			senders[i].apply(request, grant, sent)
 			switch grant.Outcome {
 			case traffic.Exhausted:
-				r.ended(ask.SessionID, Exhausted)
+				r.ended(request.SessionID, Exhausted)
 			case traffic.Over:
-				r.ended(ask.SessionID, Closed)
+				r.ended(request.SessionID, Closed)
 			}
-		case asking[i] != nil:
-			asking[i].failed(ask)
+		case senders[i] != nil:
+			senders[i].failed(request)
 		case len(r.closing) < maxClosing:
-			r.closing = append(r.closing, ask)
+			r.closing = append(r.closing, request)
 		}
 	}
 }

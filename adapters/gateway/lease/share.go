@@ -8,7 +8,7 @@ import (
 )
 
 // Share is the part of a pool that one worker of the session uses. Its counters move under the
-// pool's lock, together with the pool's own, so that both are reported in one ask.
+// pool's lock, together with the pool's own, so that both are reported in one request.
 type Share struct {
 	ID int64 // of the worker
 
@@ -104,7 +104,7 @@ func (p *Pool) EndShare(id int64) {
 	}
 }
 
-// list makes the next asks have the worker's counters. It is called under mu.
+// list makes the next requests have the worker's counters. It is called under mu.
 func (p *Pool) list(s *Share) {
 	if !s.listed && !s.gone {
 		s.listed = true
@@ -181,31 +181,31 @@ func (a Account) Opened() {
 	a.mu.Unlock()
 }
 
-// uses adds to an ask what workers used since the last answer, and whose bytes the answer is to have.
+// uses adds to a request what workers used since the last answer, and whose bytes the answer is to have.
 // It is called under mu.
-func (p *Pool) uses(ask *traffic.Ask) {
-	ask.Forget = slices.Clone(p.gone)
+func (p *Pool) uses(request *traffic.LeaseRequest) {
+	request.Forget = slices.Clone(p.gone)
 	for _, s := range p.shares {
 		use := s.use
 		use.ID, use.Open = s.ID, int64(s.places)
 		if use != s.acked {
-			ask.Workers = append(ask.Workers, use)
+			request.Workers = append(request.Workers, use)
 		}
 		if s.limit > 0 && s.places > 0 {
-			ask.Report = append(ask.Report, s.ID)
+			request.Report = append(request.Report, s.ID)
 		}
 	}
 }
 
-// counted records that the core has counted an ask, and its values of the workers. It is called
+// counted records that the core has counted a request, and its values of the workers. It is called
 // under mu.
-func (p *Pool) counted(ask traffic.Ask, bytes map[int64]int64) {
-	p.gone = slices.Delete(p.gone, 0, len(ask.Forget))
+func (p *Pool) counted(request traffic.LeaseRequest, bytes map[int64]int64) {
+	p.gone = slices.Delete(p.gone, 0, len(request.Forget))
 	if len(p.shares) == 0 {
 		return
 	}
-	reported := make(map[int64]traffic.WorkerUse, len(ask.Workers))
-	for _, w := range ask.Workers {
+	reported := make(map[int64]traffic.WorkerUse, len(request.Workers))
+	for _, w := range request.Workers {
 		reported[w.ID] = w
 	}
 	for _, s := range p.shares {

@@ -17,9 +17,9 @@ type counter struct {
 	fail  bool            // the answer is lost
 }
 
-func (c *counter) Renew(_ context.Context, _ string, asks []traffic.Ask) (grants []traffic.Grant, err error) {
-	for _, ask := range asks {
-		d, l, g := traffic.Renew(c.usage, c.lease, ask, time.Unix(1, 0))
+func (c *counter) Renew(_ context.Context, _ string, requests []traffic.LeaseRequest) (grants []traffic.Grant, err error) {
+	for _, request := range requests {
+		d, l, g := traffic.Renew(c.usage, c.lease, request, time.Unix(1, 0))
 		c.lease = l
 		c.usage.Up, c.usage.Down = c.usage.Up+d.Up, c.usage.Down+d.Down
 		for _, w := range d.Workers {

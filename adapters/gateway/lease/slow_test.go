@@ -15,10 +15,10 @@ type slowCore struct {
 	release chan struct{}
 }
 
-func (c *slowCore) Renew(ctx context.Context, replica string, asks []traffic.Ask) ([]traffic.Grant, error) {
+func (c *slowCore) Renew(ctx context.Context, replica string, requests []traffic.LeaseRequest) ([]traffic.Grant, error) {
 	select {
 	case <-c.release:
-		return c.counter.Renew(ctx, replica, asks)
+		return c.counter.Renew(ctx, replica, requests)
 	case <-ctx.Done():
 		return nil, ctx.Err()
 	}

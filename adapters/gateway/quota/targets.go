@@ -16,8 +16,8 @@ import (
 // maxTargets bounds the memory of Targets to a few megabytes. Beyond it the target that was
 // used least lately is forgotten, of a few that are looked at.
 const (
-	maxTargets = 1 << 16
-	lookedAt   = 8
+	maxTargets     = 1 << 16
+	evictionSample = 8
 )
 
 // Targets counts the new connections of each agent to each target. An entry is kept for a
@@ -66,7 +66,7 @@ func (ts *Targets) forgetOne() {
 		if n == 0 || s.TAT.Before(at) {
 			least, at = key, s.TAT
 		}
-		if n++; n == lookedAt {
+		if n++; n == evictionSample {
 			break
 		}
 	}

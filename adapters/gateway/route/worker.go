@@ -90,8 +90,8 @@ func (t *turns) fresh(r *traffic.WorkerRoute) (e procurement.Endpoint, token str
 // NextExit returns the exit of this host that the next connection of a place has.
 func (w *Worker) NextExit(r *traffic.WorkerRoute) session.Exit { return w.turns.exit(r.Exits) }
 
-// NextHop returns the seller's proxy that the next connection of a place has, and what names its exit.
-func (w *Worker) NextHop(r *traffic.WorkerRoute) (procurement.Endpoint, string, error) {
+// NextUpstream returns the upstream proxy that the next connection of a place has, and what names its exit.
+func (w *Worker) NextUpstream(r *traffic.WorkerRoute) (procurement.Endpoint, string, error) {
 	return w.turns.fresh(r)
 }
 

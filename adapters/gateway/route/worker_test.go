@@ -98,7 +98,7 @@ func TestAPlaceThatChangesGivesNoExitTwiceInARow(t *testing.T) {
 	}}
 	before := ""
 	for range 100 {
-		e, _, err := w.NextHop(&few)
+		e, _, err := w.NextUpstream(&few)
 		if err != nil || e.User == before {
 			t.Fatalf("%s twice in a row, %v", e.User, err)
 		}

@@ -101,12 +101,12 @@ func catalog(src Sources) []byte {
 	return append(text, '\n')
 }
 
-// securityLife is how long security.txt is valid; RFC 9116 recommends less than a year.
-const securityLife = 180 * 24 * time.Hour
+// securityLifetime is how long security.txt is valid; RFC 9116 recommends less than a year.
+const securityLifetime = 180 * 24 * time.Hour
 
 // SecurityText returns the text of RFC 9116 for a day.
 func SecurityText(src Sources, now time.Time) []byte {
-	expires := now.UTC().Truncate(24 * time.Hour).Add(securityLife).Format(time.RFC3339)
+	expires := now.UTC().Truncate(24 * time.Hour).Add(securityLifetime).Format(time.RFC3339)
 	return []byte("Contact: " + src.Contact + "\nExpires: " + expires + "\nPreferred-Languages: en\nCanonical: " +
 		src.Base + "/.well-known/security.txt\n")
 }

@@ -24,7 +24,7 @@ const (
 	serverNow = ServerNow
 	farthest  = `120000000`
 	// $2 is the interval, $3 the burst, $4 how many tokens. It is the arithmetic
-	// of ratelimit.Ask.Of.
+	// of ratelimit.Request.TakeFrom.
 	presentTAT = `LEAST(GREATEST(r.tat, ` + serverNow + `), ` + serverNow + ` + ` + farthest + `)`
 	tokens     = `GREATEST(LEAST($4::bigint, (` + serverNow + ` + $3::bigint - ` + presentTAT + `) / $2::bigint), 0)`
 	allTokens  = `LEAST($4::bigint, $3::bigint / $2::bigint)`
@@ -40,7 +40,7 @@ const (
 		SELECT key FROM rate_limits WHERE ` + pastUse + ` LIMIT $1 FOR UPDATE SKIP LOCKED)`
 )
 
-func (r rateLimits) Take(ctx context.Context, key string, ask ratelimit.Ask) (g ratelimit.Grant, err error) {
+func (r rateLimits) Take(ctx context.Context, key string, ask ratelimit.Request) (g ratelimit.Grant, err error) {
 	var tat, now int64
 	for try := 1; ; try++ {
 		err = r.pool.QueryRow(ctx, takeTokens, key, ask.Interval.Microseconds(), ask.Burst.Microseconds(),

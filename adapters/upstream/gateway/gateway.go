@@ -87,44 +87,44 @@ func New(c Config, log *slog.Logger) (*Provider, error) {
 }
 
 // Name returns the name that the operator chose.
-func (g *Provider) Name() string { return g.name }
+func (p *Provider) Name() string { return p.name }
 
 // Capabilities describes a provider that does no IO and is reached through the
 // seller's proxies.
-func (g *Provider) Capabilities() procurement.Capabilities {
+func (p *Provider) Capabilities() procurement.Capabilities {
 	return procurement.Capabilities{InProcess: true, ViaUpstream: true, Workers: true}
 }
 
 // Ready always returns true: no API is called.
-func (g *Provider) Ready() bool { return true }
+func (p *Provider) Ready() bool { return true }
 
 // Offers returns nil: the operator's catalogue lists what is sold.
-func (g *Provider) Offers(context.Context) ([]procurement.Offer, error) { return nil, nil }
+func (p *Provider) Offers(context.Context) ([]procurement.Offer, error) { return nil, nil }
 
 // Balance returns an unknown balance.
-func (g *Provider) Balance(context.Context) (procurement.ProviderBalance, error) {
+func (p *Provider) Balance(context.Context) (procurement.ProviderBalance, error) {
 	return procurement.ProviderBalance{}, nil
 }
 
 // Quote returns a cost of 0, because the seller charges for traffic later. It fails
 // with Invalid if the grammar cannot express the place.
-func (g *Provider) Quote(_ context.Context, in procurement.Intent) (procurement.Quote, error) {
-	return procurement.Quote{Stock: procurement.StockUnknown}, g.check(in)
+func (p *Provider) Quote(_ context.Context, in procurement.Intent) (procurement.Quote, error) {
+	return procurement.Quote{Stock: procurement.StockUnknown}, p.check(in)
 }
 
 // Order returns the session's id as the ref if the grammar can express the place.
-func (g *Provider) Order(_ context.Context, in procurement.Intent) (procurement.Delivery, error) {
-	if err := g.check(in); err != nil {
+func (p *Provider) Order(_ context.Context, in procurement.Intent) (procurement.Delivery, error) {
+	if err := p.check(in); err != nil {
 		return procurement.Delivery{}, err
 	}
 	return procurement.Delivery{Ref: in.SessionID, State: procurement.Live}, nil
 }
 
-func (g *Provider) check(in procurement.Intent) error {
+func (p *Provider) check(in procurement.Intent) error {
 	if in.Type == session.Static {
 		return procurement.Refuse(procurement.Unsupported, "a gateway sells traffic, not addresses")
 	}
-	_, err := g.Endpoint(procurement.Access{}, procurement.Target{Location: in.Location, Token: anyToken})
+	_, err := p.Endpoint(procurement.Access{}, procurement.Target{Location: in.Location, Token: anyToken})
 	return err
 }
 
@@ -132,23 +132,23 @@ func (g *Provider) check(in procurement.Intent) error {
 const anyToken = "aaaaaaaa"
 
 // Find returns nil: there is no list, and no order can be lost.
-func (g *Provider) Find(context.Context, procurement.Intent) ([]procurement.Delivery, error) {
+func (p *Provider) Find(context.Context, procurement.Intent) ([]procurement.Delivery, error) {
 	return nil, nil
 }
 
 // Read returns what Order returned.
-func (g *Provider) Read(_ context.Context, ref string) (procurement.Delivery, error) {
+func (p *Provider) Read(_ context.Context, ref string) (procurement.Delivery, error) {
 	return procurement.Delivery{Ref: ref, State: procurement.Live}, nil
 }
 
 // Cancel does nothing: an order costs nothing.
-func (g *Provider) Cancel(context.Context, string) error { return nil }
+func (p *Provider) Cancel(context.Context, string) error { return nil }
 
 // Disable always fails with Unsupported: one account serves all sessions.
-func (g *Provider) Disable(context.Context, string) error { return errShared }
+func (p *Provider) Disable(context.Context, string) error { return errShared }
 
 // Usage always fails with Unsupported, as Disable does.
-func (g *Provider) Usage(context.Context, string) (procurement.Usage, error) {
+func (p *Provider) Usage(context.Context, string) (procurement.Usage, error) {
 	return procurement.Usage{}, errShared
 }
 
@@ -156,11 +156,11 @@ var errShared = procurement.Refuse(procurement.Unsupported, "the sessions of a g
 
 // Endpoint writes the target into the credential of the account. It ignores the
 // Access, which is zero.
-func (g *Provider) Endpoint(_ procurement.Access, t procurement.Target) (procurement.Endpoint, error) {
-	return g.profile.Endpoint(g.account, t)
+func (p *Provider) Endpoint(_ procurement.Access, t procurement.Target) (procurement.Endpoint, error) {
+	return p.profile.Endpoint(p.account, t)
 }
 
 // NewExit returns the zero Exit: another token gets another exit.
-func (g *Provider) NewExit(procurement.Intent, session.Exit) (session.Exit, error) {
+func (p *Provider) NewExit(procurement.Intent, session.Exit) (session.Exit, error) {
 	return session.Exit{}, nil
 }

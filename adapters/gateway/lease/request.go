@@ -7,45 +7,45 @@ import (
 	"agentproxy/domain/traffic"
 )
 
-// ask returns the pool's part of the next renewal; ok is false if none is due. A
+// request returns the pool's part of the next renewal; ok is false if none is due. A
 // lease that is not needed any more is closed: the pool forgets it at once, and the
-// renewer repeats the closing ask until the core has answered.
-func (p *Pool) ask(now time.Duration, stopping bool) (_ traffic.Ask, ok bool) {
+// renewer repeats the closing request until the core has answered.
+func (p *Pool) request(now time.Duration, stopping bool) (_ traffic.LeaseRequest, ok bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	t := &p.renewer.cfg
-	if p.lease == "" || p.asking {
-		return traffic.Ask{}, false
+	if p.lease == "" || p.inFlight {
+		return traffic.LeaseRequest{}, false
 	}
 	quiet := now-p.touched >= t.IdleGive
-	ask := traffic.Ask{SessionID: p.session, Lease: p.lease, Up: p.up, Down: p.down, Connections: p.conns}
+	request := traffic.LeaseRequest{SessionID: p.session, Lease: p.lease, Up: p.up, Down: p.down, Connections: p.conns}
 	if len(p.members) == 0 && p.held == 0 && (quiet || stopping || p.end != Granted) {
-		ask.Close = true
-		p.uses(&ask)
-		p.report(ask)
+		request.Close = true
+		p.uses(&request)
+		p.report(request)
 		p.forget(false)
-		return ask, true
+		return request, true
 	}
-	since := now - p.asked
+	since := now - p.requestedAt
 	moved := p.up+p.down != p.reported || p.conns != p.connsReported
 	due := p.urgent && now >= p.retry ||
 		moved && since >= t.Report ||
 		quiet && p.unused() > p.held && since >= t.IdleGive ||
 		since >= t.Heartbeat
 	if !due {
-		return traffic.Ask{}, false
+		return traffic.LeaseRequest{}, false
 	}
-	p.uses(&ask)
+	p.uses(&request)
 	p.resize(now)
 	if !quiet {
-		ask.Want = p.size
+		request.Want = p.size
 	}
 	// What is given up must be out of reach here before the core may grant it to
 	// another replica. What is reserved cannot be given up.
-	ask.Want = max(ask.Want, p.held)
-	p.granted = min(p.granted, p.up+p.down+ask.Want)
-	p.asked, p.asking, p.urgent = now, true, false
-	return ask, true
+	request.Want = max(request.Want, p.held)
+	p.granted = min(p.granted, p.up+p.down+request.Want)
+	p.requestedAt, p.inFlight, p.urgent = now, true, false
+	return request, true
 }
 
 // resize adapts the lease to the rate of recent traffic: up to four times the size
@@ -63,14 +63,14 @@ func (p *Pool) resize(now time.Duration) {
 	p.sizedAt, p.sized = now, used
 }
 
-// apply records the core's answer to an ask; sent is when the renewal began.
-func (p *Pool) apply(ask traffic.Ask, grant traffic.Grant, sent time.Duration) {
+// apply records the core's answer to a request; sent is when the renewal began.
+func (p *Pool) apply(request traffic.LeaseRequest, grant traffic.Grant, sent time.Duration) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.lease != ask.Lease {
+	if p.lease != request.Lease {
 		return
 	}
-	p.asking = false
+	p.inFlight = false
 	p.ended++
 	switch grant.Outcome {
 	case traffic.Lost:
@@ -81,18 +81,18 @@ func (p *Pool) apply(ask traffic.Ask, grant traffic.Grant, sent time.Duration) {
 			p.end = Exhausted
 		}
 		p.retry = monotime.Now() + p.renewer.tick
-		p.report(ask)
-		p.counted(ask, grant.Bytes)
+		p.report(request)
+		p.counted(request, grant.Bytes)
 	default:
 		p.granted = grant.Granted
-		p.report(ask)
-		p.counted(ask, grant.Bytes)
+		p.report(request)
+		p.counted(request, grant.Bytes)
 		p.renewed.Store(int64(sent))
 		p.answers++
 		// A tunnel whose client does not read may have reserved everything. Then
 		// nothing is left for the others, and an early retry would not help.
 		free := p.unused() > p.held
-		p.open = grant.Outcome == traffic.Open && ask.Want > 0 && free
+		p.open = grant.Outcome == traffic.Open && request.Want > 0 && free
 		p.low = min(p.size, p.unused()) / 2
 		if grant.Outcome == traffic.Waiting || !free {
 			p.retry = monotime.Now() + p.renewer.tick
@@ -101,19 +101,19 @@ func (p *Pool) apply(ask traffic.Ask, grant traffic.Grant, sent time.Duration) {
 	p.signal()
 }
 
-// report records that the core has counted the ask.
-func (p *Pool) report(ask traffic.Ask) {
-	p.renewer.bytes.Add(ask.Up + ask.Down - p.reported)
-	p.reported, p.connsReported = ask.Up+ask.Down, ask.Connections
+// report records that the core has counted the request.
+func (p *Pool) report(request traffic.LeaseRequest) {
+	p.renewer.bytes.Add(request.Up + request.Down - p.reported)
+	p.reported, p.connsReported = request.Up+request.Down, request.Connections
 }
 
-// failed records that an ask was not answered. What was granted stays usable unless
-// the ask gave it up; it makes no difference whether the core received the ask.
-func (p *Pool) failed(ask traffic.Ask) {
+// failed records that a request was not answered. What was granted stays usable unless
+// the request gave it up; it makes no difference whether the core received the request.
+func (p *Pool) failed(request traffic.LeaseRequest) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.lease == ask.Lease {
-		p.asking = false
+	if p.lease == request.Lease {
+		p.inFlight = false
 		p.ended++
 		p.urgent = true
 	}
@@ -124,7 +124,7 @@ func (p *Pool) failed(ask traffic.Ask) {
 func (p *Pool) forget(lost bool) {
 	p.forgetShares(lost)
 	p.epoch.Add(1)
-	p.lease, p.asking, p.urgent, p.open = "", false, false, false
+	p.lease, p.inFlight, p.urgent, p.open = "", false, false, false
 	p.granted, p.up, p.down, p.conns, p.held = 0, 0, 0, 0, 0
 	p.reported, p.connsReported = 0, 0
 	p.sized, p.low, p.retry = 0, 0, 0
