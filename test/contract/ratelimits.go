@@ -71,6 +71,7 @@ func takesAreSerial(t *testing.T, w LimitWorld) {
 	request := ratelimit.Limit{PerMinute: 30}.NewRequest(3)
 	var given atomic.Int64
 	var wg sync.WaitGroup
+	began := time.Now()
 	for range 25 {
 		wg.Go(func() {
 			if g, err := w.Take(t.Context(), "agent:a", request); err != nil {
@@ -80,7 +81,6 @@ func takesAreSerial(t *testing.T, w LimitWorld) {
 			}
 		})
 	}
-	began := time.Now()
 	wg.Wait()
 	if late := int64(time.Since(began) / request.Interval); given.Load() < 30 || given.Load() > 30+late {
 		t.Errorf("%d tokens were given, want 30, and at most %d for the time it took", given.Load(), late)

@@ -89,7 +89,7 @@ func agentUnknown(t *testing.T, st ports.Store) {
 			t.Errorf("Get returned %v", err)
 		}
 		if _, err := tx.Keys().Owner(ctx, []byte("no such key")); !errors.Is(err, account.ErrNotFound) {
-			t.Errorf("ByKey returned %v", err)
+			t.Errorf("Owner returned %v", err)
 		}
 		if _, err := tx.Ledger().Wallet(ctx, "agt_2"); !errors.Is(err, account.ErrNotFound) {
 			t.Errorf("Wallet returned %v", err)
@@ -344,11 +344,7 @@ func keysRoundTrip(t *testing.T, st ports.Store) {
 		Expires: storeNow.Add(time.Hour), Used: storeNow.Add(time.Minute)}
 	bare := account.Key{ID: "key_2", AgentID: "agt_1", Name: "all", Hash: []byte("hash 2"), Created: storeNow}
 	other := account.Key{ID: "key_3", AgentID: "agt_2", Name: "other", Hash: []byte("hash 3"), Created: storeNow}
-	var cursor ports.Cursor
-	update(t, st, func(ctx context.Context, tx ports.Tx) (err error) {
-		cursor, err = tx.Changes().Last(ctx)
-		return err
-	})
+	cursor := lastChange(t, st)
 	update(t, st, func(ctx context.Context, tx ports.Tx) error {
 		return errors.Join(tx.Keys().Insert(ctx, full), tx.Keys().Insert(ctx, bare), tx.Keys().Insert(ctx, other))
 	})
@@ -375,12 +371,10 @@ func keysRoundTrip(t *testing.T, st ports.Store) {
 				t.Errorf("%s is of %q, %v", hash, owner, err)
 			}
 		}
-		changed, _, err := tx.Changes().Since(ctx, cursor, 10)
-		if len(changed) == 0 || changed[0].Agent == "" {
-			t.Errorf("noted are %+v", changed)
-		}
-		return err
+		return nil
 	})
+	expectNoted(t, st, cursor, "agt_1", "agt_1", "agt_2")
+	cursor = lastChange(t, st)
 	used := storeNow.Add(5 * time.Minute)
 	update(t, st, func(ctx context.Context, tx ports.Tx) error {
 		for agent, id := range map[string]string{"agt_2": "key_1", "agt_1": "key_9"} {
@@ -388,9 +382,11 @@ func keysRoundTrip(t *testing.T, st ports.Store) {
 				t.Errorf("%s of %s: %v", id, agent, err)
 			}
 		}
-		return errors.Join(tx.Keys().Delete(ctx, "agt_1", "key_1"), tx.Keys().Used(ctx, used, []string{"agt_2"}, []string{"key_2", "key_9", "key_2"}),
+		return errors.Join(tx.Keys().Delete(ctx, "agt_1", "key_1"),
+			tx.Keys().Used(ctx, used, []string{"agt_2"}, []string{"key_2", "key_9", "key_2"}),
 			tx.Keys().Used(ctx, used, nil, nil))
 	})
+	expectNoted(t, st, cursor, "agt_1")
 	bare.Used = used
 	if diff := cmp.Diff([]account.Key{bare}, keys("agt_1")); diff != "" {
 		t.Errorf("after a removal and a use (-want +got):\n%s", diff)
@@ -403,4 +399,17 @@ func keysRoundTrip(t *testing.T, st ports.Store) {
 		}
 		return nil
 	})
+}
+
+// expectNoted checks which agents' changes were noted after a cursor, in order.
+func expectNoted(t *testing.T, st ports.Store, after ports.Cursor, agents ...string) {
+	t.Helper()
+	list, _, err := changesSince(t, st, after, 10)
+	var got []string
+	for _, c := range list {
+		got = append(got, c.Agent)
+	}
+	if diff := cmp.Diff(agents, got); diff != "" || err != nil {
+		t.Errorf("changes of agents, %v (-want +got):\n%s", err, diff)
+	}
 }

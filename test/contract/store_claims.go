@@ -17,7 +17,7 @@ import (
 var claimClaims = []claim{
 	{"a claim is read back as it was added", claimRoundTrip},
 	{"a seat of a line is claimed once, and all or none are added", claimsAreUnique},
-	{"of orders that claim the free line at once one gets it", claimsRace},
+	{"each order that claims at once with others sees what they have claimed", claimsRace},
 }
 
 func claimOf(line, order string, seat int) procurement.Claim {
@@ -92,7 +92,7 @@ func claimsRace(t *testing.T, st ports.Store) {
 	var wg sync.WaitGroup
 	for n := range buyers {
 		wg.Go(func() {
-			update(t, st, func(ctx context.Context, tx ports.Tx) error {
+			err := st.Update(t.Context(), func(ctx context.Context, tx ports.Tx) error {
 				taken, err := tx.Claims().All(ctx, "list")
 				if err != nil {
 					return err
@@ -101,6 +101,9 @@ func claimsRace(t *testing.T, st ports.Store) {
 				order := fmt.Sprintf("ord_%d", n)
 				return tx.Claims().Add(ctx, []procurement.Claim{claimOf(fmt.Sprintf("line%d", len(taken)), order, 0)})
 			})
+			if err != nil {
+				t.Error(err)
+			}
 		})
 	}
 	wg.Wait()

@@ -19,7 +19,7 @@ var exitLogClaims = []claim{
 	{"holds and look-ups are kept", exitLogKept},
 }
 
-// exitRecord returns the record of a connection.
+// exitRecord returns the record of the n-th connection of a replica.
 func exitRecord(n uint64) exitlog.Connection {
 	return exitlog.Connection{Replica: "gw_1", Number: n, Agent: "agt_1", Session: "sess_1",
 		Client: netip.MustParseAddrPort("192.0.2.1:40000"), Host: "shop.example",
@@ -27,13 +27,13 @@ func exitRecord(n uint64) exitlog.Connection {
 		Opened: storeNow, Closed: storeNow.Add(time.Second), Seen: storeNow.Add(time.Second), Bytes: 7, End: exitlog.Finished}
 }
 
-// appendExits stores records in a batch at a time.
+// appendExits stores records as one batch that a replica reports at a time.
 func appendExits(t *testing.T, st ports.Store, at time.Time, records ...exitlog.Connection) {
 	t.Helper()
 	update(t, st, func(ctx context.Context, tx ports.Tx) error { return tx.ExitLog().Append(ctx, "gw_1", at, records) })
 }
 
-// numbers returns the numbers of what was stored between two times.
+// exitNumbers returns the numbers of the records that were stored between two times.
 func exitNumbers(t *testing.T, st ports.Store, from, to time.Time) (numbers []uint64) {
 	t.Helper()
 	view(t, st, func(ctx context.Context, tx ports.Tx) error {

@@ -68,8 +68,8 @@ func entryRoundTrip(t *testing.T, st ports.Store) {
 	})
 }
 
-// debitsAreExact returns the test that catches a balance that is read and then
-// written: each debit is decided on a snapshot that others outdate.
+// debitsAreExact catches a balance that is read and then written: each debit is decided on a
+// snapshot that others outdate.
 func debitsAreExact(t *testing.T, st ports.Store) {
 	const callers, cent = 64, domain.Dollar / 100
 	debits := int64(campaign.Rounds(600, 10_000))

@@ -2,10 +2,13 @@ package contract
 
 import (
 	"context"
+	"errors"
+	"slices"
 	"sync"
+	"sync/atomic"
 	"testing"
+	"time"
 
-	"agentproxy/domain"
 	"agentproxy/domain/traffic"
 	"agentproxy/ports"
 )
@@ -55,42 +58,69 @@ func meteredRead(t *testing.T, st ports.Store) {
 	})
 }
 
-// lockedInOrder adds to two sessions and two wallets, in the opposite order in every other unit.
+// lockedInOrder writes to two sessions, and then to two wallets, in the opposite order in every other
+// unit. A unit that deadlocks is run again.
 func lockedInOrder(t *testing.T, st ports.Store) {
-	const units = 20
+	const units = 10
 	addAgent(t, st, "agt_1", 1)
 	addAgent(t, st, "agt_2", 1)
 	addSessions(t, st, dynamicSession("agt_1", "sess_1"), dynamicSession("agt_2", "sess_2"))
+	inEitherOrder(t, st, units, []string{"sess_1", "sess_2"}, func(ctx context.Context, tx ports.Tx, ids []string) error {
+		return tx.Sessions().Lock(ctx, ids)
+	}, func(ctx context.Context, tx ports.Tx, id string) error {
+		u, err := tx.Traffic().Usage(ctx, id)
+		if err != nil {
+			return err
+		}
+		return tx.Traffic().PutUsage(ctx, id, traffic.Delta{Up: 1, At: u.UpdatedAt})
+	})
+	inEitherOrder(t, st, units, []string{"agt_1", "agt_2"}, func(ctx context.Context, tx ports.Tx, ids []string) error {
+		return tx.Ledger().Lock(ctx, ids)
+	}, func(ctx context.Context, tx ports.Tx, id string) error {
+		if _, err := tx.Ledger().Wallet(ctx, id); err != nil {
+			return err
+		}
+		return tx.Ledger().SetLive(ctx, id, 1)
+	})
+	for _, id := range []string{"sess_1", "sess_2"} {
+		if u := usage(t, st, id); u.Up != units {
+			t.Errorf("%s used %d, want %d", id, u.Up, units)
+		}
+	}
+	for _, id := range []string{"agt_1", "agt_2"} {
+		if w := wallet(t, st, id); w.LiveSessions != units {
+			t.Errorf("%s has %d live sessions, want %d", id, w.LiveSessions, units)
+		}
+	}
+	update(t, st, func(ctx context.Context, tx ports.Tx) error {
+		return errors.Join(tx.Sessions().Lock(ctx, nil), tx.Ledger().Lock(ctx, nil))
+	})
+}
+
+// inEitherOrder runs units at once that lock two ids and write to both, every other one in the
+// opposite order, and checks that each is run once.
+func inEitherOrder(t *testing.T, st ports.Store, units int, ids []string,
+	lock func(ctx context.Context, tx ports.Tx, ids []string) error,
+	write func(ctx context.Context, tx ports.Tx, id string) error) {
+	t.Helper()
+	var runs atomic.Int32
 	var wg sync.WaitGroup
 	for i := range units {
-		ids, agents := []string{"sess_1", "sess_2"}, []string{"agt_1", "agt_2"}
+		order := slices.Clone(ids)
 		if i%2 == 1 {
-			ids, agents = []string{"sess_2", "sess_1"}, []string{"agt_2", "agt_1"}
+			slices.Reverse(order)
 		}
 		wg.Go(func() {
 			err := st.Update(t.Context(), func(ctx context.Context, tx ports.Tx) error {
-				if err := tx.Sessions().Lock(ctx, ids); err != nil {
+				runs.Add(1)
+				if err := lock(ctx, tx, order); err != nil {
 					return err
 				}
-				if err := tx.Ledger().Lock(ctx, agents); err != nil {
-					return err
-				}
-				for n := range ids {
-					u, err := tx.Traffic().Usage(ctx, ids[n])
-					if err != nil {
+				for _, id := range order {
+					if err := write(ctx, tx, id); err != nil {
 						return err
 					}
-					if err := tx.Traffic().PutUsage(ctx, ids[n], traffic.Delta{Up: 1, At: u.UpdatedAt}); err != nil {
-						return err
-					}
-					w, err := tx.Ledger().Wallet(ctx, agents[n])
-					if err != nil {
-						return err
-					}
-					w.Budget.Daily = new(domain.Money)
-					if err := tx.Ledger().PutBudget(ctx, agents[n], w.Budget); err != nil {
-						return err
-					}
+					time.Sleep(2 * time.Millisecond) // so that without the lock they overlap
 				}
 				return nil
 			})
@@ -100,15 +130,7 @@ func lockedInOrder(t *testing.T, st ports.Store) {
 		})
 	}
 	wg.Wait()
-	for _, id := range []string{"sess_1", "sess_2"} {
-		if u := usage(t, st, id); u.Up != units {
-			t.Errorf("%s used %d", id, u.Up)
-		}
+	if n := int(runs.Load()); n != units {
+		t.Errorf("%d units that write to %v were run %d times, want each once", units, ids, n)
 	}
-	update(t, st, func(ctx context.Context, tx ports.Tx) error {
-		if err := tx.Sessions().Lock(ctx, nil); err != nil {
-			return err
-		}
-		return tx.Ledger().Lock(ctx, nil)
-	})
 }
