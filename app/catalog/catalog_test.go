@@ -1,6 +1,7 @@
 package catalog_test
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 
@@ -26,11 +27,23 @@ func availability(w *apptest.World, no string) (available, listed bool) {
 func TestStockIsShown(t *testing.T) {
 	t.Parallel()
 	w := apptest.New(t)
-	for _, stock := range []procurement.Stock{procurement.StockYes, procurement.StockNo, procurement.StockYes} {
-		w.Seller.SetOffers(procurement.Offer{Type: session.Static, Stock: stock})
+	const yes, no, unknown = procurement.StockYes, procurement.StockNo, procurement.StockUnknown
+	for _, c := range []struct {
+		offers []procurement.Stock // of one product, in the seller's order
+		want   bool
+	}{
+		{[]procurement.Stock{yes}, true}, {[]procurement.Stock{no}, false}, {[]procurement.Stock{yes}, true},
+		{[]procurement.Stock{no, no}, false}, {[]procurement.Stock{no, yes}, true}, {[]procurement.Stock{unknown}, true},
+		{[]procurement.Stock{no, unknown}, true}, {[]procurement.Stock{unknown, no}, true}, {nil, true},
+	} {
+		var offers []procurement.Offer
+		for _, stock := range c.offers {
+			offers = append(offers, procurement.Offer{Type: session.Static, Stock: stock})
+		}
+		w.Seller.SetOffers(offers...)
 		apptest.OK(t, w.Catalog.RefreshStock(t.Context()))
 		shown, _ := availability(w, apptest.RemoteStatic)
-		apptest.Equal(t, "with "+string(stock), shown, stock == procurement.StockYes)
+		apptest.Equal(t, fmt.Sprint("with the stock ", c.offers), shown, c.want)
 		shown, listed := availability(w, "gone")
 		apptest.Equal(t, "what is not sold is listed", listed, true)
 		apptest.Equal(t, "what is not sold", shown, false)

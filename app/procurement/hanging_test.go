@@ -34,9 +34,9 @@ func TestAProviderThatHangsDelaysNoOther(t *testing.T) {
 	w.Clock.Advance(time.Minute)
 	run := make(chan error, 1)
 	go func() { run <- w.Driver.DriveDue(context.Background()) }()
-	for w.Read(agent, d.View.ID).Status != session.Active { // while the others hang
-		time.Sleep(time.Millisecond)
-	}
+	until(t, "the session is active while the others hang", func() bool {
+		return w.Read(agent, d.View.ID).Status == session.Active
+	})
 	if n := w.Seller.Calls(fake.Read); n > 8 {
 		t.Errorf("%d calls hang at one provider", n)
 	}

@@ -194,9 +194,7 @@ func TestALateDecisionIsIgnored(t *testing.T) {
 			first := make(chan error)
 			go func() { first <- w.Driver.DriveDue(context.Background()) }()
 			w.WaitForCall(fake.Provision, 1)
-			for len(w.Seller.Sales()) == 0 {
-				time.Sleep(time.Millisecond)
-			}
+			until(t, "the seller has sold it", func() bool { return len(w.Seller.Sales()) > 0 })
 			for range 2 {
 				w.Clock.Advance(procurement.SendTimeout)
 				apptest.OK(t, w.Other.DriveDue(t.Context()))

@@ -191,11 +191,16 @@ func (c *Chain) Final(ctx context.Context) (h recharge.Head, err error) {
 	return h, err
 }
 
-// Since returns the last block that is not later than a time.
-func (c *Chain) Since(_ context.Context, at time.Time) (int64, error) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return max(firstHead-int64((c.start.Sub(at)+BlockEvery-1)/BlockEvery), 0), nil
+// Since returns the last final block that is not later than a time.
+func (c *Chain) Since(ctx context.Context, at time.Time) (n int64, err error) {
+	err = c.call(ctx, "since", func() error {
+		n = c.final()
+		if ahead := c.head(n).Time.Sub(at); ahead > 0 {
+			n = max(n-int64((ahead+BlockEvery-1)/BlockEvery), 0)
+		}
+		return nil
+	})
+	return n, err
 }
 
 // Incoming returns the transfers to some addresses in some blocks, without hidden ones.
