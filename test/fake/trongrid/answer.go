@@ -80,6 +80,7 @@ func (s *Server) answer(w http.ResponseWriter, r *http.Request) {
 	var in struct {
 		Value     string `json:"value"`
 		Num       int64  `json:"num"`
+		Owner     string `json:"owner_address"`
 		Contract  string `json:"contract_address"`
 		Selector  string `json:"function_selector"`
 		Parameter string `json:"parameter"`
@@ -121,6 +122,11 @@ func (s *Server) answer(w http.ResponseWriter, r *http.Request) {
 		}
 		reply(w, http.StatusOK, list)
 	case call == "triggerconstantcontract":
+		if textAddress(in.Owner) == "" || len(in.Owner) != 42 {
+			reply(w, http.StatusOK, map[string]any{"result": map[string]any{"code": "CONTRACT_VALIDATE_ERROR",
+				"message": hex.EncodeToString([]byte("Invalid owner address provided."))}}) // the text is invented
+			return
+		}
 		s.balance(w, in.Contract, in.Selector, in.Parameter, head)
 	default:
 		reply(w, http.StatusNotFound, map[string]string{"Error": "this API is unavailable due to config"})
@@ -150,9 +156,17 @@ func result(tx *transaction) string {
 	return tx.Result
 }
 
+// contractOf returns the contract that a transaction called, which is that of its first event.
+func contractOf(tx *transaction) string {
+	if len(tx.Logs) == 0 {
+		return "41" + strings.Repeat("0", 40)
+	}
+	return "41" + tx.Logs[0].Address
+}
+
 func receipt(tx *transaction) any {
 	out := map[string]any{"id": tx.ID, "blockNumber": tx.block, "blockTimeStamp": tx.time.UnixMilli(), "fee": 345000,
-		"contractResult": []string{""},
+		"contractResult": []string{""}, "contract_address": contractOf(tx),
 		"receipt":        map[string]any{"energy_usage_total": 64285, "net_usage": 345, "result": result(tx)}}
 	if tx.Failed { // the field is absent on success
 		out["result"] = "FAILED"
@@ -211,14 +225,20 @@ func (s *Server) index(w http.ResponseWriter, r *http.Request, address string) {
 	if q.Get("order_by") != "block_timestamp,asc" {
 		slices.Reverse(rows)
 	}
-	from := min(s.marks[q.Get("fingerprint")], len(rows))
+	fingerprint := q.Get("fingerprint")
+	q.Del("fingerprint")
+	if m, known := s.marks[fingerprint]; known && m.query != address+"?"+q.Encode() { // "all other parameters must stay identical"
+		w.WriteHeader(http.StatusBadRequest) // invented
+		return
+	}
+	from := min(s.marks[fingerprint].end, len(rows))
 	page := rows[from:min(from+int(limit), len(rows))]
 	meta := map[string]any{"at": time.Now().UnixMilli(), "page_size": len(page)}
 	if end := from + len(page); end < len(rows) {
-		mark := fmt.Sprintf("mark%dx%d", end, len(s.calls))
-		s.marks[mark] = end
-		meta["fingerprint"] = mark
-		meta["links"] = map[string]string{"next": "https://api.trongrid.io" + r.URL.Path + "?fingerprint=" + mark}
+		next := fmt.Sprintf("mark%dx%d", end, len(s.calls))
+		s.marks[next] = mark{end, address + "?" + q.Encode()}
+		meta["fingerprint"] = next
+		meta["links"] = map[string]string{"next": "https://api.trongrid.io" + r.URL.Path + "?" + q.Encode() + "&fingerprint=" + next}
 	}
 	data := []any{}
 	for _, row := range page {

@@ -89,6 +89,9 @@ func (s *Server) rpcCall(c rpcRequest) (any, *rpcFault) {
 	param := func(i int, into any) bool {
 		return i < len(c.Params) && json.Unmarshal(c.Params[i], into) == nil
 	}
+	if c.Version != "2.0" || len(c.ID) == 0 {
+		return nil, &rpcFault{-32600, "invalid request"}
+	}
 	var text string
 	switch c.Method {
 	case "eth_blockNumber":

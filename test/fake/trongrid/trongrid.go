@@ -89,6 +89,12 @@ type Call struct {
 // Count returns the number of calls, each of a batch counted.
 func (c Call) Count() int { return max(len(c.Methods), 1) }
 
+// mark is where the next page begins, and the parameters that have to stay the same for it.
+type mark struct {
+	end   int
+	query string
+}
+
 // Server is the fake. It may be used by many goroutines.
 type Server struct {
 	// URL is set by Start.
@@ -107,7 +113,7 @@ type Server struct {
 	skew    map[string]int64
 	faults  []*fault
 	calls   []Call
-	marks   map[string]int
+	marks   map[string]mark // by fingerprint
 
 	quota    *quota // nil: none
 	live     bool
@@ -134,7 +140,7 @@ func StartAt(t testing.TB, number int64) *Server {
 func New() *Server { return newAt(first) }
 
 func newAt(first int64) *Server {
-	s := &Server{token: USDT, skew: map[string]int64{}, marks: map[string]int{}, mostLogs: 10_000}
+	s := &Server{token: USDT, skew: map[string]int64{}, marks: map[string]mark{}, mostLogs: 10_000}
 	s.next = time.Now().UTC().Truncate(Every).Add(-history * Every)
 	s.blocks = []block{{number: first, time: s.next}}
 	s.next = s.next.Add(Every)

@@ -68,6 +68,14 @@ func TestTheIndexPages(t *testing.T) {
 		t.Errorf("three pages have %d rows", len(seen))
 	}
 	var p page
+	get(t, grid, "limit=100", &p)
+	next, _ := p.Meta["fingerprint"].(string)
+	for query, want := range map[string]int{"limit=100": http.StatusOK, "limit=50": http.StatusBadRequest,
+		"limit=100&only_to=true": http.StatusBadRequest} {
+		if status := get(t, grid, query+"&fingerprint="+next, &p); status != want {
+			t.Errorf("%s of a page of limit=100 is answered %d, want %d", query, status, want)
+		}
+	}
 	if get(t, grid, "", &p); len(p.Data) != 20 {
 		t.Errorf("without a limit a page has %d rows", len(p.Data))
 	}
