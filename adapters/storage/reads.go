@@ -169,7 +169,8 @@ func (b *batch) queueReads(ids []string) {
 		b.looked[id], b.whole[id] = true, true
 	}
 	b.pipe.Queue("read sessions", readsAhead, []any{ids}, b.loadRead)
-	b.pipe.Queue("read workers", workerHealthOf+"= ANY(?1::text[]) ORDER BY w.seq", []any{ids}, loadWorkerHealth(b.workers))
+	b.pipe.Queue("read workers", workerHealthOf+"= ANY(?1::text[]) ORDER BY w.seq", []any{ids},
+		loadWorkerHealth(b.workers))
 }
 
 func (b *batch) queueHolding(agents []string) {
