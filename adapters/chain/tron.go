@@ -257,16 +257,16 @@ func (t *Tron) receipt(ctx context.Context, txID string, final recharge.Head,
 
 func (t restNode) receipt(ctx context.Context, txID string, young bool) (r *tronReceipt, solid bool, err error) {
 	if !young {
-		if r, err = t.ask(ctx, "/walletsolidity/gettransactioninfobyid", txID); err != nil || r != nil {
+		if r, err = t.readReceipt(ctx, "/walletsolidity/gettransactioninfobyid", txID); err != nil || r != nil {
 			return r, true, err
 		}
 	}
-	r, err = t.ask(ctx, "/wallet/gettransactioninfobyid", txID)
+	r, err = t.readReceipt(ctx, "/wallet/gettransactioninfobyid", txID)
 	return r, false, err
 }
 
-// ask reads one receipt. It returns nil if the node has none and answers {}.
-func (t restNode) ask(ctx context.Context, path, txID string) (*tronReceipt, error) {
+// readReceipt reads one receipt. It returns nil if the node has none and answers {}.
+func (t restNode) readReceipt(ctx context.Context, path, txID string) (*tronReceipt, error) {
 	var r tronReceipt
 	empty, err := t.source.object(ctx, path, map[string]string{"value": txID}, &r)
 	if err != nil || empty {

@@ -194,6 +194,7 @@ func TestTronConfig(t *testing.T) {
 		"the token in lower case":                 {Network: "tron-mainnet", Contract: strings.ToLower(trongrid.USDT)},
 		"a test's host for the main network":      {Network: "tron-mainnet", BaseURL: "https://nile.trongrid.io"},
 		"the main network's host for a test":      {Network: "tron-shasta", BaseURL: "https://API.trongrid.io"},
+		"a test's host with its final dot":        {Network: "tron-mainnet", BaseURL: "https://nile.trongrid.io./"},
 		"no scheme":                               {Network: "tron-mainnet", BaseURL: "api.trongrid.io"},
 		"another scheme":                          {Network: "tron-mainnet", BaseURL: "ftp://api.trongrid.io"},
 		"no host":                                 {Network: "tron-mainnet", BaseURL: "https:///v1"},

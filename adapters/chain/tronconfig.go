@@ -84,8 +84,9 @@ func (c TronConfig) complete() (TronConfig, [20]byte, error) {
 	if err != nil {
 		return c, contract, err
 	}
+	host := strings.TrimSuffix(u.Hostname(), ".") // of the root, by which it is the same host
 	for name, other := range tronNetworks {
-		if name != c.Network && strings.EqualFold(u.Hostname(), other.host) {
+		if name != c.Network && strings.EqualFold(host, other.host) {
 			return c, contract, fmt.Errorf("%s is the host of %s, not of %s", other.host, name, c.Network)
 		}
 	}

@@ -163,7 +163,7 @@ func TestWhatBelongsToOthersIsNotFound(t *testing.T) {
 func TestAKeyThatMayLess(t *testing.T) {
 	w := open(t, options{})
 	r := w.RegisterCredentials()
-	c, err := w.Accounts.AuthenticateKey(context.Background(), r.APIKey)
+	c, err := w.Accounts.AuthenticateKey(context.Background(), r.APIKey, nil)
 	apptest.OK(t, err)
 	_, key, err := w.Accounts.Keys.Create(context.Background(), c, accounts.NewKey{Name: "reader",
 		Scopes: []account.Scope{account.AccountRead, account.SessionsRead, account.ProductsRead}})

@@ -39,7 +39,7 @@ func (s *Server) authenticate(c *call) (err error) {
 
 func (s *Server) authenticateKey(ctx context.Context, c *call, key string) (err error) {
 	g := guess{s: s, c: c}
-	c.caller, err = s.Accounts.AuthenticateKeyIf(ctx, key, g.allowLookup)
+	c.caller, err = s.Accounts.AuthenticateKey(ctx, key, g.allowLookup)
 	return g.ended(err)
 }
 

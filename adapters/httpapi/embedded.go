@@ -5,8 +5,8 @@ package httpapi
 type (
 	// Paging is the query of a list.
 	Paging = paging
-	// DryRun is the query of a call that can be tried first.
-	DryRun = dryRun
+	// Purchase is the header and the query of a call that costs money.
+	Purchase = purchase
 	// Idempotent is the header of a call that can be repeated.
 	Idempotent = idempotent
 	// OneSession is the path of an operation on one session.

@@ -5,8 +5,10 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/json"
+	"net/http"
 
 	"agentproxy/app/idempotency"
+	"agentproxy/app/ledger"
 	"agentproxy/domain"
 )
 
@@ -35,6 +37,39 @@ func (i idempotent) call(ctx context.Context) (idempotency.Call, error) {
 	h.Write(canonical(c.body))
 	return idempotency.Call{Key: i.Key, Path: path, Hash: h.Sum(nil)}, nil
 }
+
+// purchase is the header and the query of a call that costs money, which can be tried first.
+type purchase struct {
+	Idempotent
+	DryRun string `query:"dry_run" enum:"true,false" doc:"true validates everything and answers the cost; nothing is stored."`
+}
+
+// terms returns the call's key and whether it is a dry run.
+func (p purchase) terms(ctx context.Context) (key idempotency.Call, dry bool, err error) {
+	if key, err = p.call(ctx); err != nil {
+		return key, false, err
+	}
+	if v, given := callIn(ctx).gin.GetQuery("dry_run"); given && v == "" {
+		return key, false, domain.InvalidField("dry_run", "must be true or false")
+	}
+	return key, p.DryRun == "true", nil
+}
+
+// dryRunReply is what a call would cost and leave.
+type dryRunReply struct {
+	DryRun       bool   `json:"dry_run" enum:"true"`
+	Cost         money  `json:"cost"`
+	Currency     string `json:"currency" enum:"USD"`
+	BalanceAfter money  `json:"balance_after"`
+}
+
+func toQuote(q *ledger.Quote) dryRunReply {
+	return dryRunReply{true, money(q.Cost), domain.Currency, money(q.BalanceAfter)}
+}
+
+var exampleDryRun = dryRunReply{true, money(domain.MustMoney("0.25")), domain.Currency, money(domain.MustMoney("9.75"))}
+
+const ok = http.StatusOK
 
 // canonical writes a checked body without insignificant space and with sorted
 // keys; numbers keep their digits.

@@ -2,11 +2,9 @@ package httpapi
 
 import (
 	"context"
-	"net/http"
 	"strconv"
 	"strings"
 
-	"agentproxy/app/ledger"
 	"agentproxy/domain"
 )
 
@@ -106,31 +104,3 @@ func each[T, R any](list []T, one func(T) R) []R {
 	}
 	return out
 }
-
-// dryRun is the query of calls that can be tried first.
-type dryRun struct {
-	DryRun string `query:"dry_run" enum:"true,false" doc:"true validates everything and answers the cost; nothing is stored."`
-}
-
-func (d dryRun) asked(ctx context.Context) (bool, error) {
-	if v, given := callIn(ctx).gin.GetQuery("dry_run"); given && v == "" {
-		return false, domain.InvalidField("dry_run", "must be true or false")
-	}
-	return d.DryRun == "true", nil
-}
-
-// dryRunReply is what a call would cost and leave.
-type dryRunReply struct {
-	DryRun       bool   `json:"dry_run" enum:"true"`
-	Cost         money  `json:"cost"`
-	Currency     string `json:"currency" enum:"USD"`
-	BalanceAfter money  `json:"balance_after"`
-}
-
-func toQuote(q *ledger.Quote) dryRunReply {
-	return dryRunReply{true, money(q.Cost), domain.Currency, money(q.BalanceAfter)}
-}
-
-var exampleDryRun = dryRunReply{true, money(domain.MustMoney("0.25")), domain.Currency, money(domain.MustMoney("9.75"))}
-
-const ok = http.StatusOK

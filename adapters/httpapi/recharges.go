@@ -29,8 +29,7 @@ func (p orderPath) id() (string, error) {
 }
 
 type rechargeInput struct {
-	Idempotent
-	DryRun
+	Purchase
 	Body rechargeBody
 }
 
@@ -179,11 +178,7 @@ func (s *Server) rechargeCode(ctx context.Context, in *orderPath) (int, qrCode, 
 // createRecharge makes an order. It checks the amount by the text that was sent, so that no digit
 // is lost.
 func (s *Server) createRecharge(ctx context.Context, in *rechargeInput) (result[any], error) {
-	key, err := in.call(ctx)
-	if err != nil {
-		return result[any]{}, err
-	}
-	dry, err := in.asked(ctx)
+	key, dry, err := in.terms(ctx)
 	if err != nil {
 		return result[any]{}, err
 	}

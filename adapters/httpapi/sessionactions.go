@@ -39,8 +39,7 @@ func (rotateReply) TransformSchema(_ huma.Registry, s *huma.Schema) *huma.Schema
 }
 
 type renewInput struct {
-	Idempotent
-	DryRun
+	Purchase
 	OneSession
 	Body renewBody
 }
@@ -158,11 +157,7 @@ func (s *Server) renewSession(ctx context.Context, in *renewInput) (result[any],
 	if err != nil {
 		return result[any]{}, err
 	}
-	key, err := in.call(ctx)
-	if err != nil {
-		return result[any]{}, err
-	}
-	dry, err := in.asked(ctx)
+	key, dry, err := in.terms(ctx)
 	if err != nil {
 		return result[any]{}, err
 	}

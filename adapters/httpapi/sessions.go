@@ -31,8 +31,7 @@ func (p sessionPath) id() (string, error) {
 }
 
 type createInput struct {
-	Idempotent
-	DryRun
+	Purchase
 	Body createBody
 }
 
@@ -198,11 +197,7 @@ func (s *Server) readSession(ctx context.Context, in *sessionPath) (sessions.Vie
 }
 
 func (s *Server) createSession(ctx context.Context, in *createInput) (result[any], error) {
-	key, err := in.call(ctx)
-	if err != nil {
-		return result[any]{}, err
-	}
-	dry, err := in.asked(ctx)
+	key, dry, err := in.terms(ctx)
 	if err != nil {
 		return result[any]{}, err
 	}

@@ -82,8 +82,7 @@ func toAutoTopUp(t session.TopUps) *autoTopUpReply {
 }
 
 type topUpInput struct {
-	Idempotent
-	DryRun
+	Purchase
 	OneSession
 	Body topUpBody
 }
@@ -133,11 +132,7 @@ func (s *Server) addTraffic(ctx context.Context, in *topUpInput) (result[any], e
 	if err != nil {
 		return result[any]{}, err
 	}
-	key, err := in.call(ctx)
-	if err != nil {
-		return result[any]{}, err
-	}
-	dry, err := in.asked(ctx)
+	key, dry, err := in.terms(ctx)
 	if err != nil {
 		return result[any]{}, err
 	}

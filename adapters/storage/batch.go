@@ -132,7 +132,7 @@ func (s *Store) beginBatch(list []*ports.ReadSet) (*engine.Transaction, error) {
 	}
 	in := &engine.Transaction{Conn: batchConn{b}, Rollback: pipe.Rollback}
 	in.Commit = func() error {
-		b.ask()
+		b.queueWrites()
 		if err := b.writeJobs(); err != nil {
 			_ = pipe.Rollback()
 			return err

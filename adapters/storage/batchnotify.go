@@ -142,10 +142,10 @@ func (b *batch) insertJob(j ports.Job, now time.Time) {
 	b.writes.own.jobs = append(b.writes.own.jobs, j)
 }
 
-// askNotices queues the statements that store the events of webhooks.
-func (b *batch) askNotices(w *batchWrites) {
-	askMany(b, "append webhook events", insertOutbox, w.outbox)
-	askMany(b, "insert deliveries", insertDeliveries, w.deliveries)
+// queueNotices queues the statements that store the events of webhooks.
+func (b *batch) queueNotices(w *batchWrites) {
+	queueRows(b, "append webhook events", insertOutbox, w.outbox)
+	queueRows(b, "insert deliveries", insertDeliveries, w.deliveries)
 	var marks []batchMark
 	for k, to := range w.marks {
 		marks = append(marks, batchMark{k.agentID, k.what, to})
@@ -153,7 +153,7 @@ func (b *batch) askNotices(w *batchWrites) {
 	slices.SortFunc(marks, func(x, y batchMark) int {
 		return cmp.Or(cmp.Compare(x.AgentID, y.AgentID), cmp.Compare(x.What, y.What))
 	})
-	askMany(b, "mark what was notified", putMarks, marks)
+	queueRows(b, "mark what was notified", putMarks, marks)
 }
 
 // addNotices adds what a unit has notified of.

@@ -94,28 +94,28 @@ func (k callKey) lock() string { return callLock(k.agentID, k.path, k.key) }
 // readAhead reads and locks what the units of a list name, in one round trip.
 func (b *batch) readAhead(list []*ports.ReadSet) error {
 	n := nameAll(list)
-	b.askFolds(n.folds)
-	b.askCalls(n.calls)
+	b.queueFolds(n.folds)
+	b.queueCalls(n.calls)
 	paying := len(n.payers)+len(n.owned) > 0
 	if paying {
-		b.pipe.Ask("lock agents", lockAgentsAhead, []any{slices.Clone(n.payers), slices.Clone(n.owned)}, nil)
+		b.pipe.Queue("lock agents", lockAgentsAhead, []any{slices.Clone(n.payers), slices.Clone(n.owned)}, nil)
 	}
 	if len(n.health) > 0 {
-		b.pipe.Ask("lock sessions", lockSessionsAhead, []any{slices.Clone(n.health)}, nil)
-		b.askSessions(n)
+		b.pipe.Queue("lock sessions", lockSessionsAhead, []any{slices.Clone(n.health)}, nil)
+		b.queueSessions(n)
 	}
 	if paying {
-		b.askMoney(n, lockWalletsAhead)
+		b.queueMoney(n, lockWalletsAhead)
 	}
-	b.pipe.Ask("read webhooks", endpointsAhead, []any{n.agents, slices.Clone(n.owned)}, b.loadEndpoint)
+	b.pipe.Queue("read webhooks", endpointsAhead, []any{n.agents, slices.Clone(n.owned)}, b.loadEndpoint)
 	return b.pipe.Send()
 }
 
-func (b *batch) askFolds(queues []string) {
+func (b *batch) queueFolds(queues []string) {
 	if len(queues) == 0 {
 		return
 	}
-	b.pipe.Ask("lock folds", lockFoldsAhead, []any{queues}, func(row engine.Row) error {
+	b.pipe.Queue("lock folds", lockFoldsAhead, []any{queues}, func(row engine.Row) error {
 		var queue string
 		var f batchFold
 		var seq int64
@@ -126,7 +126,7 @@ func (b *batch) askFolds(queues []string) {
 	})
 }
 
-func (b *batch) askCalls(calls []callKey) {
+func (b *batch) queueCalls(calls []callKey) {
 	if len(calls) == 0 {
 		return
 	}
@@ -136,9 +136,9 @@ func (b *batch) askCalls(calls []callKey) {
 		locks, agents = append(locks, k.lock()), append(agents, k.agentID)
 		paths, keys = append(paths, k.path), append(keys, k.key)
 	}
-	b.pipe.Ask("lock keys", lockCallsAhead, []any{locks}, nil)
-	b.pipe.Ask("read answers", answersAhead, []any{agents, paths, keys}, b.loadRead)
-	b.pipe.Ask("read keys", callsAhead, []any{agents, paths, keys}, func(row engine.Row) error {
+	b.pipe.Queue("lock keys", lockCallsAhead, []any{locks}, nil)
+	b.pipe.Queue("read answers", answersAhead, []any{agents, paths, keys}, b.loadRead)
+	b.pipe.Queue("read keys", callsAhead, []any{agents, paths, keys}, func(row engine.Row) error {
 		var c ports.Call
 		var status int
 		var at int64
@@ -149,11 +149,11 @@ func (b *batch) askCalls(calls []callKey) {
 	})
 }
 
-func (b *batch) askSessions(n named) {
+func (b *batch) queueSessions(n named) {
 	for _, id := range n.health {
 		b.looked[id] = true
 	}
-	b.pipe.Ask("read health", healthAhead, []any{slices.Clone(n.health)}, func(row engine.Row) error {
+	b.pipe.Queue("read health", healthAhead, []any{slices.Clone(n.health)}, func(row engine.Row) error {
 		var id string
 		var h batchHealth
 		err := row.Scan(&id, &h.seq, &h.owner, &h.kind, &h.status, &h.state, &h.lastNo)
@@ -167,7 +167,7 @@ func (b *batch) askSessions(n named) {
 	for _, id := range n.sessions {
 		b.whole[id] = true
 	}
-	b.pipe.Ask("read sessions", sessionsAhead, []any{slices.Clone(n.sessions)}, func(row engine.Row) error {
+	b.pipe.Queue("read sessions", sessionsAhead, []any{slices.Clone(n.sessions)}, func(row engine.Row) error {
 		var s batchSession
 		err := row.Scan(column.Targets(&s.row, column.Targets(&s.usage, &s.settleAt)...)...)
 		s.locked = true
@@ -187,14 +187,14 @@ func (b *batch) loadRead(row engine.Row) error {
 	return err
 }
 
-func (b *batch) askMoney(n named, wallets string) {
+func (b *batch) queueMoney(n named, wallets string) {
 	of := []any{slices.Clone(n.payers), slices.Clone(n.owned)}
-	b.pipe.Ask("read agents", agentsAhead, of, func(row engine.Row) error {
+	b.pipe.Queue("read agents", agentsAhead, of, func(row engine.Row) error {
 		a, err := accounts.ScanAgent(row)
 		b.agents[a.ID] = a
 		return err
 	})
-	b.pipe.Ask("read wallets", wallets, slices.Clone(of), func(row engine.Row) error {
+	b.pipe.Queue("read wallets", wallets, slices.Clone(of), func(row engine.Row) error {
 		var stored walletRow
 		var w batchWallet
 		err := row.Scan(column.Targets(&stored, &w.entries)...)

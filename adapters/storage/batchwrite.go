@@ -244,30 +244,30 @@ type planRow struct {
 	SettleAt int64
 }
 
-// ask queues the statements that write what the units of the batch have changed. Rows come in the
+// queueWrites queues the statements that write what the units of the batch have changed. Rows come in the
 // order of their keys where other transactions may change them too.
-func (b *batch) ask() {
+func (b *batch) queueWrites() {
 	w := b.writes.base
-	askMany(b, "move wallets", moveWallets, b.movedWallets())
-	askMany(b, "book entries", insertEntries, w.entries)
-	b.askInserted(w.inserted)
+	queueRows(b, "move wallets", moveWallets, b.movedWallets())
+	queueRows(b, "book entries", insertEntries, w.entries)
+	b.queueInserted(w.inserted)
 	puts, plans := b.changedSessions()
 	moved, added := b.changedHealths()
-	askMany(b, "write sessions", putSessions, puts)
-	askMany(b, "plan settlements", planSettlements, plans)
-	askMany(b, "write health", moveHealths, moved)
-	askMany(b, "add health", putHealths, added)
-	b.askChunks(&w)
-	askMany(b, "put folds", putFolds, b.movedFolds())
-	askMany(b, "keep keys", putCalls, b.keptCalls())
-	askMany(b, "count", addTallies, tallies(w.counters))
-	askMany(b, "add to hours", addHours, hourRows(w.hours))
-	askMany(b, "note changes", noteMany, w.changes)
-	b.askNotices(&w)
+	queueRows(b, "write sessions", putSessions, puts)
+	queueRows(b, "plan settlements", planSettlements, plans)
+	queueRows(b, "write health", moveHealths, moved)
+	queueRows(b, "add health", putHealths, added)
+	b.queueChunks(&w)
+	queueRows(b, "put folds", putFolds, b.movedFolds())
+	queueRows(b, "keep keys", putCalls, b.keptCalls())
+	queueRows(b, "count", addTallies, tallies(w.counters))
+	queueRows(b, "add to hours", addHours, hourRows(w.hours))
+	queueRows(b, "note changes", noteMany, w.changes)
+	b.queueNotices(&w)
 }
 
-func askMany[Row any](b *batch, what string, s work.BulkStatement, rows []Row) {
-	s.Ask(b.pipe, what, len(rows), func(i int) []any { return column.Values(&rows[i]) })
+func queueRows[Row any](b *batch, what string, s work.BulkStatement, rows []Row) {
+	s.Queue(b.pipe, what, len(rows), func(i int) []any { return column.Values(&rows[i]) })
 }
 
 func (b *batch) movedWallets() (rows []movedWallet) {
@@ -285,9 +285,9 @@ func (b *batch) movedWallets() (rows []movedWallet) {
 	return rows
 }
 
-func (b *batch) askInserted(rows []sessionRow) {
+func (b *batch) queueInserted(rows []sessionRow) {
 	nth := map[string]int64{}
-	insertSessions.Ask(b.pipe, "insert sessions", len(rows), func(i int) []any {
+	insertSessions.Queue(b.pipe, "insert sessions", len(rows), func(i int) []any {
 		nth[rows[i].AgentID]++
 		return append(column.Values(&rows[i]), nth[rows[i].AgentID])
 	})
@@ -328,21 +328,21 @@ func (b *batch) changedHealths() (moved []movedHealth, added []healthRow) {
 	return moved, added
 }
 
-// askChunks comes after health is written, which has the numbers.
-func (b *batch) askChunks(w *batchWrites) {
+// queueChunks comes after health is written, which has the numbers.
+func (b *batch) queueChunks(w *batchWrites) {
 	lastNos := make(map[int64]int64, len(w.events))
 	for _, h := range b.health.base {
 		lastNos[h.seq] = h.lastNo
 	}
 	known, unknown := w.chunks(lastNos)
-	askMany(b, "append events", insertChunks, known)
-	askMany(b, "append first events", numberChunks, unknown)
+	queueRows(b, "append events", insertChunks, known)
+	queueRows(b, "append first events", numberChunks, unknown)
 	if len(unknown) > 0 {
 		var sessions []int64
 		for _, row := range unknown {
 			sessions = append(sessions, row.Session)
 		}
-		b.pipe.Ask("keep the numbers of events", numberHealths, []any{sessions}, nil)
+		b.pipe.Queue("keep the numbers of events", numberHealths, []any{sessions}, nil)
 	}
 }
 

@@ -20,10 +20,10 @@ type sessionPage struct {
 	ords []int64
 }
 
-// askList reads a page as sessions.List does, without waiting for the count of what the filter leaves. The
+// queueList reads a page as sessions.List does, without waiting for the count of what the filter leaves. The
 // numbers of the page are an array, of which the planner expects ten elements: in a plan for any arguments it
 // expects a subquery with LIMIT to return a tenth of the agent's sessions, and would read all of them.
-func (b *batch) askList(k listKey) {
+func (b *batch) queueList(k listKey) {
 	if b.lists == nil {
 		b.lists = map[listKey]*sessionPage{}
 	}
@@ -34,9 +34,9 @@ func (b *batch) askList(k listKey) {
 	p.Page = k.Page
 	b.lists[k] = p
 	count, places, args, more := k.queries(b.store)
-	b.pipe.Ask("count sessions", count, args, func(row engine.Row) error { return row.Scan(&p.Total) })
+	b.pipe.Queue("count sessions", count, args, func(row engine.Row) error { return row.Scan(&p.Total) })
 	all := append(args[:len(args):len(args)], more...)
-	b.pipe.Ask("list sessions", "SELECT s.ord, "+sessionReadColumns+"WHERE s.agent_id = ?1 AND s.ord = ANY(ARRAY("+
+	b.pipe.Queue("list sessions", "SELECT s.ord, "+sessionReadColumns+"WHERE s.agent_id = ?1 AND s.ord = ANY(ARRAY("+
 		places+")) ORDER BY s.ord DESC", all, func(row engine.Row) error {
 		var ord int64
 		read, err := scanSessionRead(behind{row, []any{&ord}})
@@ -44,7 +44,7 @@ func (b *batch) askList(k listKey) {
 		b.whole[read.ID] = true
 		return err
 	})
-	b.pipe.Ask("read workers", workerHealthOf+"IN (SELECT l.id FROM sessions l WHERE l.agent_id = ?1"+
+	b.pipe.Queue("read workers", workerHealthOf+"IN (SELECT l.id FROM sessions l WHERE l.agent_id = ?1"+
 		" AND l.ord = ANY(ARRAY("+places+"))) ORDER BY w.seq", all, loadWorkerHealth(b.workers))
 }
 

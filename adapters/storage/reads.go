@@ -146,38 +146,39 @@ func (s *Store) readBatch(list []*ports.ReadSet) (*batch, error) {
 	b := s.newBatch(s.counted(pipe))
 	n := nameAll(list)
 	if len(n.payers)+len(n.owned) > 0 {
-		b.askMoney(n, walletsAhead)
+		b.queueMoney(n, walletsAhead)
 	}
 	if len(n.holding) > 0 {
-		b.askHolding(n.holding)
+		b.queueHolding(n.holding)
 	}
 	if len(n.health) > 0 {
-		b.askReads(n.health)
+		b.queueReads(n.health)
 	}
 	for _, a := range list {
 		if a.List != nil {
-			b.askList(listKey{a.Agent, *a.List})
+			b.queueList(listKey{a.Agent, *a.List})
 		}
 	}
-	b.pipe.Ask("commit", "COMMIT", nil, nil)
+	b.pipe.Queue("commit", "COMMIT", nil, nil)
 	return b, b.pipe.Send()
 }
 
-func (b *batch) askReads(ids []string) {
+func (b *batch) queueReads(ids []string) {
 	b.workers = map[string][]ports.WorkerHealth{}
 	for _, id := range ids {
 		b.looked[id], b.whole[id] = true, true
 	}
-	b.pipe.Ask("read sessions", readsAhead, []any{ids}, b.loadRead)
-	b.pipe.Ask("read workers", workerHealthOf+"= ANY(?1::text[]) ORDER BY w.seq", []any{ids}, loadWorkerHealth(b.workers))
+	b.pipe.Queue("read sessions", readsAhead, []any{ids}, b.loadRead)
+	b.pipe.Queue("read workers", workerHealthOf+"= ANY(?1::text[]) ORDER BY w.seq", []any{ids},
+		loadWorkerHealth(b.workers))
 }
 
-func (b *batch) askHolding(agents []string) {
+func (b *batch) queueHolding(agents []string) {
 	b.holding = map[string][]dueRow{}
 	for _, id := range agents {
 		b.holding[id] = nil
 	}
-	b.pipe.Ask("read what is held", holdingAhead, []any{agents}, func(row engine.Row) error {
+	b.pipe.Queue("read what is held", holdingAhead, []any{agents}, func(row engine.Row) error {
 		var owner string
 		var d dueRow
 		err := row.Scan(append([]any{&owner}, d.targets()...)...)

@@ -42,18 +42,18 @@ func (s *Store) CheckRoot(ctx context.Context, checks [][]byte) error {
 	})
 }
 
-// KnowsRoot reports whether the database keeps one of the check values.
-func (s *Store) KnowsRoot(ctx context.Context, checks [][]byte) (known bool, err error) {
+// HasRoot reports whether the database keeps one of the check values.
+func (s *Store) HasRoot(ctx context.Context, checks [][]byte) (kept bool, err error) {
 	err = s.View(ctx, func(ctx context.Context, unit ports.Tx) error {
-		var kept []byte
-		err := unit.(*tx).Row("SELECT value FROM service_values WHERE name = ?1", rootCheck).Scan(&kept)
+		var value []byte
+		err := unit.(*tx).Row("SELECT value FROM service_values WHERE name = ?1", rootCheck).Scan(&value)
 		if errors.Is(err, sql.ErrNoRows) {
 			return nil
 		}
-		known = contains(checks, kept)
+		kept = contains(checks, value)
 		return err
 	})
-	return known, err
+	return kept, err
 }
 
 // HasAgents reports whether an agent has ever registered.

@@ -33,16 +33,16 @@ func TestTheDatabaseBelongsToItsRootSecret(t *testing.T) {
 				t.Errorf("%s: %v", c.claim, err)
 			}
 		}
-		if known, err := st.KnowsRoot(ctx, [][]byte{one, two}); !known || err != nil {
+		if known, err := st.HasRoot(ctx, [][]byte{one, two}); !known || err != nil {
 			t.Errorf("its own is known: %t, %v", known, err)
 		}
-		if known, err := st.KnowsRoot(ctx, [][]byte{one, three}); known || err != nil {
+		if known, err := st.HasRoot(ctx, [][]byte{one, three}); known || err != nil {
 			t.Errorf("others are known: %t, %v", known, err)
 		}
 		if err := st.ForgetRoot(ctx); err != nil {
 			t.Fatal(err)
 		}
-		if known, err := st.KnowsRoot(ctx, [][]byte{two}); known || err != nil {
+		if known, err := st.HasRoot(ctx, [][]byte{two}); known || err != nil {
 			t.Errorf("a forgotten one is known: %t, %v", known, err)
 		}
 		if err := st.CheckRoot(ctx, [][]byte{three}); err != nil {

@@ -111,11 +111,11 @@ func (p tracedPool) QueryRowContext(ctx context.Context, query string, args ...a
 	return row
 }
 
-// tracedPipeline are the round tracedPipeline of a batch, which its units note when it has ended.
+// tracedPipeline keeps the round trips of a batch, which its units note when it has ended.
 type tracedPipeline struct {
 	engine.Pipeline
-	asked []string // since the last one
-	made  []roundTrip
+	queued []string // since the last one
+	made   []roundTrip
 }
 
 type roundTrip struct {
@@ -124,7 +124,7 @@ type roundTrip struct {
 	err   error
 }
 
-// counted returns a pipeline whose round tracedPipeline can be noted, if they are to be.
+// counted returns a pipeline whose round trips can be noted, if they are to be.
 func (s *Store) counted(p engine.Pipeline) engine.Pipeline {
 	if s.config.Trace == nil {
 		return p
@@ -132,9 +132,9 @@ func (s *Store) counted(p engine.Pipeline) engine.Pipeline {
 	return &tracedPipeline{Pipeline: p}
 }
 
-func (t *tracedPipeline) Ask(what, statement string, args []any, scan func(engine.Row) error) {
-	t.asked = append(t.asked, what)
-	t.Pipeline.Ask(what, statement, args, scan)
+func (t *tracedPipeline) Queue(what, statement string, args []any, scan func(engine.Row) error) {
+	t.queued = append(t.queued, what)
+	t.Pipeline.Queue(what, statement, args, scan)
 }
 
 func (t *tracedPipeline) Send() error {
@@ -142,19 +142,19 @@ func (t *tracedPipeline) Send() error {
 }
 
 func (t *tracedPipeline) Commit() error {
-	t.asked = append(t.asked, "commit")
+	t.queued = append(t.queued, "commit")
 	return t.roundTrip(t.Pipeline.Commit)
 }
 
 func (t *tracedPipeline) roundTrip(send func() error) error {
-	made := roundTrip{what: "batch: " + strings.Join(t.asked, ", "), began: time.Now()}
-	t.asked = nil
+	made := roundTrip{what: "batch: " + strings.Join(t.queued, ", "), began: time.Now()}
+	t.queued = nil
 	made.err = send()
 	t.made = append(t.made, made)
 	return made.err
 }
 
-// noteRoundTrips notes the round tracedPipeline of a batch for one of its units, whose answer came
+// noteRoundTrips notes the round trips of a batch for one of its units, whose answer came
 // after the last.
 func (s *Store) noteRoundTrips(ctx context.Context, b *batch) {
 	if b == nil {

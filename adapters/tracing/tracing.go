@@ -44,7 +44,7 @@ func New(p *sdk.TracerProvider) *Tracer {
 // Open returns the tracer that the standard variables of OpenTelemetry ask for, nil if they ask for
 // none. The SDK reads those of the exporter, the sampler, the batches and the resource by itself.
 func Open(ctx context.Context, version string, getenv func(string) string, log *slog.Logger) (*Tracer, error) {
-	on, err := asked(getenv)
+	on, err := enabled(getenv)
 	if err != nil || !on {
 		return nil, err
 	}
@@ -68,8 +68,8 @@ func Open(ctx context.Context, version string, getenv func(string) string, log *
 	return New(provider), nil
 }
 
-// asked reports whether the variables ask for traces. It refuses those that ask for what is not built.
-func asked(getenv func(string) string) (bool, error) {
+// enabled reports whether the variables request traces. It refuses those that ask for what is not built.
+func enabled(getenv func(string) string) (bool, error) {
 	if strings.EqualFold(getenv("OTEL_SDK_DISABLED"), "true") {
 		return false, nil
 	}

@@ -48,22 +48,20 @@ func (c Caller) May(s account.Scope) error {
 }
 
 // AuthenticateKey finds the caller of an API key. It reads memory only, unless
-// the key was not used lately. The caller of a disabled account comes with
-// account.ErrDisabled.
-func (a *Service) AuthenticateKey(ctx context.Context, key string) (Caller, error) {
-	return a.AuthenticateKeyIf(ctx, key, func() error { return nil })
-}
-
-// AuthenticateKeyIf is like AuthenticateKey for a client that may have guessed: allowLookup is called
-// before one that is not in memory is checked, and its error is returned.
-func (a *Service) AuthenticateKeyIf(ctx context.Context, key string, allowLookup func() error) (Caller, error) {
+// the key was not used lately: then allowLookup is called before it is checked, as its
+// client may have guessed, and its error is returned; nil always allows. The caller of a
+// disabled account comes with account.ErrDisabled.
+func (a *Service) AuthenticateKey(ctx context.Context, key string, allowLookup func() error) (Caller, error) {
 	if !strings.HasPrefix(key, account.APIKeyPrefix) || len(key) > maxCredential {
 		return Caller{}, account.ErrInvalidKey
 	}
 	hashes := a.secrets.Hashes(key)
 	found, known := a.cache.keys.GetIfPresent(string(hashes[0]))
 	if !known {
-		err := allowLookup()
+		var err error
+		if allowLookup != nil {
+			err = allowLookup()
+		}
 		switch {
 		case err != nil:
 		case !account.MayBeKey(key):
@@ -126,7 +124,7 @@ type IssueToken struct {
 	APIKey    string
 	APISecret string
 	Scopes    []account.Scope // none: those of the key
-	// AllowLookup is as of AuthenticateKeyIf; nil always allows.
+	// AllowLookup is as of AuthenticateKey; nil always allows.
 	AllowLookup func() error
 }
 
@@ -145,11 +143,8 @@ func (a *Service) IssueToken(ctx context.Context, in IssueToken) (IssuedToken, e
 	if _, err := account.CheckScopes(in.Scopes); err != nil {
 		return IssuedToken{}, err
 	}
-	if in.AllowLookup == nil {
-		in.AllowLookup = func() error { return nil }
-	}
 	wrong := account.ErrInvalidKey.Msgf("the api_key and the api_secret do not belong together; check both")
-	c, err := a.AuthenticateKeyIf(ctx, in.APIKey, in.AllowLookup)
+	c, err := a.AuthenticateKey(ctx, in.APIKey, in.AllowLookup)
 	// The secret is compared for a disabled account too: without it the answer would
 	// confirm that the key is right.
 	if c.AgentID == "" {

@@ -17,7 +17,7 @@ func TestAuthenticate(t *testing.T) {
 	w := apptest.Open(t, apptest.Options{PerMinute: 600})
 	r := w.RegisterCredentials()
 	t.Run("a key holds every scope", func(t *testing.T) {
-		c, err := w.Accounts.AuthenticateKey(t.Context(), r.APIKey)
+		c, err := w.Accounts.AuthenticateKey(t.Context(), r.APIKey, nil)
 		apptest.OK(t, err)
 		if c.AgentID != r.Agent.ID || c.Mode != accounts.ByAPIKey || c.PerMinute != 600 {
 			t.Errorf("the caller is %+v", c)
@@ -28,7 +28,7 @@ func TestAuthenticate(t *testing.T) {
 	})
 	t.Run("what is no key is refused", func(t *testing.T) {
 		for _, key := range []string{"", "ak_", r.APIKey + "x", r.APISecret, strings.ToUpper(r.APIKey), "ak_" + strings.Repeat("a", 5000)} {
-			_, err := w.Accounts.AuthenticateKey(t.Context(), key)
+			_, err := w.Accounts.AuthenticateKey(t.Context(), key, nil)
 			apptest.ErrorIs(t, err, account.ErrInvalidKey)
 		}
 	})
@@ -79,7 +79,7 @@ func TestAuthenticate(t *testing.T) {
 		}
 	})
 	t.Run("a key cannot be refreshed", func(t *testing.T) {
-		c, err := w.Accounts.AuthenticateKey(t.Context(), r.APIKey)
+		c, err := w.Accounts.AuthenticateKey(t.Context(), r.APIKey, nil)
 		apptest.OK(t, err)
 		_, err = w.Accounts.RefreshToken(c)
 		apptest.ErrorIs(t, err, account.ErrExpiredToken)
@@ -115,7 +115,7 @@ func TestRotateSecret(t *testing.T) {
 		apptest.OK(t, err)
 		_, err = w.Accounts.AuthenticateToken(t.Context(), tok.Text)
 		apptest.OK(t, err)
-		_, err = w.Accounts.AuthenticateKey(t.Context(), r.APIKey)
+		_, err = w.Accounts.AuthenticateKey(t.Context(), r.APIKey, nil)
 		apptest.OK(t, err)
 	})
 	t.Run("an unknown agent is not found", func(t *testing.T) {
@@ -129,7 +129,7 @@ func TestRateLimitOfAnAgent(t *testing.T) {
 	w := apptest.Open(t, apptest.Options{PerMinute: 600})
 	r := w.RegisterCredentials()
 	limit := func() int {
-		c, err := w.Accounts.AuthenticateKey(t.Context(), r.APIKey)
+		c, err := w.Accounts.AuthenticateKey(t.Context(), r.APIKey, nil)
 		apptest.OK(t, err)
 		return c.PerMinute
 	}

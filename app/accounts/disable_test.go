@@ -30,7 +30,7 @@ func TestDisable(t *testing.T) {
 
 	apptest.OK(t, w.Accounts.Disable(t.Context(), agent, "abuse"))
 	t.Run("its key and its tokens are refused", func(t *testing.T) {
-		_, err = w.Accounts.AuthenticateKey(t.Context(), r.APIKey)
+		_, err = w.Accounts.AuthenticateKey(t.Context(), r.APIKey, nil)
 		apptest.ErrorIs(t, err, account.ErrDisabled)
 		w.Clock.Set(w.Clock.Now().Add(-10*24*time.Hour - time.Hour))
 		_, err = w.Accounts.AuthenticateToken(t.Context(), tok.Text)
@@ -71,7 +71,7 @@ func TestDisable(t *testing.T) {
 	})
 	t.Run("enabling revives no session", func(t *testing.T) {
 		apptest.OK(t, w.Accounts.Enable(t.Context(), agent))
-		_, err = w.Accounts.AuthenticateKey(t.Context(), r.APIKey)
+		_, err = w.Accounts.AuthenticateKey(t.Context(), r.APIKey, nil)
 		apptest.OK(t, err)
 		apptest.Equal(t, "the session", w.Read(agent, dynamic.ID).Status, session.Terminated)
 		w.Buy(agent, apptest.Local)

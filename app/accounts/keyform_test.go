@@ -49,7 +49,7 @@ func TestAMistypedKeyIsNotLookedUp(t *testing.T) {
 	} {
 		store.reads = 0
 		tries := 0
-		_, err := w.Accounts.AuthenticateKeyIf(t.Context(), key, func() error { tries++; return nil })
+		_, err := w.Accounts.AuthenticateKey(t.Context(), key, func() error { tries++; return nil })
 		if key != r.APIKey {
 			apptest.ErrorIs(t, err, account.ErrInvalidKey)
 		} else {

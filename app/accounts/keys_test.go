@@ -27,7 +27,7 @@ func openKeys(t *testing.T) keyTest {
 
 func (k keyTest) caller(key string) accounts.Caller {
 	k.t.Helper()
-	c, err := k.Accounts.AuthenticateKey(k.t.Context(), key)
+	c, err := k.Accounts.AuthenticateKey(k.t.Context(), key, nil)
 	apptest.OK(k.t, err)
 	return c
 }
@@ -41,7 +41,7 @@ func (k keyTest) create(c accounts.Caller, in accounts.NewKey) (account.Key, str
 
 func (k keyTest) works(key string, want bool) {
 	k.t.Helper()
-	if _, err := k.Accounts.AuthenticateKey(k.t.Context(), key); want {
+	if _, err := k.Accounts.AuthenticateKey(k.t.Context(), key, nil); want {
 		apptest.OK(k.t, err)
 	} else {
 		apptest.ErrorIs(k.t, err, account.ErrInvalidKey)
@@ -298,16 +298,16 @@ func TestAnUnknownKeyIsLookedUpIfThatIsAllowed(t *testing.T) {
 	looks := 0
 	refusal := account.ErrRateLimited
 	never := func() error { looks++; return refusal }
-	_, err := k.Accounts.AuthenticateKeyIf(t.Context(), k.first.APIKey, never)
+	_, err := k.Accounts.AuthenticateKey(t.Context(), k.first.APIKey, never)
 	apptest.ErrorIs(t, err, refusal)
 	_, err = k.Accounts.IssueToken(t.Context(), accounts.IssueToken{APIKey: k.first.APIKey,
 		APISecret: k.first.APISecret, AllowLookup: never})
 	apptest.ErrorIs(t, err, refusal)
-	_, err = k.Accounts.AuthenticateKeyIf(t.Context(), "no key", never)
+	_, err = k.Accounts.AuthenticateKey(t.Context(), "no key", never)
 	apptest.ErrorIs(t, err, account.ErrInvalidKey)
 	apptest.Equal(t, "asked", looks, 2)
 	k.works(k.first.APIKey, true)
-	_, err = k.Accounts.AuthenticateKeyIf(t.Context(), k.first.APIKey, never)
+	_, err = k.Accounts.AuthenticateKey(t.Context(), k.first.APIKey, never)
 	apptest.OK(t, err)
 	apptest.Equal(t, "asked for a known key", looks, 2)
 }

@@ -30,12 +30,12 @@ const signIns = "/console"
 // every replica for SignInLifetime, until it is ended, the API secret is rotated, or the key ends.
 type SignIns struct{ a *Service }
 
-// Start signs in with an API key; allowLookup is as of AuthenticateKeyIf. admit may refuse the caller
+// Start signs in with an API key; allowLookup is as of AuthenticateKey. admit may refuse the caller
 // before anything is stored. The token is returned only here.
 func (u SignIns) Start(
 	ctx context.Context, key string, allowLookup func() error, admit func(Caller) error,
 ) (token string, c Caller, err error) {
-	c, err = u.a.AuthenticateKeyIf(ctx, key, allowLookup)
+	c, err = u.a.AuthenticateKey(ctx, key, allowLookup)
 	if err == nil {
 		err = admit(c)
 	}

@@ -77,7 +77,7 @@ func TestSignIn(t *testing.T) {
 	})
 	t.Run("it ends with its key", func(t *testing.T) {
 		w, r, _ := start(t)
-		c, err := w.Accounts.AuthenticateKey(ctx, r.APIKey)
+		c, err := w.Accounts.AuthenticateKey(ctx, r.APIKey, nil)
 		apptest.OK(t, err)
 		_, text, err := w.Accounts.Keys.Create(ctx, c, accounts.NewKey{Name: "console",
 			Scopes: []account.Scope{account.SessionsRead}, Expires: w.Clock.Now().Add(time.Hour)})

@@ -30,21 +30,21 @@ func TestChangesOfAnotherProcess(t *testing.T) {
 	apptest.Equal(t, "told without a change", told.Take(), "")
 
 	v := w.Buy(r.Agent.ID, apptest.Local)
-	_, err = w.Accounts.AuthenticateKey(t.Context(), r.APIKey)
+	_, err = w.Accounts.AuthenticateKey(t.Context(), r.APIKey, nil)
 	apptest.OK(t, err)
 	apptest.OK(t, other.Accounts.Disable(t.Context(), r.Agent.ID, "abuse"))
-	_, err = w.Accounts.AuthenticateKey(t.Context(), r.APIKey)
+	_, err = w.Accounts.AuthenticateKey(t.Context(), r.APIKey, nil)
 	apptest.OK(t, err) // not polled yet
 	apptest.OK(t, w.Poll(t.Context()))
 	apptest.Equal(t, "told", told.Take(), "agent "+r.Agent.ID+", session "+v.ID)
-	_, err = w.Accounts.AuthenticateKey(t.Context(), r.APIKey)
+	_, err = w.Accounts.AuthenticateKey(t.Context(), r.APIKey, nil)
 	apptest.ErrorIs(t, err, account.ErrDisabled)
 
 	apptest.OK(t, other.Accounts.Enable(t.Context(), r.Agent.ID))
 	_, _, err = other.Accounts.RotateSecret(t.Context(), r.Agent.ID)
 	apptest.OK(t, err)
 	apptest.OK(t, w.Poll(t.Context()))
-	_, err = w.Accounts.AuthenticateKey(t.Context(), r.APIKey)
+	_, err = w.Accounts.AuthenticateKey(t.Context(), r.APIKey, nil)
 	apptest.OK(t, err)
 	_, err = w.Accounts.AuthenticateToken(t.Context(), tok.Text)
 	apptest.ErrorIs(t, err, account.ErrExpiredToken)
@@ -92,24 +92,24 @@ func TestAReadUnderWayIsNotCached(t *testing.T) {
 		w := apptest.New(t)
 		r := w.RegisterCredentials()
 		began, goOn := make(chan bool), make(chan bool)
-		_, err := w.Accounts.AuthenticateKey(t.Context(), r.APIKey) // the id of the key is known from here
+		_, err := w.Accounts.AuthenticateKey(t.Context(), r.APIKey, nil) // the id of the key is known from here
 		apptest.OK(t, err)
 		w.AgentChanged("")
 		stale := &slowView{Store: w.Store.Store, began: began, goOn: goOn}
 		w.Store.Store = stale
 		var wg sync.WaitGroup
-		wg.Go(func() { _, _ = w.Accounts.AuthenticateKey(t.Context(), r.APIKey) })
+		wg.Go(func() { _, _ = w.Accounts.AuthenticateKey(t.Context(), r.APIKey, nil) })
 		<-began // it has read the agent as active
 		w.Store.Store = w.DB
 		apptest.OK(t, w.Accounts.Disable(t.Context(), r.Agent.ID, "abuse"))
 		if any {
 			w.AgentChanged("")
 		}
-		_, err = w.Accounts.AuthenticateKey(t.Context(), r.APIKey)
+		_, err = w.Accounts.AuthenticateKey(t.Context(), r.APIKey, nil)
 		apptest.ErrorIs(t, err, account.ErrDisabled)
 		close(goOn)
 		wg.Wait()
-		_, err = w.Accounts.AuthenticateKey(t.Context(), r.APIKey)
+		_, err = w.Accounts.AuthenticateKey(t.Context(), r.APIKey, nil)
 		apptest.ErrorIs(t, err, account.ErrDisabled)
 	}
 }
@@ -125,7 +125,7 @@ func TestCredentialsInMemoryExpireWhileTheDatabaseIsAway(t *testing.T) {
 	apptest.OK(t, w.Poll(t.Context()))
 	credentials := func(ctx context.Context, what string, want error) {
 		t.Helper()
-		_, byKey := w.Accounts.AuthenticateKey(ctx, r.APIKey)
+		_, byKey := w.Accounts.AuthenticateKey(ctx, r.APIKey, nil)
 		_, byToken := w.Accounts.AuthenticateToken(ctx, tok.Text)
 		_, issued := w.IssueToken(r)
 		for name, err := range map[string]error{"the key": byKey, "the token": byToken, "a new token": issued} {

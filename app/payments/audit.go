@@ -106,7 +106,7 @@ func (p auditor) auditEach(
 func (p auditor) audit(ctx context.Context, a recharge.Address, balance domain.Money) (Drift, error) {
 	d := Drift{AgentID: a.AgentID, Address: a.Address, Chain: balance}
 	var err error
-	if d.Known, err = p.knownOf(ctx, a.Address, recharge.Head{}); err != nil {
+	if d.Known, err = p.finalSum(ctx, a.Address, recharge.Head{}); err != nil {
 		return d, err
 	}
 	if d.Chain != d.Known {
@@ -138,9 +138,9 @@ func (p auditor) audit(ctx context.Context, a recharge.Address, balance domain.M
 	return d, nil
 }
 
-// knownOf returns the sum of the final transfers of an address, of blocks up to a
+// finalSum returns the sum of the final transfers of an address, of blocks up to a
 // head unless that is zero.
-func (p auditor) knownOf(ctx context.Context, address string, upTo recharge.Head) (sum domain.Money, err error) {
+func (p auditor) finalSum(ctx context.Context, address string, upTo recharge.Head) (sum domain.Money, err error) {
 	err = p.store.View(ctx, func(ctx context.Context, tx repos) error {
 		if sum, err = tx.Recharges().Known(ctx, p.chain.Network(), address); err != nil || upTo == (recharge.Head{}) {
 			return err
@@ -228,7 +228,7 @@ func (p auditor) compare(ctx context.Context, a recharge.Address, d *Drift) erro
 		if _, err := p.readOne(ctx, a, after.Time.Add(-overlap)); err != nil {
 			return err
 		}
-		d.Known, err = p.knownOf(ctx, a.Address, after)
+		d.Known, err = p.finalSum(ctx, a.Address, after)
 		return err
 	}
 	return errNotStill

@@ -120,7 +120,7 @@ func BenchmarkAuthenticateKey(b *testing.B) {
 	w, _ := benchWorld(b)
 	r := w.RegisterCredentials()
 	each(b, 2, func(int64) error {
-		_, err := w.Accounts.AuthenticateKey(context.Background(), r.APIKey)
+		_, err := w.Accounts.AuthenticateKey(context.Background(), r.APIKey, nil)
 		return err
 	})
 }

@@ -134,7 +134,7 @@ func (c providerCheckCmd) Run(k *kit) error {
 	answers := make([]answer, len(list))
 	var wg sync.WaitGroup
 	for i, p := range list {
-		wg.Go(func() { answers[i] = ask(k.ctx, p, c.Timeout) })
+		wg.Go(func() { answers[i] = testCalls(k.ctx, p, c.Timeout) })
 	}
 	wg.Wait()
 	failed := 0
@@ -157,9 +157,9 @@ func (c providerCheckCmd) Run(k *kit) error {
 	return fmt.Errorf("%d of %s failed", failed, count(len(list), "provider"))
 }
 
-// ask makes the calls that buy nothing. A call that the provider does not support
+// testCalls makes the calls that buy nothing. A call that the provider does not support
 // is not a failure.
-func ask(ctx context.Context, p ports.Provider, timeout time.Duration) (a answer) {
+func testCalls(ctx context.Context, p ports.Provider, timeout time.Duration) (a answer) {
 	call := func(f func(context.Context) error) error {
 		ctx, cancel := context.WithTimeout(ctx, timeout)
 		defer cancel()

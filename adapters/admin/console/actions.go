@@ -92,8 +92,8 @@ func (c *Console) form(name string, a action, in input) *form {
 	return f
 }
 
-// ask shows the form of an action.
-func (c *Console) ask(w http.ResponseWriter, r *http.Request) {
+// actionForm shows the form of an action.
+func (c *Console) actionForm(w http.ResponseWriter, r *http.Request) {
 	name := r.PathValue("action")
 	a, ok := actions[name]
 	if !ok {

@@ -115,7 +115,7 @@ func New(d Deps) *Console {
 		mux.HandleFunc("GET "+path, c.serve(show))
 	}
 	mux.HandleFunc("GET /recharges/addresses.csv", c.addressFile)
-	mux.HandleFunc("GET /do/{action}", c.ask)
+	mux.HandleFunc("GET /do/{action}", c.actionForm)
 	mux.HandleFunc("POST /do/{action}", c.act)
 	mux.HandleFunc("GET /", c.missing)
 	c.handler = ui.Secure(mux)

@@ -30,7 +30,7 @@ func (c *Console) seller(r *http.Request) (page, error) {
 	if !ok {
 		return p, errNoSeller
 	}
-	state := c.sellers.ask(r.Context(), c.use.Catalog.Providers(), c.use.Clock.Now())[name]
+	state := c.sellers.states(r.Context(), c.use.Catalog.Providers(), c.use.Clock.Now())[name]
 	ctx, cancel := context.WithTimeout(r.Context(), listWithin)
 	defer cancel()
 	offers, failed := s.Offers(ctx)

@@ -18,10 +18,10 @@ import (
 	"agentproxy/ports"
 )
 
-// Sellers are asked for their balances together, at most once in askEvery, each within askWithin.
+// The balances of sellers are read together, at most once in readEvery, each within readWithin.
 const (
-	askEvery  = time.Minute
-	askWithin = 5 * time.Second
+	readEvery  = time.Minute
+	readWithin = 5 * time.Second
 )
 
 // sellerCache keeps what sellers last answered.
@@ -36,15 +36,15 @@ type sellerState struct {
 	err     error
 }
 
-// ask returns the balances of sellers. Concurrent callers wait for one look.
-func (c *sellerCache) ask(ctx context.Context, list []ports.Provider, now time.Time) map[string]sellerState {
+// states returns the balances of sellers. Concurrent callers wait for one look.
+func (c *sellerCache) states(ctx context.Context, list []ports.Provider, now time.Time) map[string]sellerState {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.last != nil && now.Sub(c.at).Abs() < askEvery {
+	if c.last != nil && now.Sub(c.at).Abs() < readEvery {
 		return c.last
 	}
 	answers := make([]sellerState, len(list))
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), askWithin)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), readWithin)
 	defer cancel()
 	var wg sync.WaitGroup
 	for i, p := range list {
@@ -84,7 +84,7 @@ func (c *Console) sellersPage(r *http.Request) (page, error) {
 	}
 	list := c.use.Catalog.Providers()
 	slices.SortFunc(list, func(a, b ports.Provider) int { return cmp.Compare(a.Name(), b.Name()) })
-	states := c.sellers.ask(ctx, list, c.use.Clock.Now())
+	states := c.sellers.states(ctx, list, c.use.Clock.Now())
 	t := &table{Columns: []string{"Seller", "Health", "Balance", "Live orders", "Missing", "Late", "Stock",
 		"Compare"}}
 	for _, s := range list {

@@ -9,9 +9,9 @@ import (
 // Pipeline is a transaction whose statements are sent together, so that many cost one round trip. It
 // is used by one goroutine at a time.
 type Pipeline interface {
-	// Ask queues a statement, with parameters as those of Conn. What it does is part of its error. Scan
+	// Queue adds a statement, with parameters as those of Conn. What it does is part of its error. Scan
 	// is called for each row of its result; nil ignores them.
-	Ask(what, statement string, args []any, scan func(Row) error)
+	Queue(what, statement string, args []any, scan func(Row) error)
 	// Send sends what is queued. After an error nothing but Rollback is left to do.
 	Send() error
 	// SQL returns the connection for database/sql, and the context of its statements. What is queued must be

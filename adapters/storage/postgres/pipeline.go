@@ -23,7 +23,7 @@ func (d *Database) Pipeline() (engine.Pipeline, error) {
 	if err != nil {
 		return nil, err
 	}
-	p.Ask("begin", "SELECT pg_current_xact_id()::text, "+serverStarted+", set_config('lock_timeout', '"+
+	p.Queue("begin", "SELECT pg_current_xact_id()::text, "+serverStarted+", set_config('lock_timeout', '"+
 		strconv.Itoa(d.LockTimeout)+"', true), "+keepNumbers+" || "+planOnce, nil, func(row engine.Row) error {
 		var timeout, plans string
 		return row.Scan(&p.id.xid, &p.id.started, &timeout, &plans)
@@ -37,7 +37,7 @@ func (d *Database) Snapshot() (engine.Pipeline, error) {
 	if err != nil {
 		return nil, err
 	}
-	p.Ask("begin", "SELECT "+planOnce, nil, nil)
+	p.Queue("begin", "SELECT "+planOnce, nil, nil)
 	return p, nil
 }
 
@@ -61,7 +61,7 @@ func (d *Database) pipeline(begin string) (*pipeline, error) {
 	}
 	p := &pipeline{acquired: a, database: d}
 	p.ctx, p.cancel = context.WithTimeout(context.Background(), unitWithin)
-	p.Ask("begin", begin, nil, nil)
+	p.Queue("begin", begin, nil, nil)
 	return p, nil
 }
 
@@ -72,19 +72,19 @@ type pipeline struct {
 	ctx      context.Context
 	cancel   context.CancelFunc
 	id       transactionID
-	queued   pgx.Batch
-	asked    []question
+	batch    pgx.Batch
+	queries  []query
 	ended    bool
 }
 
-type question struct {
+type query struct {
 	what string
 	scan func(engine.Row) error
 }
 
-func (p *pipeline) Ask(what, statement string, args []any, scan func(engine.Row) error) {
-	p.queued.Queue(rebind(statement), arguments(args)...)
-	p.asked = append(p.asked, question{what, scan})
+func (p *pipeline) Queue(what, statement string, args []any, scan func(engine.Row) error) {
+	p.batch.Queue(rebind(statement), arguments(args)...)
+	p.queries = append(p.queries, query{what, scan})
 }
 
 func (p *pipeline) SQL() (context.Context, *sql.Conn) { return p.ctx, p.conn }
@@ -96,10 +96,10 @@ func (p *pipeline) Send() error {
 
 // send returns the command tag of the last statement.
 func (p *pipeline) send() (tag string, err error) {
-	batch, asked := p.queued, p.asked
-	p.queued, p.asked = pgx.Batch{}, nil
+	batch, queries := p.batch, p.queries
+	p.batch, p.queries = pgx.Batch{}, nil
 	results := p.pg.SendBatch(p.ctx, &batch)
-	for _, q := range asked {
+	for _, q := range queries {
 		rows, err := results.Query()
 		scan := q.scan
 		if scan == nil {
@@ -116,7 +116,7 @@ func (p *pipeline) send() (tag string, err error) {
 
 // Commit finds out whether a commit that was not answered took effect.
 func (p *pipeline) Commit() error {
-	p.Ask("commit", "COMMIT", nil, nil)
+	p.Queue("commit", "COMMIT", nil, nil)
 	tag, err := p.send()
 	refused := err != nil && !p.pg.IsClosed() && sqlState(err) != ""
 	switch {

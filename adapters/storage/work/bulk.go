@@ -80,14 +80,14 @@ func (m Bulk) Statement(s string) BulkStatement {
 	return BulkStatement{m, s, strings.Replace(s, m.From(), m.alone(), 1)}
 }
 
-// Ask queues the statement with n rows, of which values returns one.
-func (s BulkStatement) Ask(pipe engine.Pipeline, what string, n int, values func(i int) []any) {
+// Queue adds the statement with n rows, of which values returns one.
+func (s BulkStatement) Queue(pipe engine.Pipeline, what string, n int, values func(i int) []any) {
 	switch n {
 	case 0:
 	case 1:
-		pipe.Ask(what, s.one, values(0), nil)
+		pipe.Queue(what, s.one, values(0), nil)
 	default:
-		pipe.Ask(what, s.many, s.arguments(n, values), nil)
+		pipe.Queue(what, s.many, s.arguments(n, values), nil)
 	}
 }
 

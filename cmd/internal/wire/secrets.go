@@ -67,7 +67,7 @@ func createSecret(st *storage.Store, file string, previous []system.Root) (syste
 		if err != nil {
 			return nil, err
 		}
-		if replaces, err = st.KnowsRoot(ctx, older.Checks()); err != nil {
+		if replaces, err = st.HasRoot(ctx, older.Checks()); err != nil {
 			return nil, err
 		}
 	}
