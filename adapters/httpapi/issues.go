@@ -136,6 +136,8 @@ func numberIssue(schema *huma.Schema, v any) string {
 		x = v
 	case int:
 		x = float64(v)
+	case int64: // of a parameter
+		x = float64(v)
 	default:
 		return "must be " + kind
 	}

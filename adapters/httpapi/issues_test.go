@@ -1,0 +1,27 @@
+package httpapi_test
+
+import (
+	"strings"
+	"testing"
+)
+
+// What is wrong with a value is told in words; for a pattern, in those of its description.
+func TestIssuesAreToldInWords(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, options{})
+	a := w.register("agent")
+	for _, c := range []struct{ method, path, body, field, issue string }{
+		{"GET", "/v1/sessions?country=USA", "", "country", "must be an ISO 3166-1 alpha-2 code"},
+		{"GET", "/v1/sessions?product_no=" + strings.Repeat("x", 65), "", "product_no", "must have at most 64 characters"},
+		{"GET", "/v1/sessions?page=0", "", "page", "must be an integer of at least 1"},
+		{"GET", "/v1/sessions?page=x", "", "page", "must be an integer"},
+		{"GET", "/v1/sessions?page=", "", "page", "must be an integer"},
+		{"POST", "/v1/account/keys", `{"name":""}`, "name", "must have at least 2 characters"},
+		{"POST", "/v1/account/keys", `{"name":1}`, "name", "must be a string"},
+	} {
+		r := w.do(c.method, c.path, c.body, a.as).refused(400, "INVALID_REQUEST")
+		if r.str("error.details.fields.0.field") != c.field || r.str("error.details.fields.0.issue") != c.issue {
+			t.Errorf("%s %s %s: %s", c.method, c.path, c.body, r.body)
+		}
+	}
+}
