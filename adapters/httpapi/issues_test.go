@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// What is wrong with a value is told in words; for a pattern, in those of its description.
-func TestIssuesAreToldInWords(t *testing.T) {
+// An issue describes in words what a value violates; of a pattern it has the description.
+func TestIssuesAreInWords(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, options{})
 	a := w.register("agent")

@@ -6,7 +6,6 @@
 package iproyal
 
 import (
-	"encoding/json"
 	"net/http"
 	"net/netip"
 	"slices"
@@ -135,7 +134,7 @@ func New(t testing.TB) *Seller {
 func (s *Seller) locked(header, want string, h http.HandlerFunc) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		if r.Header.Get(header) != want {
-			answer(w, http.StatusUnauthorized, map[string]any{"message": "Unauthenticated."})
+			seller.Answer(w, http.StatusUnauthorized, map[string]any{"message": "Unauthenticated."})
 			return
 		}
 		s.mu.Lock()
@@ -256,7 +255,7 @@ func (s *Seller) one(w http.ResponseWriter, v any) {
 	if s.shape.Wrapped {
 		v = map[string]any{"data": v}
 	}
-	answer(w, http.StatusOK, v)
+	seller.Answer(w, http.StatusOK, v)
 }
 
 // refuse answers 422 as a Laravel application does. The messages are not documented.
@@ -265,13 +264,7 @@ func (s *Seller) refuse(w http.ResponseWriter, field, words string) {
 	if s.shape.Mute {
 		body = map[string]any{"message": "The given data was invalid."}
 	}
-	answer(w, http.StatusUnprocessableEntity, body)
-}
-
-func answer(w http.ResponseWriter, status int, v any) {
-	w.Header().Set("Content-Type", "application/json")
-	w.WriteHeader(status)
-	_ = json.NewEncoder(w).Encode(v)
+	seller.Answer(w, http.StatusUnprocessableEntity, body)
 }
 
 // pageOf returns a page of a list with its metadata.

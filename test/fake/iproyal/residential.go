@@ -32,7 +32,7 @@ func (s *Seller) postUser(w http.ResponseWriter, r *http.Request) {
 		Traffic  json.Number `json:"traffic"`
 	}
 	if err := json.NewDecoder(r.Body).Decode(&in); err != nil {
-		answer(w, http.StatusBadRequest, map[string]any{"message": "Malformed JSON."})
+		seller.Answer(w, http.StatusBadRequest, map[string]any{"message": "Malformed JSON."})
 		return
 	}
 	bytes, ok := bytesOf(in.Traffic)
@@ -69,14 +69,14 @@ func (s *Seller) listUsers(w http.ResponseWriter, r *http.Request) {
 	for _, u := range found {
 		list = append(list, showUser(u))
 	}
-	answer(w, http.StatusOK, pageOf(r, list, 20))
+	seller.Answer(w, http.StatusOK, pageOf(r, list, 20))
 }
 
 // byHash returns the sub-user of a request, or answers 404.
 func (s *Seller) byHash(w http.ResponseWriter, r *http.Request) *SubUser {
 	u := s.users[r.PathValue("hash")]
 	if u == nil {
-		answer(w, http.StatusNotFound, map[string]any{"message": "Sub-user not found."})
+		seller.Answer(w, http.StatusNotFound, map[string]any{"message": "Sub-user not found."})
 	}
 	return u
 }

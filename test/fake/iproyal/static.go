@@ -37,10 +37,10 @@ var places = []place{
 
 func (s *Seller) getBalance(w http.ResponseWriter, _ *http.Request) {
 	if s.shape.TextBalance {
-		answer(w, http.StatusOK, s.balance.String())
+		seller.Answer(w, http.StatusOK, s.balance.String())
 		return
 	}
-	answer(w, http.StatusOK, json.Number(s.balance.String()))
+	seller.Answer(w, http.StatusOK, json.Number(s.balance.String()))
 }
 
 func (s *Seller) getProducts(w http.ResponseWriter, _ *http.Request) {
@@ -59,7 +59,7 @@ func (s *Seller) getProducts(w http.ResponseWriter, _ *http.Request) {
 		list = append(list, map[string]any{"id": n, "name": name, "plans": sold, "locations": s.places(places),
 			"questions": questions, "quantity_discounts": []any{}})
 	}
-	answer(w, http.StatusOK, map[string]any{"data": list})
+	seller.Answer(w, http.StatusOK, map[string]any{"data": list})
 }
 
 func (s *Seller) places(list []place) []any {
@@ -139,7 +139,7 @@ func (s *Seller) postOrder(w http.ResponseWriter, r *http.Request) {
 		Card       any     `json:"card_id"`
 	}
 	if err := json.NewDecoder(r.Body).Decode(&in); err != nil {
-		answer(w, http.StatusBadRequest, map[string]any{"message": "Malformed JSON."})
+		seller.Answer(w, http.StatusBadRequest, map[string]any{"message": "Malformed JSON."})
 		return
 	}
 	p, ok := planByID(in.Plan)
@@ -230,7 +230,7 @@ func (s *Seller) listOrders(w http.ResponseWriter, r *http.Request) {
 	if !s.shape.OldestFirst {
 		slices.Reverse(list)
 	}
-	answer(w, http.StatusOK, pageOf(r, list, 10))
+	seller.Answer(w, http.StatusOK, pageOf(r, list, 10))
 }
 
 // byID returns the order of a request, or answers 404.
@@ -238,7 +238,7 @@ func (s *Seller) byID(w http.ResponseWriter, r *http.Request) *order {
 	id, _ := strconv.ParseInt(r.PathValue("id"), 10, 64)
 	o := s.orders[id]
 	if o == nil {
-		answer(w, http.StatusNotFound, map[string]any{"message": "Order not found."})
+		seller.Answer(w, http.StatusNotFound, map[string]any{"message": "Order not found."})
 	}
 	return o
 }

@@ -29,7 +29,7 @@ type orderBody struct {
 
 func (s *Seller) getServices(w http.ResponseWriter, _ *http.Request) {
 	plans := []any{map[string]any{"id": "basic", "label": "Basic"}, map[string]any{"id": Plan, "label": "Dedicated"}}
-	answer(w, http.StatusOK, map[string]any{"services": []any{
+	seller.Answer(w, http.StatusOK, map[string]any{"services": []any{
 		map[string]any{"id": Service, "label": "Static Residential (ISP)", "plans": plans},
 		map[string]any{"id": "rotating-mobile", "label": "Rotating Mobile"},
 		map[string]any{"id": "static-datacenter-ipv6", "label": "Static Datacenter (IPv6)"},
@@ -38,10 +38,10 @@ func (s *Seller) getServices(w http.ResponseWriter, _ *http.Request) {
 
 func (s *Seller) postOptions(w http.ResponseWriter, r *http.Request) {
 	if r.PathValue("service") != Service {
-		answer(w, http.StatusNotFound, map[string]any{"message": "Service not found"})
+		seller.Answer(w, http.StatusNotFound, map[string]any{"message": "Service not found"})
 		return
 	}
-	answer(w, http.StatusOK, map[string]any{"serviceId": Service, "countries": []string{"US", "DE"},
+	seller.Answer(w, http.StatusOK, map[string]any{"serviceId": Service, "countries": []string{"US", "DE"},
 		"isps":    map[string]any{"US": []any{map[string]any{"id": "e649eed7-ee2b-11ec-85c2-06902e647790", "label": "AT&T"}}},
 		"periods": map[string]any{"months": []int{1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12}, "days": []int{7}}})
 }
@@ -73,7 +73,7 @@ func (s *Seller) postPrice(w http.ResponseWriter, r *http.Request) {
 	}
 	n := func(m domain.Money) json.Number { return json.Number(m.String()) }
 	unit := Unit * domain.Money(in.Period.Value)
-	answer(w, http.StatusOK, map[string]any{"finalPrice": n(cost), "priceNoDiscounts": n(cost), "discount": 0, "unitPrice": n(unit),
+	seller.Answer(w, http.StatusOK, map[string]any{"finalPrice": n(cost), "priceNoDiscounts": n(cost), "discount": 0, "unitPrice": n(unit),
 		"unitPriceAfterDiscount": n(unit), "additionalAmount": 0, "paymentFee": 0, "subtotal": n(cost),
 		"finalPriceInCurrency": n(cost), "currency": "USD", "appliedDiscounts": []any{}})
 }
@@ -101,14 +101,14 @@ func (s *Seller) execute(w http.ResponseWriter, r *http.Request) {
 				ExpiresAt: now.AddDate(0, in.Period.Value, 0)})
 		}
 		s.orders = append(s.orders, o)
-		answer(w, http.StatusOK, map[string]any{"id": o.ID, "periodInMonths": strconv.Itoa(o.Months), "bandwidth": "0",
+		seller.Answer(w, http.StatusOK, map[string]any{"id": o.ID, "periodInMonths": strconv.Itoa(o.Months), "bandwidth": "0",
 			"totalPrice": cost.String()})
 	}
 }
 
 func (s *Seller) getOrder(w http.ResponseWriter, r *http.Request) {
 	if o := s.byID(w, r); o != nil {
-		answer(w, http.StatusOK, map[string]any{"id": o.ID, "periodInMoths": strconv.Itoa(o.Months), "bandwidth": "0",
+		seller.Answer(w, http.StatusOK, map[string]any{"id": o.ID, "periodInMoths": strconv.Itoa(o.Months), "bandwidth": "0",
 			"totalPrice": o.Total.String()})
 	}
 }
@@ -139,10 +139,10 @@ func (s *Seller) list(w http.ResponseWriter, orders []*Order) {
 		}
 	}
 	if s.shape.Bare {
-		answer(w, http.StatusOK, list)
+		seller.Answer(w, http.StatusOK, list)
 		return
 	}
-	answer(w, http.StatusOK, map[string]any{"proxies": list})
+	seller.Answer(w, http.StatusOK, map[string]any{"proxies": list})
 }
 
 // show returns an address as the API does. It has a host and ports once it is active.
@@ -195,9 +195,9 @@ func (s *Seller) extend(w http.ResponseWriter, r *http.Request) {
 			s.balance, s.spent = s.balance-cost, s.spent+cost
 			p.Extended++
 			p.ExpiresAt = p.ExpiresAt.AddDate(0, in.Months, 0)
-			answer(w, http.StatusOK, map[string]any{})
+			seller.Answer(w, http.StatusOK, map[string]any{})
 		}
 		return
 	}
-	answer(w, http.StatusNotFound, map[string]any{"message": "Proxy not found"})
+	seller.Answer(w, http.StatusNotFound, map[string]any{"message": "Proxy not found"})
 }

@@ -128,7 +128,7 @@ func (s *Seller) public(h http.HandlerFunc) http.HandlerFunc {
 func (s *Seller) locked(h http.HandlerFunc) http.HandlerFunc {
 	return s.public(func(w http.ResponseWriter, r *http.Request) {
 		if r.Header.Get("X-Api-Key") != Key || r.Header.Get("X-Api-Secret") != Secret {
-			answer(w, http.StatusUnauthorized, map[string]any{"message": "Unauthorized"})
+			seller.Answer(w, http.StatusUnauthorized, map[string]any{"message": "Unauthorized"})
 			return
 		}
 		h(w, r)
@@ -236,7 +236,7 @@ func (s *Seller) byID(w http.ResponseWriter, r *http.Request) *Order {
 			return o
 		}
 	}
-	answer(w, http.StatusNotFound, map[string]any{"message": "Order not found"})
+	seller.Answer(w, http.StatusNotFound, map[string]any{"message": "Order not found"})
 	return nil
 }
 
@@ -245,7 +245,7 @@ func (s *Seller) getBalance(w http.ResponseWriter, _ *http.Request) {
 	if s.shape.Cents {
 		text = strconv.FormatInt(int64(s.balance/(domain.Dollar/100)), 10)
 	}
-	answer(w, http.StatusOK, map[string]any{"balance": json.Number(text)})
+	seller.Answer(w, http.StatusOK, map[string]any{"balance": json.Number(text)})
 }
 
 // refuse422 answers 422. The messages are not documented.
@@ -253,13 +253,7 @@ func (s *Seller) refuse422(w http.ResponseWriter, words string) {
 	if s.shape.Mute {
 		words = "Bad request"
 	}
-	answer(w, http.StatusBadRequest, map[string]any{"message": words})
-}
-
-func answer(w http.ResponseWriter, status int, v any) {
-	w.Header().Set("Content-Type", "application/json")
-	w.WriteHeader(status)
-	_ = json.NewEncoder(w).Encode(v)
+	seller.Answer(w, http.StatusBadRequest, map[string]any{"message": words})
 }
 
 // uuid returns the n-th UUID.

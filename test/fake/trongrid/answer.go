@@ -167,7 +167,7 @@ func contractOf(tx *transaction) string {
 func receipt(tx *transaction) any {
 	out := map[string]any{"id": tx.ID, "blockNumber": tx.block, "blockTimeStamp": tx.time.UnixMilli(), "fee": 345000,
 		"contractResult": []string{""}, "contract_address": contractOf(tx),
-		"receipt":        map[string]any{"energy_usage_total": 64285, "net_usage": 345, "result": result(tx)}}
+		"receipt": map[string]any{"energy_usage_total": 64285, "net_usage": 345, "result": result(tx)}}
 	if tx.Failed { // the field is absent on success
 		out["result"] = "FAILED"
 	}

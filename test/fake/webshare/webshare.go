@@ -82,7 +82,7 @@ func New(t testing.TB, replacements int, proxies ...Proxy) *Server {
 	mux.HandleFunc("GET /v2/proxy/list/replaced/{$}", func(w http.ResponseWriter, r *http.Request) { paged(w, r, s.URL, s.replaced) })
 	mux.HandleFunc("GET /v2/subscription/plan/{$}", s.plan)
 	mux.HandleFunc("GET /v2/subscription/{$}", func(w http.ResponseWriter, _ *http.Request) {
-		answer(w, 200, map[string]any{"id": 1, "start_date": "2026-11-01T00:00:00-07:00", "end_date": "2026-12-01T00:00:00-07:00"})
+		seller.Answer(w, 200, map[string]any{"id": 1, "start_date": "2026-11-01T00:00:00-07:00", "end_date": "2026-12-01T00:00:00-07:00"})
 	})
 	mux.HandleFunc("GET /v2/stats/aggregate/{$}", s.stats)
 	mux.HandleFunc("POST /v3/proxy/replace/{$}", s.replace)
@@ -201,7 +201,7 @@ func (s *Server) stats(w http.ResponseWriter, r *http.Request) {
 		refuseField(w, "timestamp__gte", "not the start of the subscription: "+since)
 		return
 	}
-	answer(w, 200, map[string]any{"bandwidth_projected": 100000, "bandwidth_total": s.used, "requests_total": 5, "error_reasons": []any{}})
+	seller.Answer(w, 200, map[string]any{"bandwidth_projected": 100000, "bandwidth_total": s.used, "requests_total": 5, "error_reasons": []any{}})
 }
 
 func (s *Server) replace(w http.ResponseWriter, r *http.Request) {
@@ -234,10 +234,10 @@ func (s *Server) replace(w http.ResponseWriter, r *http.Request) {
 	}
 	t := &task{ID: 98315 + len(s.tasks), State: "validating", DryRun: in.DryRun, addresses: in.ToReplace.Addresses, country: in.ReplaceWith[0].Country}
 	s.tasks = append(s.tasks, t)
-	answer(w, 201, t)
+	seller.Answer(w, 201, t)
 }
 
-// state answers with a replacement, which goes one step on with each call.
+// state answers with a replacement, which goes one step on with each call. A dry run replaces nothing.
 func (s *Server) state(w http.ResponseWriter, r *http.Request) {
 	for _, t := range s.tasks {
 		if strconv.Itoa(t.ID) != r.PathValue("id") {
@@ -254,12 +254,12 @@ func (s *Server) state(w http.ResponseWriter, r *http.Request) {
 			}
 			t.State = "completed"
 			for _, a := range t.addresses {
-				if s.exchange(a, t.country, "proxy_replaced") {
+				if !t.DryRun && s.exchange(a, t.country, "proxy_replaced") {
 					s.left--
 				}
 			}
 		}
-		answer(w, 200, t)
+		seller.Answer(w, 200, t)
 		return
 	}
 	refuse(w, 404, "not_found", "Not found.")
@@ -285,20 +285,14 @@ func paged[T any](w http.ResponseWriter, r *http.Request, base string, list []T)
 		text := base + r.URL.Path + "?" + q.Encode()
 		return &text
 	}
-	answer(w, 200, map[string]any{"count": len(list), "next": link(page+1, to < len(list)), "previous": link(page-1, page > 1),
+	seller.Answer(w, 200, map[string]any{"count": len(list), "next": link(page+1, to < len(list)), "previous": link(page-1, page > 1),
 		"results": append([]T{}, list[from:to]...)})
 }
 
-func answer(w http.ResponseWriter, status int, body any) {
-	w.Header().Set("Content-Type", "application/json")
-	w.WriteHeader(status)
-	_ = json.NewEncoder(w).Encode(body)
-}
-
 func refuse(w http.ResponseWriter, status int, code, detail string) {
-	answer(w, status, map[string]string{"detail": detail, "code": code})
+	seller.Answer(w, status, map[string]string{"detail": detail, "code": code})
 }
 
 func refuseField(w http.ResponseWriter, field, text string) {
-	answer(w, 400, map[string]any{field: []map[string]string{{"message": text, "code": "invalid"}}})
+	seller.Answer(w, 400, map[string]any{field: []map[string]string{{"message": text, "code": "invalid"}}})
 }
