@@ -11,11 +11,7 @@ import (
 )
 
 func (c *Console) rotate(v *view) error {
-	id, err := v.sessionID()
-	if err != nil {
-		return err
-	}
-	call, err := v.formCall()
+	id, call, err := v.sessionCall()
 	if err != nil {
 		return err
 	}
@@ -30,11 +26,7 @@ func (c *Console) rotate(v *view) error {
 
 // rotateWorker gives a worker another exit.
 func (c *Console) rotateWorker(v *view) error {
-	id, err := v.sessionID()
-	if err != nil {
-		return err
-	}
-	call, err := v.formCall()
+	id, call, err := v.sessionCall()
 	if err != nil {
 		return err
 	}
@@ -57,11 +49,7 @@ func (c *Console) passwordPage(v *view) error {
 
 // replacePassword gives a session another password, which the page of the session reveals.
 func (c *Console) replacePassword(v *view) error {
-	id, err := v.sessionID()
-	if err != nil {
-		return err
-	}
-	call, err := v.formCall()
+	id, call, err := v.sessionCall()
 	if err != nil {
 		return err
 	}

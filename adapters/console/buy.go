@@ -30,6 +30,15 @@ func (v *view) formCall() (idempotency.Call, error) {
 	return idempotency.Call{Key: key, Path: v.r.URL.Path, Hash: sum[:]}, nil
 }
 
+// sessionCall returns the session of the path and the call of the form.
+func (v *view) sessionCall() (id string, call idempotency.Call, err error) {
+	if id, err = v.sessionID(); err != nil {
+		return id, call, err
+	}
+	call, err = v.formCall()
+	return id, call, err
+}
+
 // buyData is the form that buys a session.
 type buyData struct {
 	Products []catalog.Product
@@ -204,11 +213,7 @@ func (c *Console) showRenew(v *view, days string, cause error) error {
 }
 
 func (c *Console) renew(v *view) error {
-	id, err := v.sessionID()
-	if err != nil {
-		return err
-	}
-	call, err := v.formCall()
+	id, call, err := v.sessionCall()
 	if err != nil {
 		return err
 	}
