@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -19,6 +20,10 @@ import (
 )
 
 var updateGolden = flag.Bool("update", false, "rewrite testdata")
+
+// entryIDs are the ids of entries. On PostgreSQL a purchase that takes addresses runs twice, alone after
+// in its batch, and the second run makes new ones.
+var entryIDs = regexp.MustCompile(`txn_[a-z]+`)
 
 // golden compares an answer, with its status and our own headers, with a file.
 func (a *answer) golden(name string) *answer {
@@ -54,7 +59,11 @@ func (a *answer) golden(name string) *answer {
 	if err != nil {
 		a.t.Fatal(err)
 	}
-	if !bytes.Equal(want, b.Bytes()) {
+	got := b.Bytes()
+	if os.Getenv("TEST_STORE") == "postgres" {
+		got, want = entryIDs.ReplaceAll(got, nil), entryIDs.ReplaceAll(want, nil)
+	}
+	if !bytes.Equal(want, got) {
 		a.t.Errorf("%s %s is not %s (run with -update if it should be):\n%s", a.method, a.path, file, b.Bytes())
 	}
 	return a
