@@ -19,8 +19,10 @@ func (m *sellerService) settles(db *sql.DB, sellers []stall) {
 	within(m.t, limit, "quiet", func() bool {
 		if !*upstreamAll {
 			// The time to the next look grows with the age of an order, which the caller may have raised.
+			// What is quiet stays so: the calls of sellers are limited.
 			if _, err := db.Exec(`UPDATE upstream_orders SET next_at = planned_at WHERE next_at > 0 AND closed_at = 0
-				AND status IN ('unknown', 'confirmed')`); err != nil {
+				AND (status = 'unknown' OR status = 'confirmed' AND (state <> 'live' OR
+					session_id IN (SELECT id FROM sessions WHERE status <> 'active')))`); err != nil {
 				m.t.Fatal(err)
 			}
 		}
