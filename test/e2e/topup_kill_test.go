@@ -32,7 +32,7 @@ func TestAKillTopsUpEachSessionOnce(t *testing.T) {
 		for n, at := range both {
 			proxy := at.proxyAt(key, d.SessionID)
 			wg.Go(func() {
-				status, err := download(proxy, target, &delivered[i][n])
+				status, err := downloadLater(proxy, target, &delivered[i][n])
 				if at == lives && (status != 200 || err != nil) {
 					t.Errorf("at the replica that lives: %d, %v", status, err)
 				}

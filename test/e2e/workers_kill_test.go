@@ -62,7 +62,7 @@ func TestWorkersAddUpAfterAKill(t *testing.T) {
 	use := func(at *service, id, words string, to *atomic.Int64) {
 		proxy := as(at.proxyAt(key, id), words)
 		wg.Go(func() {
-			status, err := download(proxy, target, to)
+			status, err := downloadLater(proxy, target, to)
 			if at == lives && (status != 200 || err != nil) {
 				t.Errorf("%s at the replica that lives: %d, %v", words, status, err)
 			}
