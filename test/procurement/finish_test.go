@@ -8,11 +8,13 @@ import (
 	"agentproxy/test/fake/proxycheap"
 )
 
-// unfinished selects open orders and all else that is still to be done.
+// unfinished selects open orders and all else that is still to be done without the
+// operator, who decides what is frozen. A purchase is closed after its renewal is decided.
 const unfinished = `SELECT 'order', id, provider, kind, status || ' ' || state, reason FROM upstream_orders
 	WHERE status IN ('planned', 'sent', 'unknown') AND frozen_at = 0
 	UNION ALL SELECT 'to close', o.id, o.provider, s.id, s.status || ' ' || o.state, o.reason FROM upstream_orders o JOIN sessions s
 	ON s.id = o.session_id WHERE o.status = 'confirmed' AND o.closed_at = 0 AND s.status NOT IN ('creating', 'active')
+	AND NOT EXISTS (SELECT 1 FROM upstream_orders f WHERE f.session_id = s.id AND f.frozen_at > 0)
 	UNION ALL SELECT 'creating', id, provider, type, status, '' FROM sessions WHERE status = 'creating'
 	AND NOT EXISTS (SELECT 1 FROM upstream_orders o WHERE o.session_id = sessions.id AND o.frozen_at > 0)
 	UNION ALL SELECT 'job', kind, session, '', '', '' FROM test_jobs WHERE kind = 'drive-orders'`
