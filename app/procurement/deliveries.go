@@ -12,19 +12,8 @@ import (
 	"agentproxy/ports"
 )
 
-const notConfigured = "the provider is not configured"
-
 // deliveries takes the steps of confirmed orders.
 type deliveries struct{ *Driver }
-
-// read reads an order at its provider.
-func (u *Driver) read(ctx context.Context, p ports.Provider, ref string) (procurement.Delivery, error) {
-	ctx, cancel := withCallTimeout(ctx)
-	defer cancel()
-	d, err := p.Read(ctx, ref)
-	u.calls.Count(p, "read", err)
-	return d, err
-}
 
 // await reads an order that the provider has accepted and not delivered
 // yet. After procurement.FreezeAfter it is logged and marked as frozen.
@@ -51,17 +40,6 @@ func (u deliveries) await(ctx context.Context, _ session.Session, o procurement.
 				"session_id", o.SessionID, "provider", o.Provider)
 		}
 		return u.confirmed(ctx, c, d)
-	})
-}
-
-// postpone moves the next step of an order by its backoff.
-func (u *Driver) postpone(ctx context.Context, o procurement.Order, reason string) error {
-	return u.mark(ctx, o, func(ctx context.Context, c *change) error {
-		if !c.order.ClosedAt.IsZero() {
-			return nil // another process has closed it meanwhile
-		}
-		c.order = c.order.Postpone(reason, c.now)
-		return c.put(ctx)
 	})
 }
 

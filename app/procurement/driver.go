@@ -5,7 +5,6 @@ package procurement
 import (
 	"context"
 	"errors"
-	"fmt"
 	"log/slog"
 	"time"
 
@@ -86,6 +85,8 @@ func withCallTimeout(ctx context.Context) (context.Context, context.CancelFunc) 
 	return context.WithTimeout(ctx, callTimeout)
 }
 
+const notConfigured = "the provider is not configured"
+
 // State is a session with its orders, the newest first.
 type State struct {
 	Session session.Session
@@ -101,51 +102,6 @@ func (s State) Order(id string) procurement.Order {
 		}
 	}
 	return procurement.Order{}
-}
-
-// ErrUndecided means that the orders are driven in the background.
-var ErrUndecided = errors.New("the provider has not answered yet")
-
-// DriveFor is like Drive for an agent, who waits no longer than that.
-func (u *Driver) DriveFor(ctx context.Context, s session.Session, wait time.Duration) (State, error) {
-	type result struct {
-		State
-		err error
-	}
-	done := make(chan result, 1)
-	ended, begun := u.slots.Await(s.Provider, s.AgentID, wait, func() {
-		st, err := u.Drive(ctx, s.ID)
-		done <- result{st, err}
-	})
-	if !begun {
-		item := []slots.Item{{ID: s.ID, Agent: s.AgentID}}
-		u.slots.Go(s.Provider, item, func(id string) { _, _ = u.Drive(ctx, id) }) // if it fails it is due again
-	}
-	if !ended {
-		return State{}, ErrUndecided
-	}
-	r := <-done
-	return r.State, r.err
-}
-
-// maxSteps bounds the steps that Drive takes in a row.
-const maxSteps = 20
-
-// Drive takes all steps that are due now of a session and its orders, and returns
-// them as it leaves them. A step that must wait is due at NextAt of its order. A
-// cancelled context does not stop it: an order that was sent is worth money.
-func (u *Driver) Drive(ctx context.Context, id string) (State, error) {
-	ctx = context.WithoutCancel(ctx)
-	for range maxSteps {
-		st, more, err := u.step(ctx, id)
-		if err != nil {
-			return st, fmt.Errorf("orders of %s: %w", id, err)
-		}
-		if !more {
-			return st, nil
-		}
-	}
-	return u.state(ctx, id)
 }
 
 func (u *Driver) state(ctx context.Context, id string) (st State, err error) {
@@ -171,75 +127,69 @@ func partyOf(ctx context.Context, tx Repos, agentID string) (procurement.Party, 
 	return procurement.Party{Key: agent.Party(), Funded: agent.Tier(w.Credited) != account.TrialTier}, err
 }
 
-// step takes the first step that is due. It returns the state that it decided by,
-// and more if another step may follow.
-func (u *Driver) step(ctx context.Context, id string) (st State, more bool, err error) {
-	if st, err = u.state(ctx, id); err != nil {
-		return st, false, err
-	}
-	ctx = ports.WithParty(ports.WithAgent(ctx, st.Session.AgentID), st.party)
-	if len(st.Orders) == 0 {
-		if st.Session.Status != session.Creating {
-			return st, false, nil
-		}
-		return st, true, u.deliverInProcess(ctx, st.Session)
-	}
-	now := u.clock.Now()
-	for _, o := range st.Orders {
-		do := u.next(st.Session, o, now)
-		if do == nil {
-			continue
-		}
-		ctx, cancel := context.WithTimeout(ctx, stepTimeout)
-		defer cancel()
-		return st, true, do(ctx, st.Session, o)
-	}
-	return st, false, nil
+// read reads an order at its provider.
+func (u *Driver) read(ctx context.Context, p ports.Provider, ref string) (procurement.Delivery, error) {
+	ctx, cancel := withCallTimeout(ctx)
+	defer cancel()
+	d, err := p.Read(ctx, ref)
+	u.calls.Count(p, "read", err)
+	return d, err
 }
 
-// next returns the step of an order that is due, or nil.
-func (u *Driver) next(s session.Session, o procurement.Order,
-	now time.Time) func(context.Context, session.Session, procurement.Order) error {
-	due := !o.NextAt.IsZero() && !now.Before(o.NextAt)
-	switch {
-	case o.Status == procurement.Planned && (o.Class == "" || due):
-		return u.handlerOf(o).send
-	case o.Status == procurement.Sent && due:
-		return func(ctx context.Context, _ session.Session, o procurement.Order) error {
-			return u.markUnknown(ctx, o, "the process that sent it has died")
+// change is a transaction on an order and its session, as they are now.
+type change struct {
+	tx      Repos
+	now     time.Time
+	session session.Session
+	order   procurement.Order
+}
+
+// put stores the order.
+func (c *change) put(ctx context.Context) error { return c.tx.Orders().Put(ctx, c.order) }
+
+// change is like mark for a change that concerns the session, which is announced.
+func (u *Driver) change(ctx context.Context, o procurement.Order, fn func(ctx context.Context, c *change) error) error {
+	err := u.mark(ctx, o, fn)
+	if err == nil {
+		u.hub.SessionChanged(o.SessionID)
+	}
+	return err
+}
+
+// mark changes an order in one transaction. The session is locked before the
+// order, as everywhere. An order that is decided meanwhile stays as it is.
+func (u *Driver) mark(ctx context.Context, o procurement.Order, fn func(ctx context.Context, c *change) error) error {
+	var before procurement.Order
+	var c change
+	err := u.store.Update(ctx, func(ctx context.Context, tx Repos) error {
+		s, err := tx.Sessions().Load(ctx, o.SessionID)
+		if err != nil {
+			return err
 		}
-	case o.Status == procurement.Unknown && due:
-		return u.handlerOf(o).resolve
-	case o.Status != procurement.Confirmed || !due:
+		if before, err = tx.Orders().Get(ctx, o.ID); err != nil {
+			return err
+		}
+		c = change{tx: tx, now: u.clock.Now(), session: s, order: before}
+		return fn(ctx, &c)
+	})
+	if err == nil && c.order.Excess() > before.Excess() {
+		u.reportExcess(c.order, c.order.Excess()-before.Excess())
+	}
+	if errors.Is(err, procurement.ErrDecided) {
 		return nil
-	case s.AwaitsOutcome() && o.Undelivered():
-		return deliveries{u}.await
-	case s.Status.Over():
-		return deliveries{u}.end
-	case s.Status == session.Active: // whatever State the order has at the moment
-		return deliveries{u}.check
 	}
-	return deliveries{u}.await
+	return err
 }
 
-// handler has the steps in which purchases and renewals differ.
-type handler interface {
-	// send places a planned order.
-	send(ctx context.Context, s session.Session, o procurement.Order) error
-	// resolve asks the provider for the outcome of an unknown order.
-	resolve(ctx context.Context, s session.Session, o procurement.Order) error
-	// confirm takes what the provider has for an order.
-	confirm(ctx context.Context, o procurement.Order, d procurement.Delivery) error
-	// refused is the consequence of a refusal, in its transaction.
-	refused(ctx context.Context, tx Repos, s session.Session, o procurement.Order, now time.Time) error
-}
-
-// handlerOf returns the handler of an order.
-func (u *Driver) handlerOf(o procurement.Order) handler {
-	if o.Renews() {
-		return renewals{u}
-	}
-	return purchases{u}
+// postpone moves the next step of an order by its backoff.
+func (u *Driver) postpone(ctx context.Context, o procurement.Order, reason string) error {
+	return u.mark(ctx, o, func(ctx context.Context, c *change) error {
+		if !c.order.ClosedAt.IsZero() {
+			return nil // another process has closed it meanwhile
+		}
+		c.order = c.order.Postpone(reason, c.now)
+		return c.put(ctx)
+	})
 }
 
 // reportExcess reports that a provider charged more than an order was to cost. It is too

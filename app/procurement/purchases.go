@@ -6,6 +6,7 @@ import (
 
 	"agentproxy/app/fairqueue"
 	"agentproxy/app/settlement"
+	"agentproxy/domain"
 	"agentproxy/domain/procurement"
 	"agentproxy/domain/session"
 	"agentproxy/ports"
@@ -13,6 +14,90 @@ import (
 
 // purchases takes the steps of orders that deliver a new session.
 type purchases struct{ *Driver }
+
+// send places a planned order: everything that may be read is read first, then
+// the order is marked as sent, and then one call may spend money.
+func (u purchases) send(ctx context.Context, _ session.Session, o procurement.Order) error {
+	p, ok := u.catalog.Provider(o.Provider)
+	if !ok {
+		return u.refuse(ctx, o, procurement.Invalid, notConfigured)
+	}
+	if now, err := turn(ctx, u.Driver, p, o); err != nil || !now {
+		return err
+	}
+	before, cost, err := u.preflight(ctx, p, o)
+	if err != nil {
+		return u.refuse(ctx, o, procurement.ProvenClass(err), procurement.ReasonOf(err))
+	}
+	o, err = u.markSent(ctx, p, o, before, cost)
+	if err != nil || o.Status != procurement.Sent {
+		return err
+	}
+	d, err := u.order(ctx, p, o)
+	switch c := procurement.ClassOf(err); c {
+	case "":
+		return u.confirm(ctx, o, d)
+	case procurement.Ambiguous:
+		return u.markUnknown(ctx, o, procurement.ReasonOf(err))
+	default:
+		return u.refuse(ctx, o, c, procurement.ReasonOf(err))
+	}
+}
+
+// preflight returns the provider's cost of an order and, if the provider does not
+// keep order keys, a snapshot of its existing orders.
+func (u purchases) preflight(
+	ctx context.Context, p ports.Provider, o procurement.Order,
+) (before procurement.Snapshot, cost domain.Money, err error) {
+	ctx, cancel := withCallTimeout(ctx)
+	defer cancel()
+	q, err := p.Quote(ctx, o.Intent)
+	u.calls.Count(p, "quote", err)
+	if err != nil {
+		return before, 0, err
+	}
+	if q.Stock == procurement.StockNo {
+		return before, 0, procurement.Refuse(procurement.OutOfStock, "the provider has none")
+	}
+	if err := o.Affordable(q); err != nil {
+		return before, 0, err
+	}
+	if p.Capabilities().Labels(o.Intent.Type) {
+		return before, q.Cost, nil
+	}
+	found, err := p.Find(ctx, o.Intent)
+	u.calls.Count(p, "find", err)
+	if err != nil {
+		return before, 0, err
+	}
+	before.Refs = procurement.Refs(found)
+	before.At = u.clock.Now()
+	before.Funds, err = u.fundsBefore(ctx, p)
+	return before, q.Cost, err
+}
+
+// order makes the call that buys.
+func (u purchases) order(ctx context.Context, p ports.Provider, o procurement.Order) (procurement.Delivery, error) {
+	ctx, cancel := context.WithTimeout(ctx, moneyTimeout)
+	defer cancel()
+	d, err := p.Order(ctx, o.Intent)
+	u.calls.Count(p, "order", err)
+	return d, err
+}
+
+// confirm stores what a provider has for an order.
+func (u purchases) confirm(ctx context.Context, o procurement.Order, d procurement.Delivery) error {
+	return u.change(ctx, o, func(ctx context.Context, c *change) (err error) {
+		if c.order.Status == procurement.Refused {
+			u.log.Error("a provider made an order that was refused before; cancel it there",
+				"order_id", o.ID, "session_id", o.SessionID, "provider", o.Provider, "ref", d.Ref)
+		}
+		if c.order, err = c.order.Confirm(d, c.now); err != nil {
+			return err
+		}
+		return u.confirmed(ctx, c, d)
+	})
+}
 
 // refused goes to the next source of a session whose order was refused. Without
 // one the session fails. One that has ended gets back what it holds.
