@@ -1,0 +1,116 @@
+package wire
+
+import (
+	"context"
+	"log/slog"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"agentproxy/app/workers"
+	"agentproxy/domain/session"
+	"agentproxy/ports"
+	"agentproxy/test/apptest"
+	"agentproxy/test/fake"
+)
+
+// proving is an audit that takes three calls for new entries and two for a complete proof.
+type proving struct {
+	ports.Audit
+	clock ports.Clock
+	state ports.Proof
+	parts int
+	asked []string
+}
+
+func (p *proving) Proof(context.Context) (ports.Proof, error) { return p.state, nil }
+
+func (p *proving) ProveNew(context.Context) (ports.Proof, bool, error) {
+	p.asked = append(p.asked, "new")
+	p.parts++
+	return p.state, p.parts%3 != 0, nil
+}
+
+func (p *proving) ProveNext(context.Context) (ports.Proof, error) {
+	p.asked = append(p.asked, "next")
+	if now := p.clock.Now(); p.state.StartedAt.IsZero() {
+		p.state.StartedAt = now
+	} else {
+		p.state.StartedAt, p.state.At = time.Time{}, now
+	}
+	return p.state, nil
+}
+
+// New entries are proved each minute, everything a quarter of an hour after the last proof, or ten times as
+// long after it as that took. A scrape proves nothing.
+func TestTheLedgerIsProvedInTurns(t *testing.T) {
+	t.Parallel()
+	clock := fake.NewClock()
+	a := &proving{clock: clock}
+	p := newProof(a, clock, slog.New(slog.DiscardHandler))
+	run := func(what string, after time.Duration, want string) {
+		t.Helper()
+		clock.Advance(after)
+		a.asked = nil
+		apptest.OK(t, p.run(t.Context()))
+		apptest.Equal(t, what, strings.Join(a.asked, " "), want)
+	}
+	run("at first", 0, "new new new next next")
+	run("at once", 0, "")
+	run("in a minute", proveNewEvery, "new new new")
+	run("soon after that", proveTick, "")
+	run("a quarter of an hour after the proof", proveEvery-proveNewEvery-proveTick, "new new new next next")
+	a.state.Took = time.Hour / 2
+	run("too soon after one that took long", proveEvery, "new new new")
+	run("after the longest pause", proveLatest-proveEvery, "new new new next next")
+
+	a.asked, a.state.Faults = nil, 2
+	faults, err := p.faults(t.Context())
+	apptest.OK(t, err)
+	apptest.Equal(t, "the faults in a scrape", faults, 2)
+	at, err := p.at(func(p ports.Proof) time.Time { return p.At })(t.Context())
+	apptest.OK(t, err)
+	apptest.Equal(t, "the time of the proof in a scrape", at, float64(clock.Now().UnixMilli())/1000)
+	if len(a.asked) > 0 {
+		t.Errorf("a scrape proves: %v", a.asked)
+	}
+}
+
+// What grows is dropped and archived by the leader's tasks, and by nobody else's.
+func TestTheLeaderDropsDaysAndArchivesSessions(t *testing.T) {
+	t.Parallel()
+	w := apptest.OpenPostgres(t)
+	agent := w.Register()
+	w.LetArchive()
+	v := w.Buy(agent, apptest.Local)
+	_, _, err := w.Workers.Create(t.Context(), workers.Create{AgentID: agent, SessionID: v.ID, Names: []string{"a"}})
+	apptest.OK(t, err)
+	_, err = w.Sessions.Terminate(t.Context(), agent, v.ID)
+	apptest.OK(t, err)
+	leads := false
+	all := tasks(w.DB, nil, func() bool { return leads }, w.Hub, w.Observer, w.Tasks, nil, w.Catalog, w.Accounts, nil, nil)
+	run := func(name string) {
+		t.Helper()
+		i := slices.IndexFunc(all, func(t task) bool { return t.name == name })
+		if i < 0 || all[i].only == nil || all[i].only() {
+			t.Fatalf("no task of the leader alone is called %q", name)
+		}
+		apptest.OK(t, all[i].run(t.Context()))
+	}
+	days := func() int {
+		return len(w.Column(`SELECT relname FROM pg_class WHERE relkind = 'r' AND relname LIKE 'event_chunks_d%'
+			AND substring(relname FROM 15)::bigint < ?`, w.Clock.Now().Unix()/86400-8))
+	}
+	// The migration made days by the clock of the server.
+	w.Clock.Set(time.Now().Add(91 * session.Day))
+	apptest.OK(t, w.DB.MeasureClock(t.Context()))
+	if days() == 0 {
+		t.Fatal("no day is old")
+	}
+	run("keep partitions of events")
+	apptest.Equal(t, "old days that are left", days(), 0)
+	run("settle sessions")
+	run("archive sessions")
+	apptest.Equal(t, "archived sessions", len(w.Column("SELECT session FROM session_archive")), 1)
+}
