@@ -116,9 +116,10 @@ func New(cfg Config, deps Deps) *Console {
 	return c
 }
 
-// Serve answers a request of a client. It returns the id of the agent, empty without a sign-in.
-func (c *Console) Serve(w http.ResponseWriter, r *http.Request, client netip.Addr) (agentID string) {
+// Serve answers a request of a client. It returns the id of the agent, empty without a sign-in, and why it
+// answered 503, nil if it did not.
+func (c *Console) Serve(w http.ResponseWriter, r *http.Request, client netip.Addr) (agentID string, outage error) {
 	who := &identity{client: client}
 	c.serve.ServeHTTP(w, r.WithContext(with(r.Context(), who)))
-	return who.agentID
+	return who.agentID, who.outage
 }

@@ -2,6 +2,7 @@ package console_test
 
 import (
 	"context"
+	"errors"
 	"net/http"
 	"net/url"
 	"strings"
@@ -11,6 +12,7 @@ import (
 	"agentproxy/app/accounts"
 	"agentproxy/app/ratelimit"
 	"agentproxy/domain/account"
+	"agentproxy/ports"
 	"agentproxy/test/apptest"
 )
 
@@ -94,6 +96,46 @@ func TestSignInIsRefused(t *testing.T) {
 	}
 	w.Clock.Advance(time.Minute)
 	w.enter(key)
+}
+
+// Who serves the console learns why a page is answered 503, and counts it.
+func TestAnOutageIsTold(t *testing.T) {
+	w := open(t, options{})
+	r := w.signIn("")
+	w.get("/console/")
+	if w.outage != nil {
+		t.Errorf("a page that is shown: %v", w.outage)
+	}
+	signedIn := w.cookie
+	w.Store.Store = away{w.Store.Store}
+	for _, c := range []struct {
+		path string
+		form url.Values
+	}{
+		{"/console/sign-in", url.Values{"api_key": {r.APIKey}}},
+		{"/console/money", nil},
+		{"/console/sign-out", url.Values{}},
+	} {
+		method := http.MethodPost
+		if c.form == nil {
+			method = http.MethodGet
+		}
+		w.cookie = signedIn
+		if code, _ := w.send(method, c.path, c.form); code != http.StatusServiceUnavailable || !errors.Is(w.outage, apptest.ErrStore) {
+			t.Errorf("%s %s: %d, %v", method, c.path, code, w.outage)
+		}
+	}
+}
+
+// away is a store that cannot be reached.
+type away struct{ ports.Store }
+
+func (away) View(context.Context, func(context.Context, ports.Tx) error) error {
+	return apptest.ErrStore
+}
+
+func (away) Update(context.Context, func(context.Context, ports.Tx) error) error {
+	return apptest.ErrStore
 }
 
 func TestTheSignInLeadsBackIntoTheConsoleAlone(t *testing.T) {

@@ -122,6 +122,7 @@ func (c *Console) refuseSignIn(w http.ResponseWriter, r *http.Request, next stri
 func (c *Console) signOut(w http.ResponseWriter, r *http.Request) {
 	if err := c.Accounts.SignIns.End(r.Context(), c.token(r)); err != nil {
 		c.Log.ErrorContext(r.Context(), "a sign-in was not ended", "err", err)
+		identityOf(r.Context()).outage = err
 		http.Error(w, "You are still signed in. "+sentence(errInternal.Message), http.StatusServiceUnavailable)
 		return
 	}

@@ -22,6 +22,7 @@ import (
 type identity struct {
 	client  netip.Addr
 	agentID string // set when the sign-in was found
+	outage  error  // why the answer is 503
 }
 
 type identityKey struct{}
@@ -167,7 +168,7 @@ var errInternal = &domain.Error{Code: "INTERNAL_ERROR",
 	Message: "the service failed; try again, and contact its operator if the problem persists"}
 
 // problem returns an error as a person may see it, and its status. Any error that is not a refusal is
-// logged.
+// logged; why the service is unavailable is returned to the caller of Serve.
 func (v *view) problem(err error) (*ui.Problem, int) {
 	var e *domain.Error
 	if !errors.As(err, &e) || statusOf[e.Kind] == 0 {
@@ -182,8 +183,11 @@ func (v *view) problem(err error) (*ui.Problem, int) {
 		v.w.Header().Set("Retry-After", strconv.Itoa(seconds(e.RetryAfter)))
 	}
 	status := statusOf[e.Kind]
-	if status == 0 {
+	switch status {
+	case 0:
 		status = http.StatusInternalServerError
+	case http.StatusServiceUnavailable:
+		identityOf(v.r.Context()).outage = err
 	}
 	p := &ui.Problem{Code: e.Code, Message: sentence(e.Message)}
 	if issues, ok := e.Details["fields"].([]domain.FieldIssue); ok {

@@ -31,6 +31,7 @@ type world struct {
 	log     bytes.Buffer
 	cookie  *http.Cookie
 	headers http.Header // of the last answer
+	outage  error       // why it was 503
 }
 
 // options are the differences of a world from the default one.
@@ -87,7 +88,7 @@ func (w *world) send(method, path string, form url.Values, edit ...func(*http.Re
 		e(r)
 	}
 	rec := httptest.NewRecorder()
-	w.console.Serve(rec, r, netip.MustParseAddr("192.0.2.1"))
+	_, w.outage = w.console.Serve(rec, r, netip.MustParseAddr("192.0.2.1"))
 	w.headers = rec.Header()
 	for _, c := range rec.Result().Cookies() {
 		w.cookie = c

@@ -6,7 +6,9 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"net/http"
 	"net/http/httptest"
+	"net/netip"
 	"strings"
 	"testing"
 	"time"
@@ -68,5 +70,30 @@ func TestTheCauseOfA503IsLoggedOnceASecondAndCounted(t *testing.T) {
 		if err := s.metrics.outages.WithLabelValues(cause).Write(&m); err != nil || m.Counter.GetValue() != want {
 			t.Errorf("%s is counted %v times, want %v; %v", cause, m.Counter.GetValue(), want, err)
 		}
+	}
+}
+
+// A page for people that is answered 503 is logged and counted as a call is.
+func TestAnOutageOfThePagesIsLoggedAndCounted(t *testing.T) {
+	t.Parallel()
+	var log bytes.Buffer
+	failed := engine.UnavailableFor("pool", "connect", errors.New("no connection is free"))
+	s := New(Config{}, Deps{Log: slog.New(slog.NewTextHandler(&log, nil)), Clock: fake.NewClock(), IDs: &fake.IDs{},
+		Console: func(w http.ResponseWriter, r *http.Request, _ netip.Addr) (string, error) {
+			if r.URL.Path == "/console/" {
+				return "", nil
+			}
+			w.WriteHeader(http.StatusServiceUnavailable)
+			return "", failed
+		}})
+	for _, path := range []string{"/console/", "/console/money", "/console/money"} {
+		s.Handler().ServeHTTP(httptest.NewRecorder(), httptest.NewRequest("GET", path, nil))
+	}
+	var m dto.Metric
+	if err := s.metrics.outages.WithLabelValues("pool").Write(&m); err != nil || m.Counter.GetValue() != 2 {
+		t.Errorf("it is counted %v times, %v", m.Counter.GetValue(), err)
+	}
+	if n := strings.Count(log.String(), "cause=pool"); n != 1 || !strings.Contains(log.String(), "no connection is free") {
+		t.Errorf("it is logged %d times:\n%s", n, log.String())
 	}
 }

@@ -39,7 +39,9 @@ func gatewayErrors() (list []pages.Refusal) {
 func noTools(http.ResponseWriter, *http.Request, *httpapi.Agent) {}
 
 // noPages is a console without a signed-in agent.
-func noPages(http.ResponseWriter, *http.Request, netip.Addr) (agentID string) { return "" }
+func noPages(http.ResponseWriter, *http.Request, netip.Addr) (agentID string, outage error) {
+	return "", nil
+}
 
 // get reads a page, with headers in pairs.
 func (w *world) get(method, path string, headers ...string) *http.Response {
