@@ -3,6 +3,8 @@ package e2e_test
 import (
 	"io"
 	"net/http"
+	"net/http/httptest"
+	"os"
 	"regexp"
 	"strconv"
 	"strings"
@@ -36,12 +38,51 @@ func (s *service) shows(lines ...string) (text string) {
 	return text
 }
 
+// rare are the series that the alerts and the dashboard have and a quiet service has not, and why.
+var rare = map[string]string{
+	"agentproxy_unavailable_total":             "nothing was answered 503",
+	"agentproxy_database_retries_total":        "no unit was run again",
+	"agentproxy_telemetry_queue_lag_seconds":   "there is no NATS",
+	"agentproxy_telemetry_queue_parked_total":  "there is no NATS",
+	"agentproxy_telemetry_queue_missing_total": "there is no NATS",
+	"agentproxy_provider_lines":                "no seller has a list",
+	"agentproxy_upstream_orders_late":          "no seller has orders",
+	"agentproxy_upstream_orders_missing":       "no seller has orders",
+	"agentproxy_upstream_provider_at_fault":    "no seller has orders",
+	"agentproxy_scrape_errors_total":           "every gauge was read",
+}
+
+// deployed checks that the metrics have the series of the alerts and of the dashboard.
+func deployed(t *testing.T, metrics string, postgres bool) {
+	t.Helper()
+	names := map[string]bool{}
+	for _, file := range []string{"prometheus/alerts.yml", "grafana/agentproxy.json"} {
+		text, err := os.ReadFile("../../deploy/" + file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, name := range regexp.MustCompile(`agentproxy_[a-z_]+`).FindAllString(string(text), -1) {
+			names[name] = true
+		}
+	}
+	for name := range names {
+		other := postgres && name == "agentproxy_database_free_bytes" || !postgres && strings.HasPrefix(name, "agentproxy_database_pool_")
+		if shown := strings.Contains(metrics, "\n"+name+" ") || strings.Contains(metrics, "\n"+name+"{"); !shown && !other && rare[name] == "" {
+			t.Errorf("%s is not shown", name)
+		}
+	}
+}
+
 var nextCollection = regexp.MustCompile(`(?m)^go_memstats_next_gc_bytes (.+)$`)
 
 func TestTheOperatorSeesWhatTheServiceDoes(t *testing.T) {
 	onEachStore(t, func(t *testing.T, store ...string) {
 		s := serve(t, store...)
 		key, agent := s.register("watched")
+		hook := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(204) }))
+		defer hook.Close()
+		told, _ := s.listener("told", hook.URL)
+		s.must(200, "POST", "/account/webhook/test", told, "")
 		var d sessionData
 		s.must(201, "POST", "/sessions", key, `{"type":"dynamic","config":{"product_no":"dyn_fast_1","traffic_gb":1}}`).into(t, &d)
 		id, proxy := d.SessionID, d.Proxy.HTTPURL
@@ -64,10 +105,13 @@ func TestTheOperatorSeesWhatTheServiceDoes(t *testing.T) {
 			`agentproxy_provider_calls_total{operation="order",provider="embedded",result="ok"} 1`,
 			"agentproxy_gateway_tunnels 0", "agentproxy_gateway_lease_waits_total", "agentproxy_ledger_drift 0",
 			"agentproxy_payments_drifting 0", "agentproxy_build_info{", "agentproxy_settle_lag_seconds 0",
+			`agentproxy_job_seconds_count{kind="deliver",result="ok"}`, `agentproxy_webhook_seconds_count{result="2xx"}`,
+			`agentproxy_gateway_exit_dials_total{exit=`,
 		)
 		if len(store) > 0 {
 			s.shows("agentproxy_database_pool_limit 20", "agentproxy_database_pool_used ", "agentproxy_database_pool_waits_total ")
 		}
+		deployed(t, text, len(store) > 0)
 		// The heap of a small service grows by its ballast before it is collected.
 		if goal := nextCollection.FindStringSubmatch(text); goal == nil {
 			t.Error("the metrics do not show when the garbage collector runs next")

@@ -110,6 +110,10 @@ func TestWithoutItsServerTheServiceAnswersUnavailable(t *testing.T) {
 			t.Errorf("%s %s: %s, Retry-After %q", c[0], c[1], r.code(), r.header.Get("Retry-After"))
 		}
 	}
+	if out := s.log.String(); !strings.Contains(out, `"the service is unavailable","cause":"conne`) {
+		t.Errorf("it does not say why it answers 503; it printed:\n%s", out)
+	}
+	s.shows(`agentproxy_unavailable_total{cause="conne`) // connect or connection
 	if err := server.Begin(); err != nil {
 		t.Fatal(err)
 	}
