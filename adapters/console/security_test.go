@@ -98,7 +98,7 @@ func TestSignInIsRefused(t *testing.T) {
 	w.enter(key)
 }
 
-// Who serves the console learns why a page is answered 503, and counts it.
+// The error behind a page that is answered 503 is returned, so that it can be logged and counted.
 func TestAnOutageIsTold(t *testing.T) {
 	w := open(t, options{})
 	r := w.signIn("")
