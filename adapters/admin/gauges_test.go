@@ -191,7 +191,7 @@ func TestGaugesAreNamed(t *testing.T) {
 		"no help":         {{Name: "agentproxy_a", Read: read}},
 		"no function":     {{Name: "agentproxy_a", Help: "A."}},
 		"the name twice":  {good, good},
-		"a name of ours":  {{Name: "agentproxy_scrape_errors_total", Help: "A.", Read: read}},
+		"a metric that the service defines":  {{Name: "agentproxy_scrape_errors_total", Help: "A.", Read: read}},
 		"one that exists": {{Name: "agentproxy_taken", Help: "A.", Read: read}},
 	} {
 		s, r := create(t, admin.Config{}, discard)
