@@ -64,10 +64,10 @@ func TestARenewalThatCouldNotBeProvenIsNotSent(t *testing.T) {
 	}{
 		"its addresses are gone":        {state(procurement.Gone), 0},
 		"they are not there now":        {state(procurement.Pending), 0},
-		"they are not listed":             {no(fake.Read, procurement.Auth), 0},
-		"there is no answer":                {no(fake.Read, procurement.Ambiguous), 0},
-		"there is no price":              {no(fake.Quote, procurement.Auth), 0},
-		"there is no balance":            {func(p *fundsProvider, _ string) { p.broken = procurement.Refuse(procurement.Temporary, "") }, 0},
+		"they are not listed":           {no(fake.Read, procurement.Auth), 0},
+		"there is no answer":            {no(fake.Read, procurement.Ambiguous), 0},
+		"there is no price":             {no(fake.Quote, procurement.Auth), 0},
+		"there is no balance":           {func(p *fundsProvider, _ string) { p.broken = procurement.Refuse(procurement.Temporary, "") }, 0},
 		"there are none for new orders": {no(fake.Quote, procurement.OutOfStock), 1},
 		"new orders are not taken":      {no(fake.Quote, procurement.Unsupported), 1},
 	} {
