@@ -50,7 +50,7 @@ func TestError(t *testing.T) {
 			t.Error(got)
 		}
 	})
-	t.Run("what nobody classified is internal", func(t *testing.T) {
+	t.Run("an unclassified error is internal", func(t *testing.T) {
 		if (&domain.Error{}).Kind != domain.Internal {
 			t.Error("it is not")
 		}
@@ -79,12 +79,12 @@ func TestPage(t *testing.T) {
 		{1, 20, 0}, {2, 20, 20}, {11, 100, 1000}, {math.MaxInt, 100, 1 << 40},
 	} {
 		if got := (domain.Page{Number: c.number, Size: c.size}).Offset(); got != c.want {
-			t.Errorf("before page %d of %d stand %d items, want %d", c.number, c.size, got, c.want)
+			t.Errorf("before page %d of %d are %d items, want %d", c.number, c.size, got, c.want)
 		}
 	}
 	for number := 1; number > 0; number *= 2 {
 		if got := (domain.Page{Number: number, Size: domain.MaxPageSize}).Offset(); got < 0 || number < 1<<33 && got != (number-1)*100 {
-			t.Errorf("before page %d stand %d items", number, got)
+			t.Errorf("before page %d are %d items", number, got)
 		}
 	}
 	for _, c := range []struct{ total, size, want int }{{0, 20, 0}, {1, 20, 1}, {20, 20, 1}, {21, 20, 2}} {

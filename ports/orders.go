@@ -61,9 +61,8 @@ type Orders interface {
 	Waiting(ctx context.Context, o procurement.Order, limit int) ([]procurement.Waiting, error)
 	// CountOpen counts the other orders of a provider that are sent, or unknown and
 	// not frozen, and of these the ones like o: the same SKU and country, where an
-	// empty one is like any. What a frozen one did was done long ago. It
-	// holds a lock on the provider until the unit ends, which every other unit that
-	// calls it for that provider waits for.
+	// empty one is like any. It holds a lock on the provider until the unit ends, so that
+	// of the units that call it for one provider one runs at a time.
 	CountOpen(ctx context.Context, o procurement.Order) (open, like int, err error)
 	// Known returns which of a provider's refs belong to an order.
 	Known(ctx context.Context, provider string, refs []string) (map[string]bool, error)

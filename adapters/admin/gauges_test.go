@@ -186,13 +186,13 @@ func TestGaugesAreNamed(t *testing.T) {
 	read := func(context.Context) (float64, error) { return 0, nil }
 	good := admin.Gauge{Name: "agentproxy_a", Help: "A.", Read: read}
 	for name, list := range map[string][]admin.Gauge{
-		"a foreign name":  {{Name: "a", Help: "A.", Read: read}},
-		"a wrong name":    {{Name: "agentproxy_\xff", Help: "A.", Read: read}},
-		"no help":         {{Name: "agentproxy_a", Read: read}},
-		"no function":     {{Name: "agentproxy_a", Help: "A."}},
-		"the name twice":  {good, good},
-		"a name of ours":  {{Name: "agentproxy_scrape_errors_total", Help: "A.", Read: read}},
-		"one that exists": {{Name: "agentproxy_taken", Help: "A.", Read: read}},
+		"a foreign name":                    {{Name: "a", Help: "A.", Read: read}},
+		"a wrong name":                      {{Name: "agentproxy_\xff", Help: "A.", Read: read}},
+		"no help":                           {{Name: "agentproxy_a", Read: read}},
+		"no function":                       {{Name: "agentproxy_a", Help: "A."}},
+		"the name twice":                    {good, good},
+		"a metric that the service defines": {{Name: "agentproxy_scrape_errors_total", Help: "A.", Read: read}},
+		"one that exists":                   {{Name: "agentproxy_taken", Help: "A.", Read: read}},
 	} {
 		s, r := create(t, admin.Config{}, discard)
 		r.MustRegister(prometheus.NewGauge(prometheus.GaugeOpts{Name: "agentproxy_taken", Help: "Taken."}))

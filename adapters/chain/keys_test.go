@@ -148,7 +148,7 @@ func TestAKeyThatIsNoAccountIsRefused(t *testing.T) {
 			continue
 		}
 		if !strings.Contains(err.Error(), c.says) {
-			t.Errorf("%s: %v; want it to say %q", name, err, c.says)
+			t.Errorf("%s: %v; want %q in it", name, err, c.says)
 		}
 		for n := 0; n+12 <= len(c.key); n += 6 {
 			if strings.Contains(err.Error(), c.key[n:n+12]) {

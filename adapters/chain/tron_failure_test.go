@@ -290,8 +290,8 @@ func TestTronLeavesASuspendedSourceAlone(t *testing.T) {
 		fault trongrid.Fault
 		alone time.Duration
 	}{
-		"403, which says 30 s": {trongrid.Forbidden, 30 * time.Second}, "429, which says 27 s": {trongrid.TooMany, 27 * time.Second},
-		"503, which says nothing": {trongrid.Unavailable, 30 * time.Second},
+		"403 with Retry-After 30": {trongrid.Forbidden, 30 * time.Second}, "429 with Retry-After 27": {trongrid.TooMany, 27 * time.Second},
+		"503 without Retry-After": {trongrid.Unavailable, 30 * time.Second},
 	} {
 		t.Run(name, func(t *testing.T) {
 			fault, alone := c.fault, c.alone

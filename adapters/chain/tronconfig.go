@@ -122,7 +122,7 @@ func (c TronConfig) complete() (TronConfig, [20]byte, error) {
 
 var errBaseURL = errors.New("the base URL is not http or https with a host and nothing but a path behind it")
 
-var errPlainHTTP = errors.New("the source of payments must be https: whoever can change an answer on the way " +
+var errPlainHTTP = errors.New("the source of payments must be https: anyone who can change an answer on the way " +
 	"credits money that was never paid; http is accepted for a loopback address alone")
 
 // checkURL refuses http to another host.

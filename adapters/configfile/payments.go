@@ -135,7 +135,7 @@ func (s PaymentSettings) Warnings() (list []Fault) {
 func (c *check) paymentSource(name, text string) string {
 	base := c.baseURL(name, text)
 	if u, err := url.Parse(text); err == nil && u.Scheme == "http" && !isLoopback(u.Hostname()) {
-		c.fault(name, "must be https: whoever can change an answer on the way credits money that was never paid; "+
+		c.fault(name, "must be https: anyone who can change an answer on the way credits money that was never paid; "+
 			"http is accepted for a loopback address alone")
 	}
 	return base

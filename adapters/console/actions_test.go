@@ -29,7 +29,7 @@ func TestBuy(t *testing.T) {
 	w.get("/console/sessions/new?product_no=" + apptest.Local)
 	quote := w.get("/console/sessions/quote?product_no=" + apptest.Local + "&traffic_gb=1.5&country=DE&protocol=socks5&rotation_mode=timed&rotation_minutes=5")
 	if !strings.Contains(quote, "<dt>Traffic in GB</dt><dd>1.5</dd>") {
-		t.Errorf("the quote does not say what is bought:\n%s", quote)
+		t.Errorf("the quote does not name what is bought:\n%s", quote)
 	}
 	if byID(t, quote, "quote-cost") != "$0.60" || byID(t, quote, "quote-balance") != "$0.40" {
 		t.Errorf("the quote is\n%s", quote)

@@ -114,7 +114,7 @@ func TestStopWithoutConnectionsIsQuick(t *testing.T) {
 	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
 	defer cancel()
 	if _ = w.Stop(ctx); ctx.Err() != nil {
-		t.Error("it waited for those that say nothing")
+		t.Error("it waited for those that send nothing")
 	}
 }
 

@@ -208,7 +208,7 @@ func TestTunnelsBytesAndLeasesAreMeasured(t *testing.T) {
 	_ = c.Close()
 	usage := w.settled(id)
 	if usage.Up != up+16 || usage.Down != down {
-		t.Errorf("the core was told of %d and %d", usage.Up, usage.Down)
+		t.Errorf("the core counted %d and %d", usage.Up, usage.Down)
 	}
 	waitFor(t, "the end of tunnel and lease", func() bool {
 		s := scrape(t, r)
@@ -257,7 +257,7 @@ func TestLabelsAreFixed(t *testing.T) {
 		}
 		for _, told := range append(ids, "secret", "intruder", "METHOD", "garbage", "127.0.0.1", user(ids[0], 0)) {
 			if strings.Contains(strings.ToLower(name), strings.ToLower(told)) {
-				t.Errorf("the series %s tells %q", name, told)
+				t.Errorf("the series %s reveals %q", name, told)
 			}
 		}
 	}

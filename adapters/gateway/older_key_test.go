@@ -9,7 +9,7 @@ import (
 // A password of a previous key is right like that of the current one, in any order, and that of
 // another key is wrong.
 func TestPasswordsOfPreviousKeys(t *testing.T) {
-	older, foreign := []byte("a key of before"), []byte("a key of nobody")
+	older, foreign := []byte("a key of before"), []byte("an unknown key")
 	core := newCore(t)
 	w := begin(t, core, func(s *setup) { s.OlderKeys = [][]byte{[]byte("one of long ago"), older} })
 	id := core.add(1, 1<<30)

@@ -182,7 +182,7 @@ func TestKeptConnectionsEndWithTheirUpstream(t *testing.T) {
 	get(one, 1)
 	opened(3, "after a rotation to another user")
 	get(one, 0)
-	opened(3, "an old user name of ours is the current exit")
+	opened(3, "an old user name is the current exit")
 	rotate(func(*procurement.Endpoint) {})
 	get(one, 2)
 	opened(4, "after a rotation with the same user")

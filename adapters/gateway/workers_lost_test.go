@@ -77,7 +77,7 @@ func (s *seller) usersOf(t *testing.T) []string {
 	t.Helper()
 	_, users := s.targets()
 	if len(users) == 0 {
-		t.Fatal("nobody came")
+		t.Fatal("no connection came")
 	}
 	return users
 }

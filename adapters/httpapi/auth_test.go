@@ -17,7 +17,7 @@ func TestCredentials(t *testing.T) {
 	token := w.token(a)
 	const path = "/v1/account/info"
 
-	t.Run("either header is taken and auth_mode says which", func(t *testing.T) {
+	t.Run("either header is taken and auth_mode names it", func(t *testing.T) {
 		if got := w.do("GET", path, "", a.as).want(200).str("data.auth_mode"); got != "api_key" {
 			t.Error(got)
 		}

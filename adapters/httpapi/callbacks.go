@@ -27,11 +27,11 @@ func (s *Server) declareCallbacks() {
 		Method:    http.MethodPost,
 		Path:      "/providers/{provider}/callback",
 		Tag:       "service",
-		Summary:   "A provider tells that an order has changed",
+		Summary:   "A provider reports that an order changed",
 		Open:      true,
 		OwnBody:   map[string]any{},
 		BodyLimit: callbackLimit,
-		Doc: "For providers, not for agents. The call is signed by the provider, and says only that the order is to " +
+		Doc: "For providers, not for agents. The call is signed by the provider, and means only that the order is to " +
 			"be read again.",
 		Refuses: []*domain.Error{domain.ErrInvalid, procurement.ErrNoCallback, account.ErrRateLimited},
 		OK:      []reply{{Status: ok, Doc: "The orders are read soon.", Data: callbackReply{true}}},

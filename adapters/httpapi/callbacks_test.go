@@ -61,8 +61,8 @@ func TestProviderCallback(t *testing.T) {
 			t.Errorf("a forged call makes it %s", got)
 		}
 	})
-	t.Run("an unknown provider, and one that calls nobody, are 404", func(t *testing.T) {
-		for _, name := range []string{"nobody", "fake", "calls-", "0"} {
+	t.Run("an unknown provider, and one without callbacks, are 404", func(t *testing.T) {
+		for _, name := range []string{"unknown", "fake", "calls-", "0"} {
 			w.do("POST", "/v1/providers/"+name+"/callback", `{}`, signed).refused(404, "NOT_FOUND")
 		}
 		w.do("POST", "/v1/providers//callback", `{}`, signed).refused(404, "NOT_FOUND")

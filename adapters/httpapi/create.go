@@ -15,7 +15,7 @@ import (
 
 const createDoc = `Takes either of two forms. Nested: type and config. Flat: session_type and the fields of the
 session at the top level. A body with config is nested. max_cost and provisioning_mode count in both places. Rules that
-depend on the product stand in GET /products.`
+depend on the product are in GET /products.`
 
 // createBody is the body of a create call in both of its forms.
 type createBody struct {

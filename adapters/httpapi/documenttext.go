@@ -101,7 +101,7 @@ var fieldDocs = map[string]string{
 	"product_no":                  "The product, as GET /products lists it.",
 	"protocol":                    "The protocol of full_url.",
 	"Check.protocol":              "The protocol that was checked.",
-	"protocols":                   "What clients can speak to the proxy.",
+	"protocols":                   "What clients can use with the proxy.",
 	"provisioning_mode": "existing attaches to the newest live session of the product. purchase is " +
 		"the default.",
 	"proxy":                     "How to connect; null unless the session is active.",
@@ -113,7 +113,7 @@ var fieldDocs = map[string]string{
 	"reasons":                   "Why it fits, for people.",
 	"recharged":                 "What was recharged, in US dollars.",
 	"recommendation":            "What to do with the session.",
-	"referral":                  "Who referred the account; null if nobody did.",
+	"referral":                  "Who referred the account; null if no one did.",
 	"refunded":                  "What was given back, in US dollars.",
 	"rejected":                  "How many events were refused.",
 	"remaining_bytes":           "What is left of the limit; null without one.",

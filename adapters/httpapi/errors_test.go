@@ -223,7 +223,7 @@ func TestProvisioning(t *testing.T) {
 	}
 	w.do("POST", "/v1/sessions/"+id+"/rotate", "", a.as).refused(410, "SESSION_EXPIRED")
 
-	t.Run("an outcome that nobody knows is 202", func(t *testing.T) {
+	t.Run("an unknown outcome is 202", func(t *testing.T) {
 		w.provider.Next(fake.Provision, fake.LoseAnswer())
 		r := w.do("POST", "/v1/sessions", oneGB, a.as).want(202)
 		if r.str("data.status") != "creating" || r.header.Get("Location") == "" {

@@ -34,7 +34,7 @@ func TestIdempotency(t *testing.T) {
 			}
 		}
 		if first.header.Get("Idempotency-Replayed") != "" {
-			t.Error("the first answer says it is a repetition")
+			t.Error("the first answer is marked as a repetition")
 		}
 		if got := w.do("GET", "/v1/billing/balance", "", a.as).num("data.balance"); got != 9.5 {
 			t.Errorf("balance %v, want 9.5", got)
@@ -57,7 +57,7 @@ func TestIdempotency(t *testing.T) {
 			t.Error("two agents share a session")
 		}
 	})
-	t.Run("a replay shows the session as it stands now", func(t *testing.T) {
+	t.Run("a replay shows the session as it is now", func(t *testing.T) {
 		before := w.do("GET", "/v1/sessions/"+id, "", a.as).num("data.rotation.count")
 		r := w.do("POST", "/v1/sessions/"+id+"/rotate", "{}", a.as, key("k1")).want(200)
 		if r.num("data.rotation.count") != before || r.header.Get("Idempotency-Replayed") != "true" {

@@ -69,7 +69,7 @@ func TestDirectProducts(t *testing.T) {
 		product("sta_direct", session.Static, true, "both"), product("dyn_through", session.Dynamic, false, "both")}})
 	a := w.register("Direct")
 
-	t.Run("the catalogue says so", func(t *testing.T) {
+	t.Run("the catalogue shows it", func(t *testing.T) {
 		want := map[string]string{
 			"dyn_direct":  "direct",
 			"sta_direct":  "direct",
@@ -136,7 +136,7 @@ func TestDirectProducts(t *testing.T) {
 			}
 		}
 	})
-	t.Run("a protocol that the upstream does not speak has no URL", func(t *testing.T) {
+	t.Run("a protocol that the upstream does not support has no URL", func(t *testing.T) {
 		for _, protocol := range []string{"http", "socks5"} {
 			r := w.do(
 				"POST",
@@ -291,7 +291,7 @@ func TestRenewAtASeller(t *testing.T) {
 		replay("two", 202, later(2))
 		replay("one", 200, later(2))
 	})
-	t.Run("refused says why, and keeps no key", func(t *testing.T) {
+	t.Run("a refusal has its reason, and keeps no key", func(t *testing.T) {
 		for class, want := range map[procurement.Class]struct {
 			status int
 			code   string
@@ -320,7 +320,7 @@ func TestSourcesOfAProduct(t *testing.T) {
 	w := newWorld(t, options{more: []ports.Provider{first, second}, sell: []catalog.Product{
 		product("dyn_both", session.Dynamic, false, "first", "second"), placed}})
 	a := w.register("Sources")
-	t.Run("one that refuses is not heard of", func(t *testing.T) {
+	t.Run("one that refuses is not shown", func(t *testing.T) {
 		first.Next(fake.Provision, fake.Refuse(procurement.InsufficientFunds))
 		r := w.do("POST", "/v1/sessions", body("dyn_both"), a.as).want(201)
 		if r.at("data.failure") != nil || len(second.Of(r.str("data.session_id"))) != 1 || len(first.Sales()) != 0 {
@@ -337,7 +337,7 @@ func TestSourcesOfAProduct(t *testing.T) {
 			w.do("POST", "/v1/sessions", body("dyn_both"), a.as).refused(want.status, want.code)
 		}
 	})
-	t.Run("a place that nobody has is refused with the nearest", func(t *testing.T) {
+	t.Run("a place without exits is refused with the nearest", func(t *testing.T) {
 		for _, c := range []struct{ country, city, field, nearest string }{
 			{"FR", "", "config.country", `["DE","US"]`},
 			{"DE", "NYC", "config.city", `["BER"]`},

@@ -27,7 +27,7 @@ func TestRateLimit(t *testing.T) {
 	w := newWorld(t, options{perMinute: 6})
 	a := w.register("Limited")
 
-	t.Run("every authenticated answer says what is left", func(t *testing.T) {
+	t.Run("every authenticated answer shows what is left", func(t *testing.T) {
 		form := regexp.MustCompile(`^"default";r=(\d+);t=(\d+)$`)
 		for i, path := range []string{"/v1/account/info", "/v1/sessions/unknown", "/v1/sessions?page=0"} {
 			r := w.do("GET", path, "", a.as)

@@ -76,7 +76,7 @@ const network = "TRC20"
 
 const rechargeDoc = `Answers where to send amount_usdt in USDT (TRC20) before expire_time; then poll the status until it
 is paid. The exchange's fee comes on top. The address is the agent's own and stays: every final transfer to it is
-credited once, whatever the orders say. At most 10 orders are open at a time. dry_run creates nothing.`
+credited once, with or without an order. At most 10 orders are open at a time. dry_run creates nothing.`
 
 // declareRecharges declares how money comes in.
 func (s *Server) declareRecharges() {

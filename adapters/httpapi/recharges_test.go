@@ -29,7 +29,7 @@ func TestRecharge(t *testing.T) {
 
 	r := w.do("POST", "/v1/billing/recharge", `{"amount":25.50,"payment_method":"usdt"}`, a.as).want(201)
 	order, wallet := r.str("data.order_id"), r.str("data.wallet_address")
-	t.Run("an order says where to send what until when", func(t *testing.T) {
+	t.Run("an order shows the address, the amount and the end", func(t *testing.T) {
 		if !strings.HasPrefix(order, "PAY20260515120000") || len(order) < 25 || len(wallet) != 34 || !w.chain.Valid(wallet) ||
 			r.str("data.status") != "pending" || r.str("data.currency") != "USD" ||
 			r.str("data.network") != "TRC20" ||
@@ -207,7 +207,7 @@ func TestRechargeReplay(t *testing.T) {
 			t.Errorf("%v orders", n)
 		}
 	})
-	t.Run("a replay shows the order as it stands now", func(t *testing.T) {
+	t.Run("a replay shows the order as it is now", func(t *testing.T) {
 		w.chain.Mine(1)
 		w.chain.Send(fake.ChainAddress(1), first.str("data.wallet_address"), domain.MustMoney("10"))
 		w.mine(40)
@@ -325,7 +325,7 @@ func TestRechargeQR(t *testing.T) {
 	}
 	got := qrscan.Read(t, body)
 	if got.Text != r.str("data.wallet_address") || len(got.Text) != 34 {
-		t.Errorf("the code says %q, the order %q", got.Text, r.str("data.wallet_address"))
+		t.Errorf("the code has %q, the order %q", got.Text, r.str("data.wallet_address"))
 	}
 	if got.Correction != "M" || got.Width < 256 || got.Width != got.Height {
 		t.Errorf("%s", got)

@@ -28,7 +28,7 @@ type recommendationReply struct {
 	Reasons       []string        `json:"reasons"`
 	EstimatedCost money           `json:"estimated_cost"`
 	WithinBudget  bool            `json:"within_budget" doc:"true when no budget was given."`
-	Create        suggestionReply `json:"create" doc:"A body that POST /sessions accepts as it stands."`
+	Create        suggestionReply `json:"create" doc:"A body that POST /sessions accepts unchanged."`
 }
 
 type suggestionReply struct {

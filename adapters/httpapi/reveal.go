@@ -36,7 +36,7 @@ func (s *Server) declareReveal() {
 		Open:    true,
 		Once:    true,
 		Summary: "The credentials of a session, once",
-		Doc: "The link comes from the tool connect of POST /mcp. It works once, within 5 minutes, for whoever has it; " +
+		Doc: "The link comes from the tool connect of POST /mcp. It works once, within 5 minutes, for any holder; " +
 			"the session's events list it. A program fetches it, so that the password does not pass a model.",
 		OK:      []reply{{Status: ok, Doc: "Plain text in the asked form, without envelope.", Data: text("")}},
 		Refuses: refusals(reveals.ErrUnknown, reveals.ErrUsed, session.ErrOver, account.ErrRateLimited),

@@ -94,7 +94,7 @@ func (s *Server) declareWebhooks() {
 		Summary: "Send an event of type webhook.test",
 		Scope:   account.AccountWrite,
 		Refuses: refusals(webhook.ErrNoEndpoint, account.ErrRateLimited),
-		Doc:     "10 an hour, each sent once. GET /account/webhook/deliveries says what came of it.",
+		Doc:     "10 an hour, each sent once. GET /account/webhook/deliveries has the result.",
 		OK:      []reply{{Status: ok, Doc: "It is on its way.", Data: webhookTestReply{"evt_" + exampleID}}},
 	}, s.testWebhook)
 	op(s, operation{

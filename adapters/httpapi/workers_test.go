@@ -110,7 +110,7 @@ func TestWorkers(t *testing.T) {
 		item := fmt.Sprintf("data.items.%d.", i)
 		local := p.(map[string]any)["product_no"] == "dyn_local"
 		if products.at(item+"workers") != local || (products.num(item+"unique_exits") == 5) != local {
-			t.Errorf("the catalogue says %v", p)
+			t.Errorf("the catalogue shows %v", p)
 		}
 	}
 }

@@ -110,7 +110,7 @@ var tools = []tool{
 	},
 	{
 		name: "report", title: "Report results", scope: "telemetry:write",
-		description: "Tell what came of 1 to 50 requests. Answers whether to go on, rotate or pause.",
+		description: "Report the outcome of 1 to 50 requests. Answers whether to go on, rotate or pause.",
 		args: []field{
 			sessionID,
 			{name: "events", kind: "array", required: true, most: 50, items: []field{

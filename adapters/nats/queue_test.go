@@ -66,7 +66,7 @@ func TestAFullQueueRefusesUntilItIsFolded(t *testing.T) {
 	}
 }
 
-func TestWhatIsSetAsideIsKeptAndTold(t *testing.T) {
+func TestWhatIsSetAsideIsKeptAndLogged(t *testing.T) {
 	t.Parallel()
 	server := natstest.Start(t)
 	q := open(t, server, 0)
@@ -100,7 +100,7 @@ agentproxy_telemetry_queue_parked_total 2
 `), "agentproxy_telemetry_queue_parked_total"))
 }
 
-func TestACallThatIsTooLargeIsTold(t *testing.T) {
+func TestACallThatIsTooLargeIsRefused(t *testing.T) {
 	t.Parallel()
 	q := open(t, natstest.Start(t), 0)
 	if _, err := q.Publish(t.Context(), "agt_1", make([]byte, 1<<20)); !errors.Is(err, ports.ErrCallTooLarge) {
@@ -115,7 +115,7 @@ func TestCheckRefusesWhatIsNoServer(t *testing.T) {
 			t.Errorf("%q: %v", url, err)
 		}
 		if _, err := nats.New(nats.Config{URL: url}); err == nil || strings.Contains(err.Error(), "secret") {
-			t.Errorf("%q is accepted, or told: %v", url, err)
+			t.Errorf("%q is accepted, or revealed: %v", url, err)
 		}
 	}
 	for _, url := range []string{"nats://host", "tls://user:secret@host:4222", "nats://a,nats://b:4222,nats://c"} {

@@ -122,7 +122,7 @@ func TestADeliveryIsTriedWhenItIsDue(t *testing.T) {
 	now := time.Now().UTC().Truncate(time.Microsecond)
 	w.insert(due("dlv_now", now), due("dlv_then", now.Add(time.Second)))
 	if r := w.until("dlv_now", 1)[0]; !r.due.Equal(now) {
-		t.Errorf("told %s, want %s", r.due, now)
+		t.Errorf("snoozed %s, want %s", r.due, now)
 	}
 	if r := w.until("dlv_then", 1)[0]; r.at.Before(r.due) {
 		t.Errorf("tried at %s, due at %s", r.at, r.due)

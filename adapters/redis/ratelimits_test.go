@@ -93,7 +93,7 @@ func TestAServerThatIsAwayLeavesEachReplicaAlone(t *testing.T) {
 		}
 	}
 	if admitted < 30 || admitted > 35 || !strings.Contains(text.String(), "each process alone") {
-		t.Errorf("%d calls were admitted; the log says: %s", admitted, text.String())
+		t.Errorf("%d calls were admitted; the log has: %s", admitted, text.String())
 	}
 	server.Run()
 	if _, err := open(t, server).Take(t.Context(), "agent:a", ratelimit.Limit{PerMinute: 30}.NewRequest(1)); err != nil {

@@ -42,7 +42,7 @@ func TestRowsThatAUnitReadsAreLocked(t *testing.T) {
 			_, err := tx.Sessions().Get(ctx, "agt_1", "sess_1")
 			return err
 		},
-		"a session, whoever owns it": func(ctx context.Context, tx ports.Tx) error {
+		"a session, of any owner": func(ctx context.Context, tx ports.Tx) error {
 			_, err := tx.Sessions().Load(ctx, "sess_1")
 			return err
 		},
@@ -112,7 +112,7 @@ func TestWhatIsReadOfRechargesIsLocked(t *testing.T) {
 			_, err := tx.Recharges().Order(ctx, "agt_1", "PAY2")
 			return err
 		}, putOrder},
-		"an order, whoever owns it": {func(ctx context.Context, tx ports.Tx) error {
+		"an order, of any owner": {func(ctx context.Context, tx ports.Tx) error {
 			_, err := tx.Recharges().LoadOrder(ctx, "PAY2")
 			return err
 		}, putOrder},
@@ -263,7 +263,7 @@ func TestUnitsThatBlockEachOtherRunAgain(t *testing.T) {
 }
 
 // Two agents are given the same money at once: the reference is booked once.
-func TestOneReferenceIsBookedOnceWhoeverGetsIt(t *testing.T) {
+func TestOneReferenceIsBookedOnceInAnyReplica(t *testing.T) {
 	st := openPostgres(t)
 	ids := []string{"agt_1", "agt_2", "agt_3", "agt_4"}
 	for _, id := range ids {

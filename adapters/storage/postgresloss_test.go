@@ -136,7 +136,7 @@ func TestARestartUnderLoad(t *testing.T) {
 						break
 					}
 					if !errors.Is(err, domain.ErrUnavailable) {
-						t.Errorf("a failure that tells nobody to try again: %v", err)
+						t.Errorf("a failure that is not retried: %v", err)
 						return
 					}
 					unavailable.Add(1)
@@ -169,7 +169,7 @@ func TestARestartUnderLoad(t *testing.T) {
 	stop()
 	wg.Wait()
 	if unavailable.Load() == 0 {
-		t.Error("nobody noticed")
+		t.Error("the loss was not noticed")
 	}
 	if entries, want := verify(t, st), int(done.Load())+callers; entries < want || entries > want+callers {
 		t.Errorf("%d entries for %d purchases that were answered and %d deposits", entries, done.Load(), callers)
@@ -208,7 +208,7 @@ func TestAnotherProcessIsWoken(t *testing.T) {
 		select {
 		case <-heard:
 		case <-time.After(time.Minute):
-			t.Fatalf("%s: nothing was heard", what)
+			t.Fatalf("%s: no notification", what)
 		}
 	}
 	wait("the beginning")
@@ -216,12 +216,12 @@ func TestAnotherProcessIsWoken(t *testing.T) {
 	put(nil)
 	wait("a change")
 	if took := time.Since(began); took > time.Second {
-		t.Errorf("it was heard after %v", took)
+		t.Errorf("the notification came after %v", took)
 	}
 	put(errUnit)
 	select {
 	case <-heard:
-		t.Error("a change that was rolled back was heard")
+		t.Error("a change that was rolled back was notified")
 	case <-time.After(200 * time.Millisecond):
 	}
 	w.Drop()
@@ -262,7 +262,7 @@ func TestAServerThatCannotBeReachedIsOneLine(t *testing.T) {
 			}
 			text := err.Error()
 			if strings.Contains(text, "hunter2") || strings.Contains(text, "eve") || strings.Contains(text, "\n") {
-				t.Errorf("the error says %q", text)
+				t.Errorf("the error is %q", text)
 			}
 			if took := time.Since(began); took > 12*time.Second {
 				t.Errorf("it took %v", took)

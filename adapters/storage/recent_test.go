@@ -94,7 +94,7 @@ func TestASessionInMemoryIsTrue(t *testing.T) {
 		}), 1, func(r ports.SessionRead) bool { return r.Usage.Up == 7 }},
 		{"after a change by another process", func() error { return reportAhead(ctx, m.other, "agt_1", sessionID(0)) }, 0,
 			func(r ports.SessionRead) bool { return reported(r) == 0 }},
-		{"when the feed told of it", func() error { m.feed.SessionChanged(sessionID(0)); return nil }, 1,
+		{"when the feed showed it", func() error { m.feed.SessionChanged(sessionID(0)); return nil }, 1,
 			func(r ports.SessionRead) bool { return reported(r) == 1 }},
 		{"when the feed missed some", func() error { m.feed.SessionChanged(""); return nil }, 1,
 			func(r ports.SessionRead) bool { return reported(r) == 1 }},

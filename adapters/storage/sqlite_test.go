@@ -32,7 +32,7 @@ func TestTheWriterIsDurableAndKeepsForeignKeys(t *testing.T) {
 	}
 	if _, err := st.Writer().ExecContext(t.Context(), `INSERT INTO wallets SELECT 'agt_none', 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
 		0, NULL, NULL, '', 0, 0, 0, 0`); err == nil {
-		t.Error("a wallet of nobody is accepted")
+		t.Error("a wallet without an agent is accepted")
 	}
 }
 

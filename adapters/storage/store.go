@@ -180,7 +180,7 @@ func (s *Store) open(ctx context.Context) error {
 	}
 	orm, err := openORM(s.database.Dialector())
 	s.work = &work.Database{ORM: orm, Now: s.now}
-	s.Prover = proof.New(books{s}, s.clock, s.postgres != nil, proofBounds)
+	s.Prover = proof.New(proofDatabase{s}, s.clock, s.postgres != nil, proofBounds)
 	return err
 }
 

@@ -89,7 +89,7 @@ func TestIDs(t *testing.T) {
 		}
 		for i, at := range seen {
 			if len(at) != 32 {
-				t.Errorf("at place %d stand only %d characters", i, len(at))
+				t.Errorf("at place %d are only %d characters", i, len(at))
 			}
 		}
 	})

@@ -104,7 +104,7 @@ func TestARequestIsATrace(t *testing.T) {
 	}
 	for name, text := range got {
 		if strings.Contains(text, "secret") {
-			t.Errorf("%s tells %s", name, text)
+			t.Errorf("%s reveals %s", name, text)
 		}
 	}
 }

@@ -168,8 +168,8 @@ var kinds = map[string]Kind{
 // poolFields are the options of every kind that sells the proxies of a list.
 var poolFields = []Field{
 	{"sold_as", true, "static (each proxy to one agent, for a time) or dynamic (their traffic, rotating)"},
-	{"protocol", false, "http (default) or socks5, of proxies that do not say"},
-	{"country", false, "the country of proxies that do not say"},
+	{"protocol", false, "http (default) or socks5, of proxies listed without a scheme"},
+	{"country", false, "the country of proxies listed without one"},
 	{"echo", false, "URL that answers with the caller's address, and perhaps country; default: the service's own /v1/ip"},
 	{"probe_minutes", false, "how often each proxy is tried, 1 to 1440; default 10"},
 }

@@ -31,7 +31,7 @@ const (
 	errUnreachable fault = "the endpoint's network is not reachable"
 	errCertificate fault = "the endpoint's TLS certificate is expired, is for another host, or comes from no " +
 		"known authority"
-	errTLS      fault = "the endpoint does not speak TLS as needed"
+	errTLS      fault = "the endpoint does not use TLS as needed"
 	errHungUp   fault = "the endpoint closed the connection before it answered"
 	errNoAnswer fault = "the endpoint's answer is not HTTP/1.1 or its head is too large"
 )

@@ -186,7 +186,7 @@ func TestSixtyFourKilobytesAreRead(t *testing.T) {
 	for claim, c := range map[string]struct {
 		handle http.HandlerFunc
 		code   int
-	}{"a body without end": {flood, 200}, "a head of 400 KiB": {head, 0}, "a body said to be compressed": {zip, 200}} {
+	}{"a body without end": {flood, 200}, "a head of 400 KiB": {head, 0}, "a body marked as compressed": {zip, 200}} {
 		t.Run(claim, func(t *testing.T) {
 			var n atomic.Int64
 			w := begin(t, c.handle, func(cfg *webhook.Config) {

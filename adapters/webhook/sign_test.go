@@ -42,7 +42,7 @@ func TestRequest(t *testing.T) {
 	}
 	for name := range r.Header {
 		if !strings.HasPrefix(name, "Webhook-") && name != "Content-Type" && name != "User-Agent" && name != "Content-Length" {
-			t.Errorf("a header nobody asked for: %s: %q", name, r.Header[name])
+			t.Errorf("a header that was not asked for: %s: %q", name, r.Header[name])
 		}
 	}
 	if r.Method != http.MethodPost || r.Host != "hooks.example.com" || r.RequestURI != "/x?token=t" || string(r.body) != string(m.Body) {
@@ -110,7 +110,7 @@ func TestFaultyMessagesAreOursAndAreNotSent(t *testing.T) {
 		}
 		for _, s := range m.Secrets {
 			if len(s) > 8 && strings.Contains(err.Error(), s[6:]) {
-				t.Errorf("%s: the error tells the secret: %v", claim, err)
+				t.Errorf("%s: the error reveals the secret: %v", claim, err)
 			}
 		}
 	}

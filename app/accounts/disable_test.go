@@ -63,7 +63,7 @@ func TestDisable(t *testing.T) {
 		apptest.OK(t, w.RunOrders())
 		apptest.Equal(t, "sold and not released", len(w.Seller.Live()), 0)
 	})
-	t.Run("whoever was let in before buys nothing", func(t *testing.T) {
+	t.Run("a caller that was let in before buys nothing", func(t *testing.T) {
 		for _, product := range []string{apptest.Local, apptest.LocalAsync, apptest.Static, apptest.Remote} {
 			_, err := w.Create(agent, product)
 			apptest.ErrorIs(t, err, account.ErrDisabled)

@@ -22,12 +22,12 @@ func TestChangesOfAnotherProcess(t *testing.T) {
 	r := w.RegisterCredentials()
 	tok, err := w.IssueToken(r)
 	apptest.OK(t, err)
-	told := &apptest.ChangeRecorder{}
-	w.Watch(told)
+	notified := &apptest.ChangeRecorder{}
+	w.Watch(notified)
 	apptest.OK(t, w.Poll(t.Context()))
-	apptest.Equal(t, "told first", told.Take(), "agent any, session any")
+	apptest.Equal(t, "notified first", notified.Take(), "agent any, session any")
 	apptest.OK(t, w.Poll(t.Context()))
-	apptest.Equal(t, "told without a change", told.Take(), "")
+	apptest.Equal(t, "notified without a change", notified.Take(), "")
 
 	v := w.Buy(r.Agent.ID, apptest.Local)
 	_, err = w.Accounts.AuthenticateKey(t.Context(), r.APIKey, nil)
@@ -36,7 +36,7 @@ func TestChangesOfAnotherProcess(t *testing.T) {
 	_, err = w.Accounts.AuthenticateKey(t.Context(), r.APIKey, nil)
 	apptest.OK(t, err) // not polled yet
 	apptest.OK(t, w.Poll(t.Context()))
-	apptest.Equal(t, "told", told.Take(), "agent "+r.Agent.ID+", session "+v.ID)
+	apptest.Equal(t, "notified", notified.Take(), "agent "+r.Agent.ID+", session "+v.ID)
 	_, err = w.Accounts.AuthenticateKey(t.Context(), r.APIKey, nil)
 	apptest.ErrorIs(t, err, account.ErrDisabled)
 
@@ -50,7 +50,7 @@ func TestChangesOfAnotherProcess(t *testing.T) {
 	apptest.ErrorIs(t, err, account.ErrExpiredToken)
 
 	t.Run("many changes, or such as were purged while it slept, are any change", func(t *testing.T) {
-		told.Take()
+		notified.Take()
 		for range 3 {
 			apptest.OK(t, other.Accounts.SetRateLimit(t.Context(), r.Agent.ID, 7))
 		}
@@ -59,29 +59,29 @@ func TestChangesOfAnotherProcess(t *testing.T) {
 		apptest.OK(t, other.Accounts.SetRateLimit(t.Context(), r.Agent.ID, 8))
 		apptest.OK(t, other.Purge(t.Context()))
 		apptest.OK(t, w.Poll(t.Context()))
-		apptest.Equal(t, "told", told.Take(), "agent any, session any")
+		apptest.Equal(t, "notified", notified.Take(), "agent any, session any")
 		apptest.OK(t, w.Poll(t.Context())) // finds its place again
-		told.Take()
+		notified.Take()
 		apptest.OK(t, other.Accounts.SetRateLimit(t.Context(), r.Agent.ID, 9))
 		apptest.OK(t, w.Poll(t.Context()))
-		apptest.Equal(t, "told", told.Take(), "agent "+r.Agent.ID)
+		apptest.Equal(t, "notified", notified.Take(), "agent "+r.Agent.ID)
 		for range 1001 {
 			w.Exec(`INSERT INTO changes (agent_id, session_id, at) VALUES ('a', '', ?)`, w.Clock.Now().UnixMicro())
 		}
 		apptest.OK(t, w.Poll(t.Context()))
-		apptest.Equal(t, "told", told.Take(), "agent any, session any")
+		apptest.Equal(t, "notified", notified.Take(), "agent any, session any")
 	})
 	t.Run("after a poll that failed, anything may have changed", func(t *testing.T) {
 		apptest.OK(t, w.Poll(t.Context()))
-		told.Take()
+		notified.Take()
 		gone, cancel := context.WithCancel(t.Context())
 		cancel()
 		if w.Poll(gone) == nil {
 			t.Error("the poll did not fail")
 		}
-		apptest.Equal(t, "told", told.Take(), "")
+		apptest.Equal(t, "notified", notified.Take(), "")
 		apptest.OK(t, w.Poll(t.Context()))
-		apptest.Equal(t, "told", told.Take(), "agent any, session any")
+		apptest.Equal(t, "notified", notified.Take(), "agent any, session any")
 	})
 }
 

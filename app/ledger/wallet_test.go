@@ -134,7 +134,7 @@ func TestAdjust(t *testing.T) {
 		_, err = w.Wallet.Adjust(t.Context(), agent, 1, reason)
 		apptest.ErrorIs(t, err, domain.ErrInvalid)
 	}
-	_, err = w.Wallet.Adjust(t.Context(), "agt_none", 1, "nobody")
+	_, err = w.Wallet.Adjust(t.Context(), "agt_none", 1, "unknown")
 	apptest.ErrorIs(t, err, account.ErrNotFound)
 	apptest.Equal(t, "the database", w.Dump(), before)
 	_, err = w.Wallet.Adjust(t.Context(), agent, apptest.Dollars("-8.5"), "all")

@@ -22,8 +22,8 @@ func TestExpireSessions(t *testing.T) {
 	renewed := w.Buy(agent, apptest.Static)
 	_, err := w.Sessions.Renew(t.Context(), sessions.Renew{AgentID: agent, SessionID: renewed.ID})
 	apptest.OK(t, err)
-	told := &apptest.ChangeRecorder{}
-	w.Watch(told)
+	notified := &apptest.ChangeRecorder{}
+	w.Watch(notified)
 	w.Clock.Advance(30*session.Day - time.Microsecond)
 	before := w.Dump()
 	apptest.OK(t, w.Tasks.ExpireSessions(t.Context()))
@@ -42,8 +42,8 @@ func TestExpireSessions(t *testing.T) {
 	}
 	apptest.Equal(t, "the renewed one", w.Read(agent, renewed.ID).Status, session.Active)
 	apptest.Equal(t, "the dynamic one", w.Read(agent, dynamic.ID).Status, session.Active)
-	if told.Take() == "" {
-		t.Error("nobody was told")
+	if notified.Take() == "" {
+		t.Error("no one was notified")
 	}
 	list, err := w.Sessions.Events(t.Context(), agent, v.ID, domain.Page{Number: 1, Size: 20})
 	apptest.OK(t, err)

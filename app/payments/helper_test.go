@@ -154,7 +154,7 @@ func (b *fixture) expectAllCredited() {
 	for _, g := range got {
 		ref, amount, _ := strings.Cut(g, " ")
 		if w, known := want[ref]; !known || fmt.Sprint(int64(w)) != amount {
-			b.T.Errorf("%s is credited, the chain says %s %v", g, w, known)
+			b.T.Errorf("%s is credited, the chain has %s %v", g, w, known)
 		}
 		delete(want, ref)
 	}

@@ -19,8 +19,8 @@ func TestThePolicyOfASession(t *testing.T) {
 	r := w.RegisterCredentials()
 	v := w.Buy(r.Agent.ID, apptest.Local)
 	apptest.OK(t, other.Poll(t.Context()))
-	told := &apptest.ChangeRecorder{}
-	other.Watch(told)
+	notified := &apptest.ChangeRecorder{}
+	other.Watch(notified)
 
 	own, err := w.Policies.Get(t.Context(), r.Agent.ID, v.ID)
 	apptest.OK(t, err)
@@ -30,7 +30,7 @@ func TestThePolicyOfASession(t *testing.T) {
 	apptest.OK(t, err)
 	apptest.Equal(t, "mode by default", own.Mode, policy.Enforce)
 	apptest.OK(t, other.Poll(t.Context()))
-	apptest.Equal(t, "told", told.Take(), "session "+v.ID)
+	apptest.Equal(t, "notified", notified.Take(), "session "+v.ID)
 	route, err := other.Traffic.Route(t.Context(), v.ID)
 	apptest.OK(t, err)
 	apptest.Equal(t, "rule", route.Policy.Name("www.example.com", 443), ".example.com")

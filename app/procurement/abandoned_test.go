@@ -215,14 +215,14 @@ func TestNotificationsOfGivingUp(t *testing.T) {
 	agent := w.RegisterWithWebhook()
 	v := w.Buy(agent, apptest.RemoteStatic)
 	terminate(t, w, agent, v.ID, sessions.Cost{Held: apptest.Dollars("1")})
-	told := func() string {
+	notified := func() string {
 		all := w.Column(`SELECT type || ' ' || data FROM outbox WHERE agent_id = ? ORDER BY seq`, agent)
 		return strings.ReplaceAll(all[len(all)-1], v.ID, "ID")
 	}
 	const end = `"refunded":"0","session_id":"ID","status":"terminated","status_reason":"agent_request"}`
-	apptest.Equal(t, "told", told(), `session.terminated {"charged":"0","held":"1",`+end)
+	apptest.Equal(t, "notified", notified(), `session.terminated {"charged":"0","held":"1",`+end)
 	w.RunMinutes(10)
-	apptest.Equal(t, "told at last", told(), `session.terminated {"charged":"1","held":"0",`+end)
+	apptest.Equal(t, "notified at last", notified(), `session.terminated {"charged":"1","held":"0",`+end)
 	list, err := w.Sessions.Events(t.Context(), agent, v.ID, domain.Page{Number: 1, Size: 20})
 	apptest.OK(t, err)
 	apptest.Equal(t, "in the feed", list.Total, 2)

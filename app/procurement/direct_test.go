@@ -40,7 +40,7 @@ func TestDirectSessions(t *testing.T) {
 		t.Fatalf("its address is %v", v.Direct)
 	}
 	if _, err := w.Traffic.Route(t.Context(), v.ID); !errors.Is(err, session.ErrNotFound) {
-		t.Errorf("the gateway is told of it: %v", err)
+		t.Errorf("the gateway has a route for it: %v", err)
 	}
 	used := func(bytes int64) sessions.View {
 		seller.Change(v.ID, func(p *fake.Purchase) { p.Used = bytes })
@@ -51,7 +51,7 @@ func TestDirectSessions(t *testing.T) {
 	half := used(v.Bytes / 2)
 	apptest.Equal(t, "used", half.Usage.Used(), v.Bytes/2)
 	apptest.Equal(t, "charged", half.Cost.Charged, apptest.Dollars("0.25"))
-	apptest.Equal(t, "said less once", used(v.Bytes/4).Usage.Used(), v.Bytes/2)
+	apptest.Equal(t, "reported less once", used(v.Bytes/4).Usage.Used(), v.Bytes/2)
 	over := used(v.Bytes + 1000)
 	if over.Status != session.Expired || over.Reason != session.TrafficExhausted || over.Cost.Charged != apptest.Dollars("0.5") || over.Cost.Held != 0 {
 		t.Errorf("used up, it is %s, %+v", over.Status, over.Cost)
@@ -197,13 +197,13 @@ func TestTheProxiesOfADirectSession(t *testing.T) {
 		p.speaks = speaks
 		d := w.Read(agent, v.ID).Direct
 		if len(d) != 1 || (d[0].HTTP.Host != "") != (speaks == session.HTTP) || (d[0].SOCKS5.Host != "") != (speaks == session.SOCKS5) {
-			t.Errorf("of one that speaks %s: %v", speaks, d)
+			t.Errorf("of one that supports %s: %v", speaks, d)
 		}
 	}
 	p.other = procurement.Refuse(procurement.Invalid, "")
 	for _, p.speaks = range []session.Protocol{session.HTTP, session.SOCKS5} {
 		if d := w.Read(agent, v.ID).Direct; d == nil || len(d) != 0 {
-			t.Errorf("of one that cannot tell the other than %s: %v", p.speaks, d)
+			t.Errorf("of one that has no other than %s: %v", p.speaks, d)
 		}
 	}
 }

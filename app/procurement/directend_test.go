@@ -133,14 +133,14 @@ func TestASilentSellerDelaysTheSettlement(t *testing.T) {
 			apptest.Equal(t, "alarms before the hour", alarms(), 0)
 			goOn(w, 3*time.Hour)
 			apptest.Equal(t, "alarms", alarms(), 1)
-			apptest.Equal(t, "told of", lateOrders(w), 1)
+			apptest.Equal(t, "logged", lateOrders(w), 1)
 			apptest.Equal(t, "held", w.Read(agent, v.ID).Cost.Held, apptest.Dollars("0.5"))
 			seller.Always(down, fake.Step{})
 			goOn(w, time.Hour)
 			if now := w.Read(agent, v.ID); now.Cost.Charged != apptest.Dollars("0.25") || now.Cost.Held != 0 {
 				t.Errorf("back, it cost %+v", now.Cost)
 			}
-			apptest.Equal(t, "told of it later", lateOrders(w), 0)
+			apptest.Equal(t, "logged later", lateOrders(w), 0)
 			apptest.Equal(t, "given up at the seller", seller.Of(v.ID)[0].Released, true)
 		})
 	}

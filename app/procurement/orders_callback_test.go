@@ -48,7 +48,7 @@ func TestCallbacks(t *testing.T) {
 	apptest.ErrorIs(t, call("calls"), domain.ErrInvalid)
 	apptest.OK(t, w.RunOrders())
 	apptest.Equal(t, "a forged call", w.Read(agent, v.ID).Status, session.Creating)
-	for _, name := range []string{"remote", "embedded", "nobody"} {
+	for _, name := range []string{"remote", "embedded", "unknown"} {
 		if err := call(name); err == nil || err.(*domain.Error).Code != "NOT_FOUND" {
 			t.Errorf("%s: %v", name, err)
 		}
@@ -83,7 +83,7 @@ func TestACallbackHurriesWhatItNames(t *testing.T) {
 	}
 	seller.Next(fake.Provision, fake.LoseAnswer())
 	lost := w.Buy(agent, "sta_called")
-	apptest.Equal(t, "one that nobody knows of", lost.Status, session.Creating)
+	apptest.Equal(t, "an unknown one", lost.Status, session.Creating)
 	call()
 	apptest.Equal(t, "after a call without a name", w.Read(agent, lost.ID).Status, session.Active)
 	seller.SetAsync(1)

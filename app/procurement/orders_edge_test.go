@@ -38,7 +38,7 @@ func TestARefusedRepetitionProvesNothing(t *testing.T) {
 					apptest.Equal(t, "sold by the second", len(second.Sales()), 0)
 					return
 				}
-				apptest.Equal(t, "too early to tell", w.Read(agent, d.View.ID).Status, session.Creating)
+				apptest.Equal(t, "too early to decide", w.Read(agent, d.View.ID).Status, session.Creating)
 				w.ExpectReconciled()
 				apptest.Equal(t, "the session", w.Read(agent, d.View.ID).Provider, "second")
 				apptest.Equal(t, "sold by the first", len(w.Seller.Sales()), 0)

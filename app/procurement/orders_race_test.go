@@ -88,7 +88,7 @@ func TestARefusalBeforeTheCallDoesNotCountAfterIt(t *testing.T) {
 }
 
 // Two processes have asked for the price of one order: one of them buys.
-func TestWhoeverComesSecondDoesNotSendTheOrder(t *testing.T) {
+func TestTheSecondProcessDoesNotSendTheOrder(t *testing.T) {
 	t.Parallel()
 	w := apptest.New(t)
 	agent := w.Register()

@@ -100,7 +100,7 @@ func TestAListWithoutAPlaceProvesNoPlace(t *testing.T) {
 }
 
 // What is not live for a moment is looked after all the same.
-func TestALiveOrderThatIsSaidToBeOnItsWayIsStillChecked(t *testing.T) {
+func TestALiveOrderThatIsReportedAsPendingIsStillChecked(t *testing.T) {
 	t.Parallel()
 	for _, end := range []procurement.State{procurement.Live, procurement.Gone} {
 		w := apptest.New(t)

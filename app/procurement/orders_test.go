@@ -64,7 +64,7 @@ func TestTheNextSourceIsTried(t *testing.T) {
 		apptest.ErrorIs(t, err, catalog.ErrOutOfStock)
 		apptest.Equal(t, "the balance", w.Balance(agent), apptest.Dollars("10"))
 	})
-	t.Run("not when nobody knows what the first one did", func(t *testing.T) {
+	t.Run("not while the outcome of the first is unknown", func(t *testing.T) {
 		t.Parallel()
 		w, second := apptest.TwoSellers(t)
 		agent := w.Register()
@@ -98,7 +98,7 @@ func TestTheNextSourceIsTried(t *testing.T) {
 		all := w.Catalog.Products(catalog.Filter{}, domain.Page{Number: 1, Size: 100})
 		for _, p := range all.Items {
 			if p.No == "sta_both" && p.Available {
-				t.Error("what nobody has is shown as available")
+				t.Error("what is out of stock is shown as available")
 			}
 		}
 	})
@@ -184,7 +184,7 @@ func TestRepeatableOrders(t *testing.T) {
 		apptest.Equal(t, "the session", w.Read(agent, d.View.ID).Status, session.Active)
 		apptest.Equal(t, "bought", len(w.Seller.Of(d.View.ID)), 1)
 	}
-	t.Run("a refusal of the repetition tells nothing about the first", func(t *testing.T) {
+	t.Run("a refusal of the repetition proves nothing about the first", func(t *testing.T) {
 		for _, class := range []procurement.Class{procurement.RateLimited, procurement.Temporary, procurement.Auth, procurement.Invalid, procurement.InsufficientFunds} {
 			w.Seller.Next(fake.Provision, fake.LoseAnswer(), fake.Refuse(class))
 			d, err := w.Create(agent, apptest.Remote)
@@ -206,7 +206,7 @@ func TestRepeatableOrders(t *testing.T) {
 		apptest.Equal(t, "sold", len(w.Seller.Sales()), sold)
 		w.Seller.Always(fake.Provision, fake.Step{})
 	})
-	t.Run("not for a session that nobody wants any more", func(t *testing.T) {
+	t.Run("not for a session that was terminated", func(t *testing.T) {
 		sold := len(w.Seller.Sales())
 		w.Seller.Next(fake.Provision, fake.LoseRequest())
 		d, err := w.Create(agent, apptest.Remote)

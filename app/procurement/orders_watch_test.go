@@ -43,13 +43,13 @@ func TestALiveOrderIsKeptUpToDate(t *testing.T) {
 	r, err := w.Traffic.Route(t.Context(), id)
 	apptest.OK(t, err)
 	if len(r.Upstreams) != 2 || r.Upstreams[1].Password != "changed" || r.Upstreams[0].Password != "pass" {
-		t.Errorf("the route has %d hops", len(r.Upstreams))
+		t.Errorf("the route has %d upstream proxies", len(r.Upstreams))
 	}
 	t.Run("after a renewal too", func(t *testing.T) {
 		_, err := w.Sessions.Renew(t.Context(), sessions.Renew{AgentID: agent, SessionID: id})
 		apptest.OK(t, err)
 		if r, err := w.Traffic.Route(t.Context(), id); err != nil || len(r.Upstreams) != 2 {
-			t.Errorf("renewed, the route has %d hops, %v", len(r.Upstreams), err)
+			t.Errorf("renewed, the route has %d upstream proxies, %v", len(r.Upstreams), err)
 		}
 		_, err = w.Sessions.Renew(t.Context(), sessions.Renew{AgentID: agent, SessionID: id})
 		apptest.OK(t, err)
@@ -64,7 +64,7 @@ func TestALiveOrderIsKeptUpToDate(t *testing.T) {
 		}
 		edit(func(ips []procurement.IP) []procurement.IP { return append(ips, left) })
 		if r, err := w.Traffic.Route(t.Context(), id); err != nil || len(r.Upstreams) != 2 {
-			t.Errorf("whole again, the route has %d hops, %v", len(r.Upstreams), err)
+			t.Errorf("whole again, the route has %d upstream proxies, %v", len(r.Upstreams), err)
 		}
 	})
 	t.Run("the same addresses are no news", func(t *testing.T) {
@@ -162,7 +162,7 @@ func TestTheOperatorIsAlerted(t *testing.T) {
 				n++
 			}
 		}
-		apptest.Equal(t, "told of "+id, n, 1)
+		apptest.Equal(t, "logged "+id, n, 1)
 	}
 	for _, call := range []string{"remote order ambiguous", "remote order ", "remote find auth", "remote quote ", "remote read "} {
 		if calls[call] == 0 {

@@ -97,7 +97,7 @@ func TestAmbiguousCreate(t *testing.T) {
 	t.Parallel()
 	for name, step := range map[string]fake.Step{
 		"the answer was lost": fake.LoseAnswer(), "the request was lost": fake.LoseRequest(),
-		"a fault that nobody knows": {Err: errors.New("connection reset"), Work: true},
+		"an unknown fault": {Err: errors.New("connection reset"), Work: true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -118,7 +118,7 @@ func TestAmbiguousCreate(t *testing.T) {
 			w.Clock.Advance(time.Minute)
 			apptest.OK(t, w.RunOrders())
 			if !step.Work {
-				apptest.Equal(t, "too early to tell", w.Read(agent, d.View.ID).Status, session.Creating)
+				apptest.Equal(t, "too early to decide", w.Read(agent, d.View.ID).Status, session.Creating)
 				w.Clock.Advance(procurement.ListingDelay)
 				apptest.OK(t, w.RunOrders())
 				apptest.Equal(t, "the session", w.Read(agent, d.View.ID).Status, session.Failed)

@@ -49,8 +49,8 @@ func TestRenewalsOfManyAddresses(t *testing.T) {
 	}{
 		{"all are renewed", []error{nil, nil}, ports.Completed, "paid"},
 		{"none is renewed", []error{no(procurement.Temporary), no(procurement.Conflict)}, ports.InFlight, "back"},
-		{"nobody knows of one, the others are refused", []error{no(procurement.Ambiguous), no(procurement.Temporary)}, ports.Pending, "back"},
-		{"nobody knows of the last", []error{no(procurement.Temporary), no(procurement.Ambiguous)}, ports.Pending, "back"},
+		{"one is unknown, the others are refused", []error{no(procurement.Ambiguous), no(procurement.Temporary)}, ports.Pending, "back"},
+		{"the last is unknown", []error{no(procurement.Temporary), no(procurement.Ambiguous)}, ports.Pending, "back"},
 		{"some are renewed", []error{nil, no(procurement.Temporary)}, ports.Pending, "frozen"},
 		{"some are renewed, the last of them", []error{no(procurement.Temporary), nil}, ports.Pending, "frozen"},
 	} {
@@ -74,7 +74,7 @@ func TestRenewalsOfManyAddresses(t *testing.T) {
 			}
 			if c.outcome == ports.Pending {
 				w.RunMinutes(10)
-				apptest.Equal(t, "too early to tell, held", w.Read(agent, v.ID).Cost.Held, apptest.Dollars("5"))
+				apptest.Equal(t, "too early to decide, held", w.Read(agent, v.ID).Cost.Held, apptest.Dollars("5"))
 			}
 			for range 200 {
 				w.Clock.Advance(10 * time.Minute)
@@ -140,7 +140,7 @@ func TestStockOfASource(t *testing.T) {
 		offers []procurement.Offer
 		asked  bool
 	}{
-		{"nothing is told", nil, true},
+		{"nothing is reported", nil, true},
 		{"it has it", []procurement.Offer{offer(st, "r", "DE", procurement.StockYes)}, true},
 		{"it has none", []procurement.Offer{offer(st, "r", "DE", procurement.StockNo)}, false},
 		{"it has none anywhere", []procurement.Offer{offer(st, "", "", procurement.StockNo)}, false},
@@ -149,8 +149,8 @@ func TestStockOfASource(t *testing.T) {
 		{"none in another country", []procurement.Offer{offer(st, "r", "FR", procurement.StockNo)}, true},
 		{"none here and some there", []procurement.Offer{offer(st, "r", "DE", procurement.StockNo), offer(st, "r", "DE", procurement.StockYes)}, true},
 		{"some here and none there", []procurement.Offer{offer(st, "r", "DE", procurement.StockYes), offer(st, "r", "DE", procurement.StockNo)}, true},
-		{"not told here and none there", []procurement.Offer{offer(st, "r", "DE", ""), offer(st, "r", "DE", procurement.StockNo)}, true},
-		{"none here and not told there", []procurement.Offer{offer(st, "r", "DE", procurement.StockNo), offer(st, "r", "DE", procurement.StockUnknown)}, true},
+		{"not reported here and none there", []procurement.Offer{offer(st, "r", "DE", ""), offer(st, "r", "DE", procurement.StockNo)}, true},
+		{"none here and not reported there", []procurement.Offer{offer(st, "r", "DE", procurement.StockNo), offer(st, "r", "DE", procurement.StockUnknown)}, true},
 	} {
 		t.Run(c.claim, func(t *testing.T) {
 			t.Parallel()
@@ -163,7 +163,7 @@ func TestStockOfASource(t *testing.T) {
 			apptest.Equal(t, "bought of the first", d.View.Provider == "remote", c.asked)
 		})
 	}
-	t.Run("who is certain comes before who does not tell", func(t *testing.T) {
+	t.Run("a source with stock comes before one that does not report it", func(t *testing.T) {
 		second := fake.NewProvider("second")
 		w := apptest.Open(t, apptest.Options{Providers: []ports.Provider{second}, Products: []catalog.Product{apptest.SharedProduct("sta_equal", session.Static,
 			procurement.Source{Provider: "remote", SKU: "r"}, procurement.Source{Provider: "second", SKU: "s"})}})
@@ -173,10 +173,10 @@ func TestStockOfASource(t *testing.T) {
 		apptest.OK(t, err)
 		apptest.Equal(t, "bought of", d.View.Provider, "second")
 	})
-	t.Run("a product is refused whose provider nobody knows", func(t *testing.T) {
+	t.Run("a product is refused whose provider is unknown", func(t *testing.T) {
 		t.Parallel()
 		w, _ := apptest.TwoSellers(t)
-		if err := w.Catalog.Replace([]catalog.Product{apptest.SharedProduct("sta_new", session.Static, procurement.Source{Provider: "nobody"})}); err == nil {
+		if err := w.Catalog.Replace([]catalog.Product{apptest.SharedProduct("sta_new", session.Static, procurement.Source{Provider: "unknown"})}); err == nil {
 			t.Error("sold")
 		}
 		_, err := w.CreateWith(w.Register(), "sta_both", idempotency.Call{})

@@ -64,10 +64,10 @@ func TestARenewalThatCouldNotBeProvenIsNotSent(t *testing.T) {
 	}{
 		"its addresses are gone":        {state(procurement.Gone), 0},
 		"they are not there now":        {state(procurement.Pending), 0},
-		"they are not told":             {no(fake.Read, procurement.Auth), 0},
-		"nobody answers":                {no(fake.Read, procurement.Ambiguous), 0},
-		"no price is told":              {no(fake.Quote, procurement.Auth), 0},
-		"no balance is told":            {func(p *fundsProvider, _ string) { p.broken = procurement.Refuse(procurement.Temporary, "") }, 0},
+		"they are not listed":           {no(fake.Read, procurement.Auth), 0},
+		"there is no answer":            {no(fake.Read, procurement.Ambiguous), 0},
+		"there is no price":             {no(fake.Quote, procurement.Auth), 0},
+		"there is no balance":           {func(p *fundsProvider, _ string) { p.broken = procurement.Refuse(procurement.Temporary, "") }, 0},
 		"there are none for new orders": {no(fake.Quote, procurement.OutOfStock), 1},
 		"new orders are not taken":      {no(fake.Quote, procurement.Unsupported), 1},
 	} {
@@ -87,7 +87,7 @@ func TestARenewalThatCouldNotBeProvenIsNotSent(t *testing.T) {
 			apptest.Equal(t, "the order", lastOrder(w, v.ID).Status, procurement.Refused)
 			list, err := w.Sessions.Events(t.Context(), v.AgentID, v.ID, domain.Page{Number: 1, Size: 20})
 			apptest.OK(t, err)
-			apptest.Equal(t, "told last", list.Items[0].Type, "renewal_failed")
+			apptest.Equal(t, "the last event", list.Items[0].Type, "renewal_failed")
 		})
 	}
 	t.Run("what was bought is not known", func(t *testing.T) {
@@ -131,7 +131,7 @@ func TestWhatProvesNoRenewal(t *testing.T) {
 		p.SetAsync(0)
 		held(w, v, 0)
 	})
-	t.Run("nobody can say what money is left", func(t *testing.T) {
+	t.Run("what money is left is unknown", func(t *testing.T) {
 		w, p, v, renew := openRenewal(t)
 		p.Next(fake.Extend, fake.LoseRequest())
 		_, err := renew()
@@ -141,7 +141,7 @@ func TestWhatProvesNoRenewal(t *testing.T) {
 		p.broken = nil
 		held(w, v, 0)
 	})
-	t.Run("the balance is not told any more", func(t *testing.T) {
+	t.Run("the balance is not reported any more", func(t *testing.T) {
 		w, p, v, renew := openRenewal(t)
 		p.funds = procurement.ProviderBalance{Amount: domain.Dollar, Known: true}
 		p.Next(fake.Extend, fake.LoseRequest())

@@ -48,7 +48,7 @@ func TestRenewAtASeller(t *testing.T) {
 		apptest.Equal(t, "renewed again", w.Seller.Of(v.ID)[0].Renewals, 2)
 		w.ExpectReconciled()
 	})
-	t.Run("a dry run asks nobody", func(t *testing.T) {
+	t.Run("a dry run calls no provider", func(t *testing.T) {
 		w, agent, v, _ := begin(t)
 		before := w.Dump()
 		d, err := w.Sessions.Renew(t.Context(), sessions.Renew{AgentID: agent, SessionID: v.ID, DryRun: true})
@@ -136,7 +136,7 @@ func TestRenewAtASeller(t *testing.T) {
 		apptest.Equal(t, "the end", w.Read(agent, v.ID).ExpiresAt, v.ExpiresAt)
 		apptest.Equal(t, "the balance", w.Balance(agent), before)
 	})
-	t.Run("the session ends while nobody knows", func(t *testing.T) {
+	t.Run("the session ends while the outcome is unknown", func(t *testing.T) {
 		w, agent, v, renew := begin(t)
 		before := w.Balance(agent)
 		w.Seller.Next(fake.Extend, fake.LoseAnswer())

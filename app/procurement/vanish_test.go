@@ -43,14 +43,14 @@ func TestASellerThatShowsNothingEndsNothing(t *testing.T) {
 		apptest.Equal(t, v.ID, w.Read(agent, v.ID).Status, session.Active)
 	}
 	apptest.Equal(t, "given up at the seller", w.Seller.Calls(fake.Release), 0)
-	apptest.Equal(t, "told of", alarms("the provider does not show many of its orders"), 1)
+	apptest.Equal(t, "logged", alarms("the provider does not show many of its orders"), 1)
 	hide(false)
 	w.Clock.Advance(procurement.LookAgainAfter)
 	apptest.OK(t, w.RunOrders())
 	apptest.OK(t, watch.Run(t.Context()))
 	apptest.OK(t, watch.Run(t.Context()))
 	apptest.Equal(t, "missing after it shows them again", owed(w, "remote").Missing, 0)
-	apptest.Equal(t, "told that they are back", alarms("the provider shows its orders again"), 1)
+	apptest.Equal(t, "logged that they are back", alarms("the provider shows its orders again"), 1)
 
 	t.Run("one alone is lost after a second look", func(t *testing.T) {
 		w.Seller.Change(bought[0].ID, func(p *fake.Purchase) { p.Gone = true })

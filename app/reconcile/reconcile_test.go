@@ -128,7 +128,7 @@ func TestWhatWasRefusedAndCameLaterIsCancelled(t *testing.T) {
 		apptest.Equal(t, "found", found(r), "ref2 surplus runs to its end "+order)
 		apptest.Equal(t, "orphans", r.Orphans(), 1)
 	})
-	t.Run("and without its key nobody knows it", func(t *testing.T) {
+	t.Run("and without its key it is unknown", func(t *testing.T) {
 		b.Seller.Can(func(c *procurement.Capabilities) { c.KeepsOrderKey, c.Cancels = false, true })
 		b.late(agent)
 		if r := b.run(); !strings.HasSuffix(found(r), "ref3 orphan left ") {
@@ -213,7 +213,7 @@ func TestTheDailyRun(t *testing.T) {
 		}
 	})
 	t.Run("an unknown provider and one without a list are refused", func(t *testing.T) {
-		_, err := b.Run(t.Context(), "nobody")
+		_, err := b.Run(t.Context(), "unknown")
 		apptest.ErrorIs(t, err, domain.ErrInvalid)
 		_, err = b.Run(t.Context(), "embedded")
 		apptest.ErrorIs(t, err, reconcile.ErrCannotList)

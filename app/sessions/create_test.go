@@ -64,7 +64,7 @@ func TestCreateAtOnce(t *testing.T) {
 			t.Errorf("created %+v", d.View.Session)
 		}
 	})
-	t.Run("nobody else sees it", func(t *testing.T) {
+	t.Run("no other agent sees it", func(t *testing.T) {
 		v, other := w.Buy(agent, apptest.Local), w.Register()
 		_, err := w.Sessions.Read(t.Context(), other, v.ID)
 		apptest.ErrorIs(t, err, session.ErrNotFound)
@@ -107,8 +107,8 @@ func TestCreateLater(t *testing.T) {
 			if jobs := w.OrderJobs(); len(jobs) != 1 || jobs[0].Kind != ports.DriveOrdersJob || jobs[0].After > 0 {
 				t.Fatalf("the jobs are %+v", jobs)
 			}
-			told := &apptest.ChangeRecorder{}
-			w.Watch(told)
+			notified := &apptest.ChangeRecorder{}
+			w.Watch(notified)
 			w.Clock.Advance(time.Hour)
 			apptest.OK(t, w.RunOrders())
 			v := w.Read(agent, d.View.ID)
@@ -118,7 +118,7 @@ func TestCreateLater(t *testing.T) {
 			if v.Type == session.Static && (!v.ExpiresAt.Equal(w.Clock.Now().Add(30*session.Day)) || v.Cost.Charged != apptest.Dollars("1.5")) {
 				t.Errorf("its time runs to %s, it was charged %s", v.ExpiresAt, v.Cost.Charged)
 			}
-			apptest.Equal(t, "told", told.Take(), "session "+v.ID)
+			apptest.Equal(t, "notified", notified.Take(), "session "+v.ID)
 			apptest.OK(t, w.Driver.DriveSession(t.Context(), v.ID))
 			if again := w.Read(agent, v.ID); !again.ActivatedAt.Equal(v.ActivatedAt) || again.Exits[0] != v.Exits[0] || again.Cost != v.Cost {
 				t.Errorf("a second job made it %+v", again.Session)

@@ -25,7 +25,7 @@ func TestIdempotencyKey(t *testing.T) {
 	agent := w.RegisterFunded(100)
 	first, err := w.CreateWith(agent, apptest.Local, apptest.Call("k"))
 	apptest.OK(t, err)
-	t.Run("a repeated call answers the first session as it stands", func(t *testing.T) {
+	t.Run("a repeated call answers the first session as it is", func(t *testing.T) {
 		w.UseBytes(first.View.ID, "l", 1000)
 		before := w.Dump()
 		d, err := w.CreateWith(agent, apptest.Local, apptest.Call("k"))
@@ -124,7 +124,7 @@ func TestKeyInFlight(t *testing.T) {
 		_, err := w.CreateWith(agent, apptest.Remote, apptest.Call("k"))
 		apptest.ErrorIs(t, err, domain.ErrIdempotencyConflict)
 		if e := err.(*domain.Error); !e.Retryable || e.RetryAfter < time.Second {
-			t.Errorf("told %+v", e)
+			t.Errorf("answered %+v", e)
 		}
 		w.Clock.Advance(59 * time.Second)
 	}
@@ -171,7 +171,7 @@ func TestParallelCreatesWithOneKey(t *testing.T) {
 				}
 			})
 			if made.Load() != 1 || replayed.Load()+waiting.Load() != 49 {
-				t.Errorf("made %d, replayed %d, told to wait %d", made.Load(), replayed.Load(), waiting.Load())
+				t.Errorf("made %d, replayed %d, refused for now %d", made.Load(), replayed.Load(), waiting.Load())
 			}
 			apptest.Equal(t, "sessions", len(w.Column(`SELECT id FROM sessions`)), 1)
 			apptest.Equal(t, "holds", len(w.Column(`SELECT id FROM ledger_entries WHERE type = 'hold'`)), 1)

@@ -33,8 +33,8 @@ func TestRenew(t *testing.T) {
 		return w.Sessions.Renew(t.Context(), sessions.Renew{AgentID: agent, SessionID: v.ID, Days: days, Call: c})
 	}
 	t.Run("it extends from where it would have ended, at the price of the days", func(t *testing.T) {
-		told := &apptest.ChangeRecorder{}
-		w.Watch(told)
+		notified := &apptest.ChangeRecorder{}
+		w.Watch(notified)
 		w.Clock.Advance(5 * session.Day)
 		before := w.Balance(agent)
 		d, err := renew("", apptest.Call("k"))
@@ -44,7 +44,7 @@ func TestRenew(t *testing.T) {
 			t.Errorf("renewed %+v", d.View)
 		}
 		apptest.Equal(t, "the balance", w.Balance(agent), before-apptest.Dollars("2"))
-		apptest.Equal(t, "told", told.Take(), "session "+v.ID)
+		apptest.Equal(t, "notified", notified.Take(), "session "+v.ID)
 		d, err = renew("90", idempotency.Call{})
 		apptest.OK(t, err)
 		ends = ends.Add(90 * session.Day)

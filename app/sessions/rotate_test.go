@@ -25,8 +25,8 @@ func TestRotate(t *testing.T) {
 			w := apptest.Open(t, apptest.Options{RepeatUpdates: true})
 			agent := w.Register()
 			v := w.Buy(agent, product)
-			told := &apptest.ChangeRecorder{}
-			w.Watch(told)
+			notified := &apptest.ChangeRecorder{}
+			w.Watch(notified)
 			w.Clock.Advance(time.Minute)
 			d, err := w.Sessions.Rotate(t.Context(), sessions.Rotate{AgentID: agent, SessionID: v.ID})
 			apptest.OK(t, err)
@@ -38,7 +38,7 @@ func TestRotate(t *testing.T) {
 				t.Errorf("rotation changed the password or the cost: %+v", got.Cost)
 			}
 			apptest.Equal(t, "read", w.Read(agent, v.ID).Exits[0], got.Exits[0])
-			apptest.Equal(t, "told", told.Take(), "session "+v.ID)
+			apptest.Equal(t, "notified", notified.Take(), "session "+v.ID)
 			list, err := w.Sessions.Events(t.Context(), agent, v.ID, domain.Page{Number: 1, Size: 20})
 			apptest.OK(t, err)
 			if e := list.Items[0]; e.Type != "rotated" || e.Source.String() != "agent" || e.Code != "manual" || e.ExitIP != got.Exits[0].IP.String() {
@@ -145,12 +145,12 @@ func TestRotateDue(t *testing.T) {
 			w := apptest.Open(t, apptest.Options{RepeatUpdates: true})
 			agent := w.Register()
 			v := w.BuyTimed(agent, product, time.Minute)
-			told := &apptest.ChangeRecorder{}
-			w.Watch(told)
+			notified := &apptest.ChangeRecorder{}
+			w.Watch(notified)
 			w.Clock.Advance(time.Minute - time.Microsecond)
 			r, err := w.Traffic.RotateDue(t.Context(), v.ID)
 			apptest.OK(t, err)
-			if r.Rotation != 0 || r.Exits[0] != v.Exits[0] || !r.NextAt.Equal(v.Rotation.NextAt) || told.Take() != "" {
+			if r.Rotation != 0 || r.Exits[0] != v.Exits[0] || !r.NextAt.Equal(v.Rotation.NextAt) || notified.Take() != "" {
 				t.Errorf("not due, and yet the route is %+v", r)
 			}
 			w.Clock.Advance(30 * time.Second)
@@ -159,7 +159,7 @@ func TestRotateDue(t *testing.T) {
 			if r.Rotation != 1 || r.Exits[0] == v.Exits[0] || !r.NextAt.Equal(w.Clock.Now().Add(time.Minute)) {
 				t.Errorf("due, and the route is %+v", r)
 			}
-			apptest.Equal(t, "told", told.Take(), "session "+v.ID)
+			apptest.Equal(t, "notified", notified.Take(), "session "+v.ID)
 			list, err := w.Sessions.Events(t.Context(), agent, v.ID, domain.Page{Number: 1, Size: 20})
 			apptest.OK(t, err)
 			if e := list.Items[0]; e.Type != "rotated" || e.Source.String() != "service" || e.Code != "scheduled" {
@@ -168,7 +168,7 @@ func TestRotateDue(t *testing.T) {
 			now, err := w.Traffic.Route(t.Context(), v.ID)
 			apptest.OK(t, err)
 			if now.Rotation != r.Rotation || now.Exits[0] != r.Exits[0] || !now.NextAt.Equal(r.NextAt) {
-				t.Errorf("the route is %+v, was told as %+v", now, r)
+				t.Errorf("the route is %+v, was returned as %+v", now, r)
 			}
 		})
 		t.Run(product+" by many at once", func(t *testing.T) {

@@ -61,12 +61,12 @@ func TestTerminate(t *testing.T) {
 		}
 		apptest.Equal(t, "the database", w.Dump(), before)
 	})
-	t.Run("the feed and the watchers hear of it", func(t *testing.T) {
+	t.Run("the feed and the watchers get it", func(t *testing.T) {
 		v := w.Buy(agent, apptest.Local)
-		told := &apptest.ChangeRecorder{}
-		w.Watch(told)
+		notified := &apptest.ChangeRecorder{}
+		w.Watch(notified)
 		end(v.ID)
-		apptest.Equal(t, "told", told.Take(), "session "+v.ID)
+		apptest.Equal(t, "notified", notified.Take(), "session "+v.ID)
 		list, err := w.Sessions.Events(t.Context(), agent, v.ID, domain.Page{Number: 1, Size: 20})
 		apptest.OK(t, err)
 		if e := list.Items[0]; list.Total != 1 || e.Type != "terminated" || e.Code != "agent_request" || e.Source.String() != "service" {

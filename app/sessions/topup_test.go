@@ -56,7 +56,7 @@ func TestTopUp(t *testing.T) {
 		apptest.OK(t, err)
 		apptest.Equal(t, "spent after the release", spent(), apptest.Dollars("0.02"))
 	})
-	t.Run("one key is one addition, whoever is first", func(t *testing.T) {
+	t.Run("one key is one addition, in any order", func(t *testing.T) {
 		t.Parallel()
 		w := apptest.New(t)
 		agent := w.Register()

@@ -52,7 +52,7 @@ func TestEvidence(t *testing.T) {
 		apptest.OK(t, err) // too late: two pieces
 		expect(t, v.ID, 1, 1, 80)
 	})
-	t.Run("another host, another session, another agent and what says nothing claim none", func(t *testing.T) {
+	t.Run("another host, another session, another agent and a report without outcome claim none", func(t *testing.T) {
 		v, other := w.Buy(agent, apptest.Local), w.Buy(agent, apptest.Local)
 		w.Observe(v.ID, "example.com", health.Timeout)
 		_, err := w.Telemetry.Batch(t.Context(), agent, []telemetry.ReportedEvent{hosted(v.ID, "block", "example.org"), hosted(v.ID, "block", ""),

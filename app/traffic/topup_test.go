@@ -73,7 +73,7 @@ func TestAutoTopUp(t *testing.T) {
 		apptest.Equal(t, "on the next day", got.Bytes, 400_000_000)
 		apptest.Equal(t, "what is refused", got.TopUps.Failed, "")
 	})
-	t.Run("one that is refused is told once, and what is left is used", func(t *testing.T) {
+	t.Run("one that is refused is reported once, and what is left is used", func(t *testing.T) {
 		t.Parallel()
 		w := apptest.Open(t, apptest.Options{RepeatUpdates: true, TrialBalance: apptest.Dollars("0.05")})
 		agent := w.RegisterWithWebhook()

@@ -82,14 +82,14 @@ func TestRenewTraffic(t *testing.T) {
 
 func TestTheEndOfTheTraffic(t *testing.T) {
 	t.Parallel()
-	t.Run("used equals the limit: expired, settled, and the watchers hear of it", func(t *testing.T) {
+	t.Run("used equals the limit: expired, settled, and the watchers are notified", func(t *testing.T) {
 		t.Parallel()
 		for _, want := range []int64{0, 1000} {
 			w := apptest.Open(t, apptest.Options{RepeatUpdates: true})
 			agent := w.Register()
 			v := w.BuySmall(agent)
-			told := &apptest.ChangeRecorder{}
-			w.Watch(told)
+			notified := &apptest.ChangeRecorder{}
+			w.Watch(notified)
 			g := drainSession(w, v.ID, "a", want)
 			apptest.Equal(t, "the outcome", g.Outcome, traffic.Exhausted)
 			got := w.Read(agent, v.ID)
@@ -97,7 +97,7 @@ func TestTheEndOfTheTraffic(t *testing.T) {
 				t.Errorf("it is %s %s, used %d", got.Status, got.Reason, got.Usage.Used())
 			}
 			apptest.Equal(t, "the cost", got.Cost, sessions.Cost{Charged: apptest.Dollars("0.04")})
-			apptest.Equal(t, "told", told.Take(), "session "+v.ID)
+			apptest.Equal(t, "notified", notified.Take(), "session "+v.ID)
 			apptest.Equal(t, "asked again", w.RenewLease(traffic.LeaseRequest{SessionID: v.ID, Lease: "b", Want: 1}).Outcome, traffic.Exhausted)
 			_, err := w.Sessions.Rotate(t.Context(), sessions.Rotate{AgentID: agent, SessionID: v.ID})
 			apptest.ErrorIs(t, err, session.ErrOver)
@@ -115,9 +115,9 @@ func TestTheEndOfTheTraffic(t *testing.T) {
 				return
 			}
 		}
-		t.Error("nobody ever waited")
+		t.Error("no call ever waited")
 	})
-	t.Run("a remote seller is told", func(t *testing.T) {
+	t.Run("a remote seller is called", func(t *testing.T) {
 		t.Parallel()
 		w := apptest.New(t)
 		agent := w.Register()

@@ -83,6 +83,6 @@ func deleteEvents(w *apptest.World) {
 // expectEvents checks the webhook events of an agent since the last call.
 func expectEvents(w *apptest.World, agent, want string) {
 	w.T.Helper()
-	apptest.Equal(w.T, "told", eventList(w, agent), want)
+	apptest.Equal(w.T, "notified", eventList(w, agent), want)
 	deleteEvents(w)
 }

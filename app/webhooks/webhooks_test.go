@@ -125,7 +125,7 @@ func TestAFaultOfOursIsNoAttempt(t *testing.T) {
 	d := sendEvent(w, agent)
 	w.Receiver.Err = errors.New("no sockets")
 	if err := runDeliveries(w); !errors.Is(err, w.Receiver.Err) {
-		t.Errorf("the job says %v", err)
+		t.Errorf("the job returns %v", err)
 	}
 	apptest.Equal(t, "the delivery", listDeliveries(w, agent)[0], d)
 	w.Receiver.Err = nil
@@ -244,11 +244,11 @@ func TestASecretIsRotated(t *testing.T) {
 	first := setWebhookURL(w, agent, apptest.WebhookURL).WebhookSecret
 	apptest.Equal(t, "the first", first, w.Secrets.WebhookSecret(agent, 1))
 	apptest.Equal(t, "the hint", readEndpoint(w, agent).SecretHint, first[len(first)-4:])
-	told := &apptest.ChangeRecorder{}
-	w.Watch(told)
+	notified := &apptest.ChangeRecorder{}
+	w.Watch(notified)
 	second, at, err := w.Webhooks.RotateSecret(t.Context(), agent)
 	apptest.OK(t, err)
-	apptest.Equal(t, "told", told.Take(), "agent "+agent)
+	apptest.Equal(t, "notified", notified.Take(), "agent "+agent)
 	apptest.Equal(t, "the second", second, w.Secrets.WebhookSecret(agent, 2))
 	apptest.Equal(t, "rotated at", at, w.Clock.Now())
 	for _, c := range []struct {

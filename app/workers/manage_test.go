@@ -69,8 +69,8 @@ func TestARotatedWorkerMoves(t *testing.T) {
 	agent := w.Register()
 	v := w.Buy(agent, apptest.Local)
 	a, b := mustUse(w, v.ID, "-session-a"), mustUse(w, v.ID, "-session-b")
-	told := &apptest.ChangeRecorder{}
-	w.Watch(told)
+	notified := &apptest.ChangeRecorder{}
+	w.Watch(notified)
 	in := workers.Rotate{AgentID: agent, SessionID: v.ID, Name: "a", Reason: health.RotationBlock,
 		Call: idempotency.Call{Key: "k", Path: "/p", Hash: []byte("h")}}
 	got, replayed, err := w.Workers.Rotate(t.Context(), in)
@@ -78,7 +78,7 @@ func TestARotatedWorkerMoves(t *testing.T) {
 	if replayed || got.Exit == a.Exit || got.Rotations != 1 || got.Verdict.HealthScore == 100 {
 		t.Errorf("%+v", got)
 	}
-	apptest.Equal(t, "told", told.Take(), "session "+v.ID)
+	apptest.Equal(t, "notified", notified.Take(), "session "+v.ID)
 	rotations := func() int64 {
 		o, err := w.Stats.Overview(t.Context(), agent)
 		apptest.OK(t, err)

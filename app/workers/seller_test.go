@@ -24,13 +24,13 @@ func sold(w *apptest.World) (agent, id string) {
 	return agent, w.Buy(agent, apptest.Remote).ID
 }
 
-func TestASellerTellsOfALostExit(t *testing.T) {
+func TestASellerReportsALostExit(t *testing.T) {
 	t.Parallel()
 	w := apptest.Open(t, apptest.Options{RepeatUpdates: true})
 	agent, id := sold(w)
 	strict, loose := mustUse(w, id, "-session-strict-strict"), mustUse(w, id, "-session-loose")
-	told := &apptest.ChangeRecorder{}
-	w.Watch(told)
+	notified := &apptest.ChangeRecorder{}
+	w.Watch(notified)
 	apptest.ErrorIs(t, w.Workers.ReportLost(t.Context(), strict), worker.ErrExitLost)
 	apptest.OK(t, w.Workers.ReportLost(t.Context(), loose))
 	if moved := mustUse(w, id, "-session-loose"); moved.Turn != 1 || moved.Status() != worker.Active {

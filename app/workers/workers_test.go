@@ -251,7 +251,7 @@ func TestWorkersAreCountedInTheUnitOfTheSession(t *testing.T) {
 	for range 3 {
 		g := w.RenewLease(ask)
 		if len(g.Bytes) != 1 || g.Bytes[a.ID] != 360 {
-			t.Errorf("told %v", g.Bytes)
+			t.Errorf("answered %v", g.Bytes)
 		}
 	}
 	// Another replica, which crashes after its last report.
@@ -269,6 +269,6 @@ func TestWorkersAreCountedInTheUnitOfTheSession(t *testing.T) {
 	apptest.Equal(t, "a used", list[0].Usage, worker.Usage{Up: 67, Down: 300, Connections: 1})
 	apptest.Equal(t, "b used", list[1].Usage, worker.Usage{Down: 600, Connections: 1})
 	if list[0].LastUsedAt.IsZero() {
-		t.Error("nobody knows when it was used")
+		t.Error("its last use is unknown")
 	}
 }

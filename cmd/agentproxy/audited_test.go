@@ -89,7 +89,7 @@ func TestEveryCommandHasItsPlaceInTheConsole(t *testing.T) {
 		why := strings.Contains(place, "none: ")
 		switch _, changes := cmd.FieldByName("Reason"); {
 		case found == "":
-			t.Errorf("the manual does not say where the console has %s", leaf)
+			t.Errorf("the manual does not name where the console has %s", leaf)
 		case !why && !strings.Contains(place, "`/") && !strings.Contains(place, "page"):
 			t.Errorf("%s has neither a page nor a reason why not: %s", leaf, place)
 		case changes && !slices.Contains(buttons, found):

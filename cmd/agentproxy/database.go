@@ -80,7 +80,7 @@ func (verifyCmd) Run(k *kit) error {
 type backupCmd struct {
 	noted
 	File       string `arg:"" name:"FILE" help:"A file that does not exist yet."`
-	WithSecret bool   `help:"Write the root secret to FILE.secret too. Whoever has both files has every credential."`
+	WithSecret bool   `help:"Write the root secret to FILE.secret too. Anyone with both files has every credential."`
 }
 
 // noSecret is printed for a backup without the root secret.

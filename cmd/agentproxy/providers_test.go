@@ -211,7 +211,7 @@ func TestProvidersCheck(t *testing.T) {
 			t.Errorf("the failing one has status %d", status)
 		}
 	})
-	t.Run("one that does not answer is waited for no longer than told", func(t *testing.T) {
+	t.Run("one that does not answer is waited for no longer than the limit", func(t *testing.T) {
 		s.Next("/offers", seller.Delay)
 		status, out, _ := command("--json", "providers", "check", "shop", "--timeout", "50ms")
 		if list := rows(t, out); status != 1 || list[0]["error"] != "timed_out" || list[0]["reachable"] != "no" {
@@ -245,7 +245,7 @@ func TestWrongUseOfTheProviderCommands(t *testing.T) {
 		status int
 		args   []string
 	}{
-		{1, []string{"providers", "check", "nobody"}}, {1, []string{"providers", "catalogue", "nobody"}},
+		{1, []string{"providers", "check", "unknown"}}, {1, []string{"providers", "catalogue", "unknown"}},
 		{2, []string{"providers", "catalogue"}}, {2, []string{"providers"}}, {2, []string{"providers", "check", "--timeout", "soon"}},
 		{2, []string{"config"}}, {0, []string{"providers", "check", "--help"}}, {0, []string{"config", "check", "--help"}},
 	} {

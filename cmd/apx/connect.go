@@ -88,7 +88,7 @@ func (o connectCommand) Run(ctx context.Context, c *commands, s streams) error {
 	}
 	fmt.Fprintln(s.out, d.Snippet)
 	if !o.Reveal {
-		fmt.Fprintln(s.err, "apx: *** stands for the password; --reveal shows it")
+		fmt.Fprintln(s.err, "apx: the password is hidden as ***; --reveal shows it")
 	}
 	return nil
 }

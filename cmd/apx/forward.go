@@ -41,7 +41,7 @@ func (o forwardCommand) Run(ctx context.Context, c *commands, s streams) error {
 	}
 	at := l.Addr().String()
 	if a, ok := l.Addr().(*net.TCPAddr); !ok || !a.IP.IsLoopback() {
-		fmt.Fprintf(s.err, "apx: whoever reaches %s uses the session without a password\n", at)
+		fmt.Fprintf(s.err, "apx: anyone who reaches %s uses the session without a password\n", at)
 	}
 	if c.JSON {
 		err = printJSON(s.out, map[string]string{"listen": at, "http_proxy": "http://" + at,

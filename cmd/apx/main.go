@@ -36,7 +36,7 @@ type commands struct {
 	Explain      explainCommand      `cmd:"" help:"Why a request failed: joins the client's report with the gateway's events."`
 	Check        checkCommand        `cmd:"" help:"Try one connection through a session."`
 	Renew        renewCommand        `cmd:"" help:"Extend a static session."`
-	Report       reportCommand       `cmd:"" help:"Tell what came of a request; prints whether to go on, rotate or pause."`
+	Report       reportCommand       `cmd:"" help:"Report the outcome of a request; prints whether to go on, rotate or pause."`
 	Events       eventsCommand       `cmd:"" help:"What happened to a session, the newest first."`
 	End          endCommand          `cmd:"" help:"End a session."`
 	Balance      balanceCommand      `cmd:"" help:"The balance."`

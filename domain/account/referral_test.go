@@ -36,7 +36,7 @@ func TestAssign(t *testing.T) {
 		{"no code is the default", "", false, openAgent},
 		{"an empty code is no code", "", true, openAgent},
 		{"nor is one of spaces", "  ", true, openAgent},
-		{"an unknown code is refused", "nobody", true, account.Referrer{}},
+		{"an unknown code is refused", "unknown", true, account.Referrer{}},
 		{"a disabled code is refused", "gone", true, account.Referrer{}},
 		{"the case matters", "partner-1", true, account.Referrer{}},
 		{"a code that is too long is refused", strings.Repeat("x", 65), true, account.Referrer{}},

@@ -30,7 +30,7 @@ func TestPrices(t *testing.T) {
 		{"never more than all", billing.UnusedDays(cents(100), 30, 31), cents(100)},
 		{"none left is no refund", billing.UnusedDays(cents(100), 30, 0), 0},
 		{"nor is a session without days", billing.UnusedDays(cents(100), 0, 5), 0},
-		{"time that ran backwards costs nobody", billing.UnusedDays(cents(100), 30, -1), 0},
+		{"time that ran backwards costs nothing", billing.UnusedDays(cents(100), 30, -1), 0},
 	} {
 		if c.got != c.want {
 			t.Errorf("%s: %s, want %s", c.claim, c.got, c.want)

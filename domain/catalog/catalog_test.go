@@ -155,7 +155,7 @@ func TestCheck(t *testing.T) {
 		{"a code that is used", "used twice", changed(dyn, func(p *catalog.Product) { p.No = "dyn_fast" })},
 		{"no name", "name is missing", changed(dyn, func(p *catalog.Product) { p.Name = "" })},
 		{"no source", "sources are missing", changed(dyn, func(p *catalog.Product) { p.Sources = nil })},
-		{"a source of nobody", "provider of a source", changed(dyn, func(p *catalog.Product) { p.Sources = []procurement.Source{{}} })},
+		{"a source without a provider", "provider of a source", changed(dyn, func(p *catalog.Product) { p.Sources = []procurement.Source{{}} })},
 		{"a source of two words", "provider of a source", changed(dyn, func(p *catalog.Product) { p.Sources = []procurement.Source{{Provider: "a b"}} })},
 		{"a source with countries in disorder", "countries of a source", changed(dyn, func(p *catalog.Product) {
 			p.Sources = []procurement.Source{{Provider: "p", Countries: []string{"US", "FR", "DE"}}}
@@ -168,7 +168,7 @@ func TestCheck(t *testing.T) {
 		})},
 		{"an unknown type", "type must", changed(dyn, func(p *catalog.Product) { p.Type = "Dynamic" })},
 		{"a free GB", "price of a GB", changed(dyn, func(p *catalog.Product) { p.Price = 0 })},
-		{"a price nobody can count", "counted", changed(dyn, func(p *catalog.Product) { p.Price = math.MaxInt64 / 10 })},
+		{"a price out of bounds", "counted", changed(dyn, func(p *catalog.Product) { p.Price = math.MaxInt64 / 10 })},
 		{"no least traffic", "bounded", changed(dyn, func(p *catalog.Product) { p.MinBytes = 0 })},
 		{"least above most", "bounded", changed(dyn, func(p *catalog.Product) { p.MaxBytes = p.MinBytes - 1 })},
 		{"more than can be asked for", "bounded", changed(dyn, func(p *catalog.Product) { p.MaxBytes = math.MaxInt64 })},
@@ -186,7 +186,7 @@ func TestCheck(t *testing.T) {
 		})},
 		{"no days", "shortest first", changed(sta, func(p *catalog.Product) { p.Durations = []catalog.Duration{{Price: 1}} })},
 		{"free days", "price of 30 days", changed(sta, func(p *catalog.Product) { p.Durations = []catalog.Duration{{Days: 30}} })},
-		{"days nobody can count", "counted", changed(sta, func(p *catalog.Product) {
+		{"days out of bounds", "counted", changed(sta, func(p *catalog.Product) {
 			p.Durations = []catalog.Duration{{Days: 30, Price: math.MaxInt64 / 2}}
 		})},
 		{"no least quantity", "quantity", changed(sta, func(p *catalog.Product) { p.MinQuantity = 0 })},

@@ -32,7 +32,7 @@ func TestRecommend(t *testing.T) {
 	}{
 		{"a crawler is given rotating exits first", catalog.Criteria{UseCase: catalog.WebScraping}, "dyn_fast dyn_slow sta_isp sta_city"},
 		{"an account that is logged in is given an exit that stays", catalog.Criteria{UseCase: catalog.AccountManagement}, "sta_isp sta_city dyn_fast dyn_slow"},
-		{"no wish at all is general use", catalog.Criteria{}, "dyn_fast dyn_slow sta_isp sta_city"},
+		{"no use named is general use", catalog.Criteria{}, "dyn_fast dyn_slow sta_isp sta_city"},
 		{"only what is sold in the region, in any case", catalog.Criteria{TargetRegion: "jp"}, "sta_city"},
 		{"a sticky IP leaves out what rotates", catalog.Criteria{UseCase: catalog.WebScraping, RequireStickyIP: true}, "sta_isp sta_city"},
 		{"what is not available is left out", catalog.Criteria{TargetRegion: "BR"}, ""},

@@ -198,7 +198,7 @@ func (f *facts) classifyText(r *rule, add func(int, string)) {
 	switch {
 	case f.text == "":
 	case r.sure != nil && r.sure.MatchString(f.text):
-		add(ofSureText, "the client's error says so")
+		add(ofSureText, "the client's error proves it")
 	case r.text != nil && r.text.MatchString(f.text):
 		add(ofText, "the client's error fits")
 	}

@@ -89,7 +89,7 @@ var beforeGateway = []rule{
 	},
 	{
 		name:  "proxy_scheme_wrong",
-		what:  "the client speaks TLS to the proxy, whose address begins with http://",
+		what:  "the client uses TLS with the proxy, whose address begins with http://",
 		do:    "begin the proxy's address with http://, also for https:// targets",
 		place: client,
 		sure: oneOf(

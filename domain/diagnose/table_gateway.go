@@ -223,14 +223,14 @@ var onTheWay = []rule{
 	{
 		name:     "provider_account",
 		what:     "the provider of the exit rejects the service's account",
-		do:       "buy a session of another product, and tell the operator",
+		do:       "buy a session of another product, and write to the operator",
 		codes:    []string{"UPSTREAM_AUTH"},
 		statuses: []int{502},
 	},
 	{
 		name:     "provider_unpaid",
 		what:     "the service has no traffic left at the provider of the exit",
-		do:       "buy a session of another product, and tell the operator",
+		do:       "buy a session of another product, and write to the operator",
 		codes:    []string{"UPSTREAM_PAYMENT"},
 		statuses: []int{502},
 	},

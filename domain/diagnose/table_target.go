@@ -83,7 +83,7 @@ var behindConnection = []rule{
 	},
 	{
 		name:  "target_without_tls",
-		what:  "the target speaks no TLS on this port",
+		what:  "the target does not use TLS on this port",
 		do:    "use http:// or the target's TLS port",
 		place: target,
 		text: oneOf(

@@ -25,7 +25,7 @@ func TestRecommendationRules(t *testing.T) {
 	}{
 		{"1: three rotations that did not help ask for a pause", replay(failing()), false, health.Pause, health.RotationNotHelping},
 		{"1: two do not", replay(repeat(2, report(5, block), rotate(health.RotationManual)), report(1, block)), false, health.RotateNow, health.BlockRate},
-		{"1: it stands above the fresh exit and needs a score below 80", replay(failing(), report(20, success)), false, health.OK, health.Healthy},
+		{"1: it comes before the fresh exit and needs a score below 80", replay(failing(), report(20, success)), false, health.OK, health.Healthy},
 		{"1: rotations of more than ten minutes ago are forgotten",
 			replay(failing(), silence(10*time.Minute), report(2, block)), false, health.RotateNow, health.BlockRate},
 		{"1: rotations above 60 do not count", replay(repeat(3, report(1, block), rotate(health.RotationScheduled)), report(2, block)), false, health.RotateNow, health.BlockRate},
@@ -36,9 +36,9 @@ func TestRecommendationRules(t *testing.T) {
 		{"4: rate limiting asks for a pause, not for another exit", replay(report(10, limited)), false, health.Pause, health.RateLimited},
 		{"4: half of the weight is enough", replay(report(5, limited, of(health.Timeout))), false, health.Pause, health.RateLimited},
 		{"4: less than half is not", replay(report(5, limited, block)), false, health.RotateNow, health.BlockRate},
-		{"4: it stands above the rule for static sessions", replay(report(3, limited)), true, health.Pause, health.RateLimited},
+		{"4: it comes before the rule for static sessions", replay(report(3, limited)), true, health.Pause, health.RateLimited},
 		{"5: a static session is fine from 60", replay(report(1, block)), true, health.OK, health.BlockRate},
-		{"5: below 60 it is told to pause", replay(report(2, block)), true, health.Pause, health.BlockRate},
+		{"5: below 60 it is pause", replay(report(2, block)), true, health.Pause, health.BlockRate},
 		{"6: from 60 a rotation is worth a thought", replay(report(5, timeout)), false, health.ConsiderRotate, health.NetworkErrors},
 		{"7: below 60 it is due", replay(report(2, block)), false, health.RotateNow, health.BlockRate},
 	} {
@@ -92,13 +92,13 @@ func TestARotationsReasonIsEvidence(t *testing.T) {
 		{"http_429 counts", at(report(3, success), rotate(health.RotationHTTP429)), false, at(report(3, success), rotate(health.RotationManual))},
 		{"timeout counts", at(report(3, success), rotate(health.RotationTimeout)), false, at(report(3, success), rotate(health.RotationManual))},
 		{"scheduled does not", at(report(3, success), rotate(health.RotationScheduled)), true, at(report(3, success), rotate(health.RotationManual))},
-		{"a report of its kind ten seconds ago told it already",
+		{"a report of its kind ten seconds ago counted already",
 			at(report(1, block), silence(9*time.Second), rotate(health.RotationCaptcha)), true, at(report(1, block), silence(9*time.Second), rotate(health.RotationManual))},
 		{"a report of its kind eleven seconds ago did not",
 			at(report(1, block), silence(10*time.Second), rotate(health.RotationBlock)), false, at(report(1, block), silence(10*time.Second), rotate(health.RotationManual))},
-		{"what the gateway saw told it too", at(observe(1, timeout), rotate(health.RotationTimeout)), true, at(observe(1, timeout), rotate(health.RotationManual))},
+		{"what the gateway observed counted too", at(observe(1, timeout), rotate(health.RotationTimeout)), true, at(observe(1, timeout), rotate(health.RotationManual))},
 		{"a report of another kind did not", at(report(1, block), rotate(health.RotationHTTP429)), false, at(report(1, block), rotate(health.RotationManual))},
-		{"said twice within ten seconds it counts once",
+		{"reported twice within ten seconds it counts once",
 			at(rotate(health.RotationBlock), rotate(health.RotationBlock)), true, at(rotate(health.RotationBlock), rotate(health.RotationManual))},
 	} {
 		t.Run(c.claim, func(t *testing.T) {

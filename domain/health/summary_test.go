@@ -10,7 +10,7 @@ import (
 )
 
 // The risk that the first bytes of a stored state give is that of the whole state.
-func TestTheBeginningOfAStateTellsItsRisk(t *testing.T) {
+func TestTheBeginningOfAStateHasItsRisk(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		s := anyHistory(t)
 		s.state.Announce(s.now)

@@ -193,7 +193,7 @@ func parse(text string) (rule, error) {
 	addr, err := egress.ParseHost(name)
 	switch {
 	case strings.HasPrefix(name, "*"):
-		return rule{}, fmt.Errorf("%s has a wildcard; .example.com stands for example.com with everything below it",
+		return rule{}, fmt.Errorf("%s has a wildcard; .example.com is example.com with everything below it",
 			quote(text))
 	case err != nil || below && addr.IsValid() || addr.Zone() != "":
 		return rule{}, fmt.Errorf("%s is not a rule; write a host (example.com), a host with everything below it "+

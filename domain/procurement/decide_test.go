@@ -46,9 +46,9 @@ func TestDecide(t *testing.T) {
 		{"with a key money proves nothing", true, procurement.Evidence{Funds: have(0)}, procurement.ListingDelay, procurement.Absent, ""},
 
 		{"the only new one is it", false, procurement.Evidence{Found: list(old, like)}, 0, procurement.Adopt, "new"},
-		{"also when the list tells nothing of it", false, procurement.Evidence{Found: list(old, fresh)}, 0, procurement.Adopt, "new"},
-		{"two new ones are nobody's", false, procurement.Evidence{Found: list(fresh, procurement.Delivery{Ref: "newer"})}, time.Hour, procurement.Wait, ""},
-		{"one new one for two orders is nobody's", false, procurement.Evidence{Found: list(fresh), OthersUnknown: true}, time.Hour, procurement.Wait, ""},
+		{"also when the list does not show it", false, procurement.Evidence{Found: list(old, fresh)}, 0, procurement.Adopt, "new"},
+		{"two new ones prove nothing", false, procurement.Evidence{Found: list(fresh, procurement.Delivery{Ref: "newer"})}, time.Hour, procurement.Wait, ""},
+		{"one new one for two orders proves nothing", false, procurement.Evidence{Found: list(fresh), OthersUnknown: true}, time.Hour, procurement.Wait, ""},
 		{"what was there before is not it", false, procurement.Evidence{Found: list(old)}, procurement.ListingDelay, procurement.Absent, ""},
 		{"what belongs to another order is not it", false, procurement.Evidence{Found: list(fresh), Known: map[string]bool{"new": true}}, procurement.ListingDelay, procurement.Absent, ""},
 		{"another product is not it", false, procurement.Evidence{Found: list(procurement.Delivery{Ref: "new", SKU: "ipv4"})}, procurement.ListingDelay, procurement.Absent, ""},
@@ -58,11 +58,11 @@ func TestDecide(t *testing.T) {
 
 		{"it may still come", false, procurement.Evidence{Funds: have(10 * domain.Dollar)}, procurement.ListingDelay - 1, procurement.Wait, ""},
 		{"nothing came and no money is missing", false, procurement.Evidence{Funds: have(10 * domain.Dollar)}, procurement.ListingDelay, procurement.Absent, ""},
-		{"somebody has our money", false, procurement.Evidence{Funds: have(10*domain.Dollar - 1)}, 23 * time.Hour, procurement.Wait, ""},
+		{"the balance fell", false, procurement.Evidence{Funds: have(10*domain.Dollar - 1)}, 23 * time.Hour, procurement.Wait, ""},
 		{"other orders have it", false, procurement.Evidence{Funds: have(7 * domain.Dollar), Spent: 3 * domain.Dollar}, procurement.ListingDelay, procurement.Absent, ""},
 		{"other orders have not all of it", false, procurement.Evidence{Funds: have(7 * domain.Dollar), Spent: 3*domain.Dollar - 1}, procurement.ListingDelay, procurement.Wait, ""},
 		{"the account was filled up", false, procurement.Evidence{Funds: have(50 * domain.Dollar)}, procurement.ListingDelay, procurement.Absent, ""},
-		{"the balance is not told", false, procurement.Evidence{}, procurement.ListingDelay, procurement.Absent, ""},
+		{"the balance is not known", false, procurement.Evidence{}, procurement.ListingDelay, procurement.Absent, ""},
 	} {
 		t.Run(c.claim, func(t *testing.T) {
 			verdict, d := procurement.Decide(lost(), c.labelled, c.evidence, sentAt.Add(c.age))
@@ -71,7 +71,7 @@ func TestDecide(t *testing.T) {
 			}
 		})
 	}
-	t.Run("a balance that was not told proves nothing", func(t *testing.T) {
+	t.Run("an unknown balance proves nothing", func(t *testing.T) {
 		o := lost()
 		o.Before.Funds.Known = false
 		if v, _ := procurement.Decide(o, false, procurement.Evidence{Funds: have(0)}, sentAt.Add(procurement.ListingDelay)); v != procurement.Absent {

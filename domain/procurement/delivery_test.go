@@ -8,7 +8,7 @@ import (
 	"agentproxy/domain/session"
 )
 
-func TestAnOrderSaysWhatItsSessionHoldsForIt(t *testing.T) {
+func TestHoldIsWhatItsSessionHoldsForAnOrder(t *testing.T) {
 	s := session.Session{ProductNo: "static-de", CreatedAt: sentAt}
 	o := procurement.Order{ID: "ord_1", Kind: procurement.Purchase, Status: procurement.Sent, PlannedAt: sentAt.Add(time.Hour)}
 	if h := o.Hold(s); h != (procurement.Hold{Title: "static-de", At: sentAt}) || o.Renews() || o.Renewing() || o.Closable() {

@@ -23,7 +23,7 @@ func TestClassOfAnError(t *testing.T) {
 		{"a refusal", refused, procurement.OutOfStock, "none left"},
 		{"a refusal that was wrapped", fmt.Errorf("order: %w", refused), procurement.OutOfStock, "none left"},
 		{"a refusal among others", errors.Join(errors.New("x"), refused), procurement.OutOfStock, "none left"},
-		{"what nobody classified proves nothing", errors.New("broken"), procurement.Ambiguous, ""},
+		{"an unclassified error proves nothing", errors.New("broken"), procurement.Ambiguous, ""},
 		{"nor does a caller who left", context.Canceled, procurement.Ambiguous, ""},
 	} {
 		t.Run(c.claim, func(t *testing.T) {

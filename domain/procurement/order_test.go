@@ -102,7 +102,7 @@ func TestConfirmedOrderTakesTheDelivery(t *testing.T) {
 	}
 	silent := live.Record(procurement.Delivery{Ref: "r", State: procurement.Live}, now.Add(time.Hour))
 	if silent.Cost != live.Cost || !silent.ExpiresAt.Equal(end) {
-		t.Errorf("what a provider does not tell is forgotten: %+v", silent)
+		t.Errorf("what a provider does not report is lost: %+v", silent)
 	}
 }
 

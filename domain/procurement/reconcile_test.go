@@ -23,7 +23,7 @@ func TestReconcile(t *testing.T) {
 		claim procurement.Match
 		want  procurement.Disposition
 	}{
-		"nobody knows of it":                    {entry, procurement.Match{Cancels: true}, procurement.Orphan},
+		"it is unknown":                         {entry, procurement.Match{Cancels: true}, procurement.Orphan},
 		"it has the label of another service":   {labelled, procurement.Match{OnTheWay: true, Cancels: true}, procurement.Orphan},
 		"it may be what is on its way":          {entry, procurement.Match{OnTheWay: true}, procurement.Undecided},
 		"it is not delivered yet":               {procurement.Delivery{Ref: "r1", State: procurement.Pending}, procurement.Match{}, procurement.Undecided},

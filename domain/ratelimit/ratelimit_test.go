@@ -46,7 +46,7 @@ func TestDecision(t *testing.T) {
 			ratelimit.Decision{Allowed: true, Limit: 10, Remaining: 6, ResetAt: start.Add(24 * time.Second)}, start.Add(24 * time.Second)},
 		{"the whole burst may go at once", ten, ratelimit.State{}, 10,
 			ratelimit.Decision{Allowed: true, Limit: 10, ResetAt: start.Add(time.Minute)}, start.Add(time.Minute)},
-		{"a refusal uses nothing and says when", ten, full, 1,
+		{"a refusal uses nothing and returns when", ten, full, 1,
 			ratelimit.Decision{Limit: 10, ResetAt: start.Add(time.Minute), RetryAfter: 6 * time.Second}, full.TAT},
 		{"a short wait is a whole second", ten, ratelimit.State{TAT: start.Add(54*time.Second + time.Microsecond)}, 1,
 			ratelimit.Decision{Limit: 10, ResetAt: start.Add(54*time.Second + time.Microsecond), RetryAfter: time.Second}, start.Add(54*time.Second + time.Microsecond)},

@@ -41,7 +41,7 @@ func TestAskOfAState(t *testing.T) {
 		{"nothing is given ahead of the burst", 10, in(70 * time.Second), 3, 0, 70 * time.Second},
 		{"a state of before the clock was set back is two minutes ahead", 10, in(time.Hour), 1, 0, 2 * time.Minute},
 		{"what was used long ago counts no more", 10, in(-time.Hour), 1, 1, 6 * time.Second},
-		{"nobody asks for less than nothing", 10, in(time.Second), -4, 0, time.Second},
+		{"less than nothing is not requested", 10, in(time.Second), -4, 0, time.Second},
 	} {
 		s, g := ratelimit.Limit{PerMinute: c.perMinute}.NewRequest(c.callers).TakeFrom(c.state, start)
 		if g.Tokens != c.tokens || g.TAT.Sub(start) != c.ahead || !s.TAT.Equal(g.TAT) || !g.Now.Equal(start) {

@@ -71,7 +71,7 @@ func (l *ledger) send(t *rapid.T, a traffic.LeaseRequest) traffic.Delta {
 		}
 	case traffic.Exhausted:
 		if !wants || l.usage.Used() != l.usage.Limit {
-			t.Fatalf("%+v is told exhausted, the usage is %+v", a, l.usage)
+			t.Fatalf("%+v is exhausted, the usage is %+v", a, l.usage)
 		}
 	default:
 		t.Fatalf("%+v is answered %d", a, g.Outcome)
@@ -174,7 +174,7 @@ func TestRenew(t *testing.T) {
 			traffic.Delta{}, 0, traffic.Waiting},
 		{"when all is used it is exhausted", traffic.Usage{Limit: 1000, Up: 900, Leased: 100}, traffic.Lease{Granted: 100}, traffic.LeaseRequest{Down: 100, Want: 1},
 			traffic.Delta{Down: 100, Leased: -100}, 100, traffic.Exhausted},
-		{"who wants nothing is told nothing", traffic.Usage{Limit: 1000, Up: 1000}, traffic.Lease{}, traffic.LeaseRequest{},
+		{"a request for nothing gets nothing", traffic.Usage{Limit: 1000, Up: 1000}, traffic.Lease{}, traffic.LeaseRequest{},
 			traffic.Delta{}, 0, traffic.Open},
 		{"no limit grants at most the largest lease", traffic.Usage{Up: 1 << 50}, traffic.Lease{}, traffic.LeaseRequest{Want: 1 << 40},
 			traffic.Delta{Leased: traffic.MaxLease}, traffic.MaxLease, traffic.Open},

@@ -112,7 +112,7 @@ func misplaced(at, last int) string {
 	case at == city && last != country:
 		return "needs the word country in front of it"
 	case last == rotated, at == rotated && last == named:
-		return "cannot stand with rotate"
+		return "cannot be combined with rotate"
 	case at == rotated && last > named, at > rotated && last < named:
 		return "needs the word session in front of it"
 	}

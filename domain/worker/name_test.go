@@ -170,7 +170,7 @@ func TestGeneratedNames(t *testing.T) {
 		}
 	}
 	if valid < 500 {
-		t.Errorf("%d of 10000 names are valid: too few say anything", valid)
+		t.Errorf("%d of 10000 names are valid: too few", valid)
 	}
 }
 

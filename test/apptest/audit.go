@@ -31,7 +31,7 @@ var rules = map[string]string{
 		WHERE (w.held_trial, w.held_own) IS DISTINCT FROM (COALESCE(t, 0), COALESCE(o, 0))`,
 	"a wallet counts its live sessions": `SELECT w.agent_id FROM wallets w WHERE w.live_sessions <> (SELECT COUNT(*)
 		FROM sessions s WHERE s.agent_id = w.agent_id AND s.status IN ('creating', 'active'))`,
-	"a session holds and was charged what its entries say": `SELECT s.id FROM sessions s LEFT JOIN (SELECT session_id,
+	"a session holds and was charged the sums of its entries": `SELECT s.id FROM sessions s LEFT JOIN (SELECT session_id,
 		SUM(held_trial) ht, SUM(held_own) ho,
 		SUM(CASE type WHEN 'charge' THEN -held_trial ELSE 0 END) ct, SUM(CASE type WHEN 'charge' THEN -held_own ELSE 0 END) co,
 		SUM(CASE type WHEN 'refund' THEN trial ELSE 0 END) rt, SUM(CASE type WHEN 'refund' THEN own ELSE 0 END) ro
@@ -43,7 +43,7 @@ var rules = map[string]string{
 		SUM(held_trial + held_own) + SUM(CASE type WHEN 'charge' THEN counter ELSE 0 END) +
 		SUM(CASE type WHEN 'release' THEN trial + own ELSE 0 END)`,
 	"no session used more than it bought": `SELECT id FROM sessions WHERE bytes > 0 AND up + down + leased > bytes`,
-	"what is leased the leases say": `SELECT s.id FROM sessions s LEFT JOIN (SELECT session_id, SUM(granted - up - down) n
+	"what is leased is the sum of the leases": `SELECT s.id FROM sessions s LEFT JOIN (SELECT session_id, SUM(granted - up - down) n
 		FROM leases GROUP BY session_id) l ON l.session_id = s.id WHERE s.leased <> COALESCE(n, 0)`,
 	"traffic is charged to the floor once settled, never beyond": `SELECT id FROM sessions WHERE type = 'dynamic' AND activated_at > 0
 		AND id NOT IN (SELECT session_id FROM session_topups WHERE run > 0) AND (
@@ -58,7 +58,7 @@ var rules = map[string]string{
 	"an active session with unbooked use is looked at again": `SELECT id FROM sessions WHERE status = 'active'
 		AND type = 'dynamic' AND settle_at = 0
 		AND id NOT IN (SELECT session_id FROM session_topups WHERE run > 0) AND charged_trial + charged_own < (up + down) * price / 1000000000`,
-	"a session that ended says when and why": `SELECT id FROM sessions WHERE (status IN ('terminated', 'expired', 'failed'))
+	"a session that ended has the time and the reason": `SELECT id FROM sessions WHERE (status IN ('terminated', 'expired', 'failed'))
 		<> (ended_at > 0 AND reason <> '')`,
 	"an active session has its exits": `SELECT id FROM sessions WHERE status = 'active'
 		AND LENGTH(exits) - LENGTH(REPLACE(exits, ',', '')) + 1 <> quantity OR status = 'active' AND exits = ''`,

@@ -29,7 +29,7 @@ func TestTheNoticeHasTheLicenceOfEachModule(t *testing.T) {
 		t.Fatal(err)
 	}
 	if !bytes.Equal(got, want) {
-		t.Error("NOTICE is not what the linked modules say: go test ./test/arch -update")
+		t.Error("NOTICE differs from the linked modules: go test ./test/arch -update")
 	}
 }
 

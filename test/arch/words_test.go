@@ -1,18 +1,31 @@
 package arch_test
 
 import (
+	"go/ast"
 	"go/parser"
 	"go/token"
 	"path/filepath"
 	"regexp"
+	"strings"
 	"testing"
 )
 
-// figurative are words that comments use for code as if it were a person.
-var figurative = regexp.MustCompile(`(?i)\b(says?|said|nobody|somebody|whoever|told|tells?|hears?|heard|speaks?|spoken|` +
-	`wish(es)?|stands?|of ours|so many|judges?|judged|knows|knew|saw|wants|learns|learned|thinks?|believes?|believed)\b`)
+// figurative are words for code as if it were a person; observing are more that no comment has,
+// but messages about a client.
+const (
+	figurative = `says?|said|nobody|somebody|whoever|told|tells?|hears?|heard|speaks?|spoken|` +
+		`wish(es)?|stands?|of ours|so many|judges?|judged|knows|knew|learns|learned|thinks?|believes?|believed`
+	observing = `saw|wants`
+)
 
-func TestCommentsUseTechnicalTerms(t *testing.T) {
+var (
+	inComments = regexp.MustCompile(`(?i)\b(` + figurative + `|` + observing + `)\b`)
+	inText     = regexp.MustCompile(`(?i)\b(` + figurative + `)\b`)
+	inNames    = regexp.MustCompile(`(Says|Said|Nobody|Somebody|Whoever|Told|Tells|Hears|Speaks|Stands|Knows|Wish)([A-Z]|$)`)
+)
+
+// TestWordsAreTechnicalTerms covers comments, messages, and the names of functions and subtests.
+func TestWordsAreTechnicalTerms(t *testing.T) {
 	for path, p := range packages(t) {
 		for _, names := range [][]string{p.GoFiles, p.IgnoredGoFiles, p.TestGoFiles, p.XTestGoFiles} {
 			for _, name := range names {
@@ -21,13 +34,27 @@ func TestCommentsUseTechnicalTerms(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				for _, group := range f.Comments {
-					for _, c := range group.List {
-						if word := figurative.FindString(c.Text); word != "" {
-							t.Errorf("%s: the comment has %q: use the technical term", fset.Position(c.Pos()), word)
-						}
+				refuse := func(at token.Pos, what, word string) {
+					if word != "" {
+						t.Errorf("%s: the %s has %q: use the technical term", fset.Position(at), what, word)
 					}
 				}
+				for _, group := range f.Comments {
+					for _, c := range group.List {
+						refuse(c.Pos(), "comment", inComments.FindString(c.Text))
+					}
+				}
+				ast.Inspect(f, func(n ast.Node) bool {
+					switch n := n.(type) {
+					case *ast.FuncDecl:
+						refuse(n.Pos(), "name", inNames.FindString(n.Name.Name))
+					case *ast.BasicLit: // a text of one word is data
+						if n.Kind == token.STRING && strings.Contains(n.Value, " ") && !strings.HasSuffix(path, "arch") {
+							refuse(n.Pos(), "text", inText.FindString(n.Value))
+						}
+					}
+					return true
+				})
 			}
 		}
 	}

@@ -220,10 +220,10 @@ func TestRefusalsOfIndependentProxies(t *testing.T) {
 					t.Errorf("%d %s, observed %+v; want %d %s", status, body, o, r.status, r.code)
 				}
 				if !strings.Contains(o.HowToFix, r.reason) {
-					t.Errorf("the feed says %q, want %q", o.HowToFix, r.reason)
+					t.Errorf("the feed has %q, want %q", o.HowToFix, r.reason)
 				}
 				if shown := body + o.HowToFix; strings.Contains(shown, realproxy.User) || strings.Contains(shown, realproxy.Password) {
-					t.Errorf("the credential is told: %s %s", body, o.HowToFix)
+					t.Errorf("the credential is revealed: %s %s", body, o.HowToFix)
 				}
 			})
 		}

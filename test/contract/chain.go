@@ -43,7 +43,7 @@ func Chain(t *testing.T, open func(t *testing.T) ChainFixture) {
 		{"a balance is the sum of what is final", chainBalance},
 		{"what is not on the chain is empty", chainUnknown},
 		{"amounts are exact", chainAmounts},
-		{"it knows its addresses byte by byte", chainValid},
+		{"it compares addresses byte by byte", chainValid},
 		{"a cancelled call is an error", chainCancelled},
 	} {
 		t.Run(c.name, func(t *testing.T) { c.test(t, open(t)) })
@@ -239,7 +239,7 @@ func chainIncoming(t *testing.T, f ChainFixture) {
 		t.Errorf("to both there are %+v, want %+v", both, all)
 	}
 	if none := f.incoming(t, nil, start, h.Final.Number); len(none) != 0 {
-		t.Errorf("to nobody there are %+v", none)
+		t.Errorf("to no address there are %+v", none)
 	}
 }
 

@@ -32,7 +32,7 @@ func RateLimits(t *testing.T, open func(t *testing.T) LimitWorld) {
 		{"of many takes at once the burst is given", takesAreSerial},
 		{"keys do not know each other", keysAreApart},
 		{"a state from before the clock was set back waits two minutes at most", clockSetBack},
-		{"old states are purged, so many at a time, and no other", limitsArePurged},
+		{"old states are purged, a number at a time, and no other", limitsArePurged},
 	} {
 		t.Run(c.name, func(t *testing.T) { c.test(t, open(t)) })
 	}

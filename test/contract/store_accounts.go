@@ -29,7 +29,7 @@ var accountClaims = []claim{
 	{"the default referrer exists and is openAgent", referrerDefault},
 	{"a referrer is found by its exact code", referrerByCode},
 	{"a code cannot be used twice", referrerConflict},
-	{"a disabled referrer says so", referrerDisable},
+	{"a disabled referrer is marked", referrerDisable},
 }
 
 // addresses compares addresses, whose fields are not exported.

@@ -86,7 +86,7 @@ func auditFixed(t *testing.T, st ports.Store) {
 		t.Skip("the store shows no database")
 	}
 	keep(t, st, actionOf(1, storeNow), actionOf(2, storeNow.Add(audit.Keep)))
-	for _, statement := range []string{"UPDATE audit_actions SET who = 'nobody'", "DELETE FROM audit_actions"} {
+	for _, statement := range []string{"UPDATE audit_actions SET who = 'unknown'", "DELETE FROM audit_actions"} {
 		if _, err := w.Writer().ExecContext(t.Context(), statement); err == nil {
 			t.Errorf("%s: is done", statement)
 		}

@@ -26,8 +26,8 @@ var callClaims = []claim{
 
 var changeClaims = []claim{
 	{"put of agents and sessions notes a change", changesNoted},
-	{"a change is heard once, in whatever order units commit", changesOutOfOrder},
-	{"who asks for changes that were purged is told so", changesPurged},
+	{"a change is delivered once, in whatever order units commit", changesOutOfOrder},
+	{"a reader of changes that were purged gets an error", changesPurged},
 }
 
 func findCall(t *testing.T, st ports.Store, agentID, path, key string, since time.Time) (c ports.Call, found bool) {
@@ -322,7 +322,7 @@ func changesOutOfOrder(t *testing.T, st ports.Store) {
 	}
 	listen()
 	if heard["sess_1"] != 1 {
-		t.Errorf("heard %v: what is committed is not heard while another unit is running", heard)
+		t.Errorf("got %v: what is committed is not delivered while another unit is running", heard)
 	}
 	if err := <-done; err != nil {
 		t.Error(err)
@@ -330,7 +330,7 @@ func changesOutOfOrder(t *testing.T, st ports.Store) {
 	listen()
 	listen()
 	if diff := cmp.Diff(map[string]int{"sess_1": 1, "agt_1": 1}, heard); diff != "" {
-		t.Errorf("heard (-want +got):\n%s", diff)
+		t.Errorf("changes (-want +got):\n%s", diff)
 	}
 }
 

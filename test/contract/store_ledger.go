@@ -25,14 +25,14 @@ var ledgerClaims = []claim{
 	{"of debits decided on stale reads exactly those that are paid for succeed", debitsAreExact},
 	{"no part of a wallet goes below zero", partsStayPositive},
 	{"a reference is booked once, whatever the caller makes of the refusal", refsAreUnique},
-	{"nobody changes or removes an entry", entriesAreKept},
+	{"an entry cannot be changed or removed", entriesAreKept},
 	{"a posting moves the totals, the live count and the funding", postingMovesTotals},
 	{"spending counts on its day", spendingCountsByDay},
 	{"the live count changes without money", liveCount},
 	{"a budget is read back as it was set", budgetRoundTrip},
 	{"a trial is due from its end until it is marked", trialsDue},
 	{"entries are listed newest first, page by page and by type", entryLists},
-	{"any history of a wallet is what the rules say", ledgerModel},
+	{"any history of a wallet is what the rules give", ledgerModel},
 }
 
 func walletRoundTrip(t *testing.T, st ports.Store) {

@@ -39,7 +39,7 @@ func trialsDue(t *testing.T, st ports.Store) {
 		t.Errorf("due after two were marked (-want +got):\n%s", diff)
 	}
 	if !wallet(t, st, "agt_1").TrialExpired {
-		t.Error("the wallet does not say that its trial is over")
+		t.Error("the wallet does not show that its trial is over")
 	}
 }
 

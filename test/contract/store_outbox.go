@@ -16,7 +16,7 @@ var outboxClaims = []claim{
 	{"events are read back as they were appended", outboxRoundTrip},
 	{"an event is appended with its unit or not at all", outboxFollowsItsUnit},
 	{"an event is appended once", eventsAreAppendedOnce},
-	{"old events are purged, so many at a time", outboxIsPurged},
+	{"old events are purged, a number at a time", outboxIsPurged},
 	{"with an event its delivery is purged", deliveriesArePurged},
 }
 

@@ -18,8 +18,8 @@ import (
 var transferClaims = []claim{
 	{"a transfer is read back as it was put", transferRoundTrip},
 	{"a transfer changes until it is final", transfersChange},
-	{"of twenty that make a transfer final one is told so", oneMakesItFinal},
-	{"nobody changes or removes a final transfer", finalTransfersAreKept},
+	{"of twenty that make a transfer final one gets true", oneMakesItFinal},
+	{"a final transfer cannot be changed or removed", finalTransfersAreKept},
 	{"what an agent has in blocks that may go away is listed", seenOfAgent},
 	{"what is seen up to a block is listed in chain order", seenUpToBlock},
 	{"what is matched to an order is listed in chain order", transfersOfOrder},

@@ -21,7 +21,7 @@ var webhookClaims = []claim{
 	{"an event has one delivery", eventsAreDeliveredOnce},
 	{"deliveries are listed newest first, by status, page by page", deliveriesAreListed},
 	{"what is overdue is listed, the longest first", overdueIsListed},
-	{"a mark tells once that it changed", marksAreSetOnce},
+	{"a mark returns once that it changed", marksAreSetOnce},
 	{"sessions that end soon are listed, of agents with a webhook", expiringIsListed},
 	{"trials that end soon are listed, of agents with a webhook", trialsAreListed},
 }

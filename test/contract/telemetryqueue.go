@@ -29,7 +29,7 @@ func TelemetryQueue(t *testing.T, open func(t *testing.T) QueueWorld) {
 		name string
 		test func(t *testing.T, w QueueWorld)
 	}{
-		{"calls are folded once, an agent's in order, and every replica knows", queueKeepsOrder},
+		{"calls are folded once, an agent's in order, and every replica is notified", queueKeepsOrder},
 		{"what was stored before a replica died is folded by another", queueSurvivesReplica},
 		{"a fold whose answer is lost is not repeated", queueFoldsOnce},
 		{"a call that cannot be folded is set aside, and the others are folded", queueSetsAside},

@@ -136,7 +136,7 @@ func (s *service) holdsTrue(key string, seen *answered, round int) {
 		case status == "active" && d.Status != "active" && d.Status != "terminated":
 			s.t.Errorf("round %d: %s was answered active and is %s", round, id, d.Status)
 		case d.Rotation.Count < seen.rotations[id]:
-			s.t.Errorf("round %d: %s was rotated %d times and knows of %d", round, id, seen.rotations[id], d.Rotation.Count)
+			s.t.Errorf("round %d: %s was rotated %d times and shows %d", round, id, seen.rotations[id], d.Rotation.Count)
 		}
 	}
 	clear(seen.sessions)

@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// A replica that is to stop answers 503 at /readyz first, and takes new connections until the drain delay is over.
+// A replica that is to stop is not ready first, and takes new connections until the drain delay is over.
 func TestAReplicaThatStopsIsNotReadyBeforeItsListenersClose(t *testing.T) {
 	t.Parallel()
 	s := serve(t, "AGENTPROXY_DRAIN_DELAY_SECONDS=3")

@@ -115,7 +115,7 @@ func TestACheckShowsTheExit(t *testing.T) {
 	}
 	s.must(200, "POST", "/sessions/"+d.SessionID+"/check", key, "").into(t, &c)
 	if want := s.exitOf(d.Proxy.FullURL); !c.OK || c.ExitIP != want {
-		t.Errorf("the check says %+v, the exit is %s", c, want)
+		t.Errorf("the check has %+v, the exit is %s", c, want)
 	}
 }
 

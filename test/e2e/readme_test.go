@@ -24,7 +24,7 @@ func block(t *testing.T, page, after string) string {
 	return code
 }
 
-func TestTheReadmesFirstSessionWorksAsItStands(t *testing.T) {
+func TestTheReadmesFirstSessionWorksUnchanged(t *testing.T) {
 	t.Parallel()
 	s := serve(t)
 	script := strings.ReplaceAll(block(t, "README.md", "## First session"), "127.0.0.1:8080", s.api)
@@ -91,11 +91,11 @@ func TestTheCommandsThatServePrintsWork(t *testing.T) {
 func TestTheReadmesTestCommandIsTheOneOfCI(t *testing.T) {
 	t.Parallel()
 	if got := strings.TrimSpace(block(t, "README.md", "Test it:")); got != "go test ./..." {
-		t.Errorf("the README says %q; .ci/run looks for go test ./...", got)
+		t.Errorf("the README has %q; .ci/run looks for go test ./...", got)
 	}
 }
 
-func TestTheDocumentedPaymentWorksAsItStands(t *testing.T) {
+func TestTheDocumentedPaymentWorksUnchanged(t *testing.T) {
 	t.Parallel()
 	s := serve(t)
 	script := strings.NewReplacer("127.0.0.1:8080", s.api, "go run ./cmd/agentproxy", program).Replace(block(t, "docs/money.md", "## Paying in"))

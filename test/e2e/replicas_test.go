@@ -77,7 +77,7 @@ func TestWhatOneReplicaDoesHoldsAtTheOtherWithinASecond(t *testing.T) {
 		APIKey    string `json:"api_key"`
 		APISecret string `json:"api_secret"`
 	}
-	a.must(201, "POST", "/account/register", "", `{"name":"heard of"}`).into(t, &account)
+	a.must(201, "POST", "/account/register", "", `{"name":"watched"}`).into(t, &account)
 	key, silent := account.APIKey, quiet(t)
 
 	ended, other := a.dynamic(key, "1"), a.dynamic(key, "1")

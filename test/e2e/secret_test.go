@@ -112,13 +112,13 @@ func TestABackupWarnsOfTheSecret(t *testing.T) {
 	key, _ := s.register("kept")
 	without, with := filepath.Join(s.dir, "without.db"), filepath.Join(s.dir, "with.db")
 	if got := s.object("backup", without); !strings.Contains(got["secret"].(string), "not included") {
-		t.Errorf("backup says %v", got)
+		t.Errorf("backup returns %v", got)
 	}
 	if _, err := os.Stat(without + ".secret"); err == nil {
 		t.Error("the secret is beside a backup that should not have it")
 	}
 	if got := s.object("backup", with, "--with-secret"); got["secret"] != with+".secret" {
-		t.Errorf("backup says %v", got)
+		t.Errorf("backup returns %v", got)
 	}
 	if info, err := os.Stat(with + ".secret"); err != nil || info.Mode().Perm() != 0o600 {
 		t.Errorf("the secret of the backup is %v, %v", info, err)

@@ -140,7 +140,7 @@ func TestAPurchaseIsOneTrace(t *testing.T) {
 		for what, secret := range map[string]string{"the agent's key": key, "the seller's key": iproyal.Key, "the proxy's user name": proxy.User.Username(), "the proxy's password": password,
 			"a query": "secret-of-the-query", "an Idempotency-Key": "once", "the seller's password": "secret421x"} {
 			if secret == "" || strings.Contains(raw, secret) {
-				t.Errorf("a span tells %s, %q", what, secret)
+				t.Errorf("a span reveals %s, %q", what, secret)
 			}
 		}
 		if !strings.Contains(raw, "royal") || !strings.Contains(raw, "service.name") {

@@ -84,7 +84,7 @@ func TestASellersCallbackDeliversSooner(t *testing.T) {
 	seller.SetStatus(seller.Orders()[0].ID, proxycheap.Active)
 	callbacks := seller.Callbacks()
 	if len(callbacks) == 0 {
-		t.Fatal("the seller tells nothing")
+		t.Fatal("the seller sends nothing")
 	}
 	call := callbacks[len(callbacks)-1]
 
@@ -97,7 +97,7 @@ func TestASellersCallbackDeliversSooner(t *testing.T) {
 		want     int
 	}{
 		"forged": {"cheap", forged, 400}, "unsigned": {"cheap", unsigned, 400}, "another provider": {"dear", call, 404},
-		"one that calls nobody": {"embedded", call, 404}, "no name": {"..%2f", call, 404},
+		"one without callbacks": {"embedded", call, 404}, "no name": {"..%2f", call, 404},
 	} {
 		if got := m.post(c.provider, c.call); got != c.want {
 			t.Errorf("%s is answered %d, want %d", name, got, c.want)

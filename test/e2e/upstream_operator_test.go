@@ -165,7 +165,7 @@ func TestTheOperatorComparesASellerWithTheOrders(t *testing.T) {
 	if _, metrics := m.page("/metrics"); !strings.Contains(metrics, `agentproxy_upstream_orphans{provider="sx"} 1`) {
 		t.Error("no gauge of orphans")
 	}
-	for _, args := range [][]string{{"orders", "reconcile", "nobody"}, {"orders", "reconcile", "embedded"}} {
+	for _, args := range [][]string{{"orders", "reconcile", "unknown"}, {"orders", "reconcile", "embedded"}} {
 		if out, err := m.run(args...); exit(err) != 1 || strings.Contains(out, "goroutine") {
 			t.Errorf("%v: exit %d\n%s", args, exit(err), out)
 		}

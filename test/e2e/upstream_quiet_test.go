@@ -40,7 +40,7 @@ func (m *sellerService) settles(db *sql.DB, sellers []stall) {
 		slices.Sort(sold)
 		if !slices.Equal(sold, known) {
 			lost := slices.DeleteFunc(slices.Clone(sold), func(ref string) bool { return slices.Contains(known, ref) })
-			m.t.Errorf("%s has %d orders and we know of %d; nobody knows of %v", s.provider, len(sold), len(known), lost)
+			m.t.Errorf("%s has %d orders and %d are stored; unknown are %v", s.provider, len(sold), len(known), lost)
 		}
 		active := m.number(db, `SELECT count(*) FROM sessions WHERE status = 'active' AND provider = '`+s.provider+`'`)
 		open := m.number(db, `SELECT count(*) FROM upstream_orders WHERE kind = 'purchase' AND status = 'confirmed' AND closed_at = 0 AND provider = '`+s.provider+`'`)

@@ -41,8 +41,8 @@ func TestAHangupChangesWhatIsBoughtOfSellers(t *testing.T) {
 	m.buy(key, dynamic("dyn_sx_2", "1"))
 	works()
 
-	m.rewrite(head + traffic("sx", "dyn_sx_3", "") + traffic("nobody", "dyn_sx_4", ""))
-	hangup(`no provider is named \"nobody\"`)
+	m.rewrite(head + traffic("sx", "dyn_sx_3", "") + traffic("unknown", "dyn_sx_4", ""))
+	hangup(`no provider is named \"unknown\"`)
 	if how := m.deliveries(key); len(how) != 2 || how["dyn_sx_2"] != "direct" {
 		t.Errorf("after a faulty reload: %v", how)
 	}

@@ -194,7 +194,7 @@ func TestAddressesOfIPRoyalAreSoldAsOurs(t *testing.T) {
 	seller.Answers(iproyal.Shape{Polls: 0, Wrapped: true})
 	addrs, port := door(t, gate, "127.0.7.1", "127.0.7.2")
 	seller.Deliver(addrs, 0, port)
-	residential := upstreamproxy.New(t, "iproyal", "nobody", "nothing")
+	residential := upstreamproxy.New(t, "iproyal", "unknown", "nothing")
 	secret := filepath.Join(t.TempDir(), "royal.key")
 	if err := os.WriteFile(secret, []byte(iproyal.Key+"\n"), 0o600); err != nil {
 		t.Fatal(err)

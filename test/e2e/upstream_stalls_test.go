@@ -35,7 +35,7 @@ func stalls(t *testing.T) (list []stall, config string, env []string) {
 	env = []string{ssxKey}
 	if *upstreamAll {
 		royal, resi, ps, cheapest := iproyal.New(t), iproyal.New(t), proxyseller.New(t), proxycheap.New(t)
-		residential := upstreamproxy.New(t, "iproyal", "nobody", "nothing")
+		residential := upstreamproxy.New(t, "iproyal", "unknown", "nothing")
 		ps.SetBalance(1e12)
 		royal.SetBalance(1e12)
 		cheapest.SetBalance(1e12)

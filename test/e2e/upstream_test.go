@@ -117,7 +117,7 @@ func (m *sellerService) keepsSecret(key string, ids []string, secrets ...string)
 			if secret == "" {
 				m.t.Error("an empty secret was looked for")
 			} else if i := strings.Index(text, secret); i >= 0 {
-				m.t.Errorf("%s tells %q: …%q…", where, secret, text[max(0, i-80):min(len(text), i+80)])
+				m.t.Errorf("%s reveals %q: …%q…", where, secret, text[max(0, i-80):min(len(text), i+80)])
 			}
 		}
 	}
@@ -176,7 +176,7 @@ func (m *sellerService) keepsAndRotates(key string, d sessionData) {
 		ExitIP string `json:"exit_ip"`
 	}
 	if m.must(200, "POST", "/sessions/"+d.SessionID+"/check", key, "").into(m.t, &check); !check.OK || check.ExitIP != first {
-		m.t.Errorf("the check says %+v, the target saw %s", check, first)
+		m.t.Errorf("the check has %+v, the target saw %s", check, first)
 	}
 	m.must(200, "POST", "/sessions/"+d.SessionID+"/rotate", key, "")
 	if second := same(m.carries(key, m.session(key, d.SessionID))); second == first {

@@ -143,7 +143,7 @@ func (w *world) matches() map[string][]*sale {
 			case w.orphans[b.ref]:
 				w.add("reported as an orphan")
 			case s.shown(b) && !b.broken:
-				w.t.Errorf("%s sold %s for order %s, and nobody knows of it", s.name, b.ref, b.Key)
+				w.t.Errorf("%s sold %s for order %s, and it is not stored", s.name, b.ref, b.Key)
 			}
 			for key := range b.renewals {
 				status := w.Column(`SELECT status FROM upstream_orders WHERE id = ?`, key)

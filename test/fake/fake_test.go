@@ -55,7 +55,7 @@ func TestClock(t *testing.T) {
 	t.Parallel()
 	c := fake.NewClock()
 	if !c.Now().Equal(fake.Start) || !c.Now().Equal(c.Now()) {
-		t.Error("it does not stand still")
+		t.Error("it does not stop")
 	}
 	if now := c.Advance(time.Hour); !now.Equal(fake.Start.Add(time.Hour)) || !now.Equal(c.Now()) {
 		t.Errorf("an hour later it is %s", now)

@@ -42,7 +42,7 @@ type Step struct {
 }
 
 // Refuse returns a Step that does nothing and fails with an error of a class.
-func Refuse(c procurement.Class) Step { return Step{Err: procurement.Refuse(c, "the seller says no")} }
+func Refuse(c procurement.Class) Step { return Step{Err: procurement.Refuse(c, "the seller refuses")} }
 
 // LoseAnswer returns a Step that does the work and fails with Ambiguous.
 func LoseAnswer() Step {

@@ -49,7 +49,7 @@ func New(t testing.TB, dsn string, delay time.Duration) (*Link, string) {
 	q := u.Query()
 	l := &Link{server: q.Get("host") + "/.s.PGSQL.5432", delay: delay}
 	if !strings.HasPrefix(l.server, "/") {
-		t.Skip("the server has no Unix socket to stand before")
+		t.Skip("the server has no Unix socket to put a link before")
 	}
 	if l.listener, err = net.Listen("tcp", "127.0.0.1:0"); err != nil {
 		t.Fatal(err)

@@ -216,7 +216,7 @@ func (s *Server) lower() error {
 		s.as = &syscall.Credential{Uid: uint32(uid), Gid: uint32(gid)}
 		return os.Chown(s.dir, int(uid), int(gid))
 	}
-	return errors.New("root may not run PostgreSQL, and there is no user postgres or nobody")
+	return errors.New("root may not run PostgreSQL, and there is no user that may")
 }
 
 // guard leaves a shell behind that ends the server and removes its folder when

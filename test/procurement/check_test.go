@@ -85,7 +85,7 @@ func (w *world) purchases() {
 			known[provider] = map[string]bool{}
 		}
 		if ref == "" || known[provider][ref] {
-			w.t.Errorf("order %v: its ref is somebody else's", o)
+			w.t.Errorf("order %v: its ref is another's", o)
 		}
 		known[provider][ref] = true
 		gone := w.vanished[provider+" "+ref]
@@ -109,7 +109,7 @@ func (w *world) purchases() {
 		for ref := range w.sellerRefs(provider) {
 			if !known[provider][ref] {
 				orphans++
-				w.t.Errorf("%s sold %s, and nobody knows of it", provider, ref)
+				w.t.Errorf("%s sold %s, and it is not stored", provider, ref)
 			}
 		}
 	}

@@ -203,7 +203,7 @@ func (in input) day(name string) (time.Time, error) {
 
 // secrets shows credentials, which are shown once.
 func secrets(title string, values ...figure) []section {
-	return []section{{Title: title, Note: "They are shown this once. Nobody can read them again.", Facts: values}}
+	return []section{{Title: title, Note: "They are shown this once and cannot be read again.", Facts: values}}
 }
 
 func refund(ctx context.Context, c *Console, in input) (string, []section, error) {

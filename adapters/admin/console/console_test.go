@@ -147,7 +147,7 @@ func TestEveryPageEscapesStrangersTexts(t *testing.T) {
 		}
 	}
 	for path, want := range map[string]int{"/nothing": 404, "/do/nothing": 404, "/agents/agt_x": 404, "/sessions/sess_x": 404, "/money?from=x": 400, "/audit?to=x": 400, "/agents?registered_from=x": 400,
-		"/recharges/PAY0": 404, "/sellers/nobody": 404} {
+		"/recharges/PAY0": 404, "/sellers/unknown": 404} {
 		if code, _ := w.get(path); code != want {
 			t.Errorf("%s: %d, want %d", path, code, want)
 		}

@@ -35,7 +35,7 @@ func (c *Console) seller(r *http.Request) (page, error) {
 	defer cancel()
 	offers, failed := s.Offers(ctx)
 	t := &table{Columns: []string{"Its name", "Type", "Description", "Place", "Days", "Stock", "Count", "Cost"},
-		Empty: "It does not say what it sells."}
+		Empty: "It does not list what it sells."}
 	for _, o := range offers {
 		t.Rows = append(t.Rows, row{Cells: []cell{text(o.SKU), text(string(o.Type)), text(o.Name),
 			text(strings.TrimSpace(o.Location.Country + " " + o.Location.City)), text(strings.Trim(fmt.Sprint(o.Days), "[]")),

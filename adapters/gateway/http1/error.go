@@ -56,7 +56,7 @@ var (
 	errExpect        = &Error{417, typeRequest, "the only expectation that can be met is 100-continue"}
 	errChunkSize     = badRequest("a chunk does not begin with its size in hexadecimal")
 	errChunkLine     = badRequest("a chunk's first line is longer than 256 bytes")
-	errChunkEnd      = badRequest("a chunk does not end in CRLF where its size says")
+	errChunkEnd      = badRequest("a chunk of the given size does not end in CRLF")
 	errChunkOverhead = badRequest("chunks carry far more framing than data")
 	errTrailers      = badRequest("the trailer section is longer than 8 KiB")
 )

@@ -115,7 +115,7 @@ func FuzzResponseHead(f *testing.F) {
 		out := h.Append(nil, false)
 		oneFraming(t, out)
 		if bytes.Contains(bytes.ToLower(out), []byte("\nproxy-status: agentproxy")) {
-			t.Fatalf("%q speaks in our name", out)
+			t.Fatalf("%q has the field of this proxy", out)
 		}
 		var again http1.ResponseHead
 		if err := http1.ReadResponse(http1.NewReader(bytes.NewReader(out)), &again, ex); err != nil {

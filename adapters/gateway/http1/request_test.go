@@ -208,8 +208,8 @@ func TestTheRequestDeterminesTheFraming(t *testing.T) {
 		want               http1.Exchange
 	}{
 		{"1.1 is kept", "GET http://a/ HTTP/1.1", "", http1.Exchange{}},
-		{"1.1 closes when told", "GET http://a/ HTTP/1.1", "Connection: x, CLOSE\r\n", http1.Exchange{Close: true}},
-		{"Proxy-Connection is heard", "GET http://a/ HTTP/1.1", "Proxy-Connection: close\r\n", http1.Exchange{Close: true}},
+		{"1.1 closes on request", "GET http://a/ HTTP/1.1", "Connection: x, CLOSE\r\n", http1.Exchange{Close: true}},
+		{"Proxy-Connection counts", "GET http://a/ HTTP/1.1", "Proxy-Connection: close\r\n", http1.Exchange{Close: true}},
 		{"1.0 is never kept", "GET http://a/ HTTP/1.0", "Connection: keep-alive\r\n", http1.Exchange{HTTP10: true, Close: true}},
 		{"HEAD", "HEAD http://a/ HTTP/1.1", "", http1.Exchange{Head: true}},
 		{"CONNECT", "CONNECT a:1 HTTP/1.1", "", http1.Exchange{Connect: true}},

@@ -57,7 +57,7 @@ func TestAResponseIsFramedAndRewritten(t *testing.T) {
 			"HTTP/1.1 204 No Content", none, true, true},
 		{"304 keeps its length as information", "HTTP/1.1 304 Not Modified|Content-Length: 5", http1.Exchange{},
 			"HTTP/1.1 304 Not Modified|Content-Length: 5", none, true, true},
-		{"an interim response never says close", "HTTP/1.1 103 Early Hints|Link: x|Content-Length: 5", http1.Exchange{Close: true},
+		{"an interim response never has close", "HTTP/1.1 103 Early Hints|Link: x|Content-Length: 5", http1.Exchange{Close: true},
 			"HTTP/1.1 103 Early Hints|Link: x", none, true, false},
 		{"a switch to WebSocket", "HTTP/1.1 101 Switching Protocols|Connection: Upgrade|Upgrade: websocket|Sec-WebSocket-Accept: x",
 			http1.Exchange{Upgrade: true},
@@ -76,11 +76,11 @@ func TestAResponseIsFramedAndRewritten(t *testing.T) {
 			"HTTP/1.1 200 OK|Content-Length: 5", sized, true, true},
 		{"equal lengths become one", "HTTP/1.1 200 OK|Content-Length: 5|Content-Length: 5", http1.Exchange{},
 			"HTTP/1.1 200 OK|Content-Length: 5", sized, true, true},
-		{"nobody speaks in our name", "HTTP/1.1 200 OK|Proxy-Status: x, AgentProxy; error=dns_error|Content-Length: 5", http1.Exchange{},
+		{"the field of this proxy is removed", "HTTP/1.1 200 OK|Proxy-Status: x, AgentProxy; error=dns_error|Content-Length: 5", http1.Exchange{},
 			"HTTP/1.1 200 OK|Content-Length: 5", sized, true, true},
 		{"nor in an escaped one", `HTTP/1.1 200 OK|Proxy-Status: "agent\pro\xy"; error=dns_error|Content-Length: 5`, http1.Exchange{},
 			"HTTP/1.1 200 OK|Content-Length: 5", sized, true, true},
-		{"other proxies speak for themselves", "HTTP/1.1 200 OK|Proxy-Status: cdn; hit|Content-Length: 5", http1.Exchange{},
+		{"the fields of other proxies stay", "HTTP/1.1 200 OK|Proxy-Status: cdn; hit|Content-Length: 5", http1.Exchange{},
 			"HTTP/1.1 200 OK|Proxy-Status: cdn; hit|Content-Length: 5", sized, true, true},
 		{"no reason", "HTTP/1.1 200|Content-Length: 5", http1.Exchange{}, "HTTP/1.1 200 |Content-Length: 5", sized, true, true},
 		{"an invented status", "HTTP/1.1 999 Request denied|Content-Length: 5", http1.Exchange{},
@@ -109,7 +109,7 @@ func TestTheCallerCanCloseTheClient(t *testing.T) {
 		t.Fatal(err)
 	}
 	if got := string(h.Append(nil, true)); !strings.HasSuffix(got, "\r\nConnection: close\r\n\r\n") {
-		t.Errorf("%q does not say close", got)
+		t.Errorf("%q does not have close", got)
 	}
 }
 

@@ -138,7 +138,7 @@ func TestWhatCouldBeReadTwoWaysIsRefused(t *testing.T) {
 func TestWhatIsHarmlessIsNormalised(t *testing.T) {
 	t.Parallel()
 	for _, tc := range []struct{ name, head, want string }{
-		{"one length, said twice", post + "Content-Length: 4\r\nContent-Length: 4\r\n\r\n", "Content-Length: 4\r\n"},
+		{"one length, given twice", post + "Content-Length: 4\r\nContent-Length: 4\r\n\r\n", "Content-Length: 4\r\n"},
 		{"leading zeros", post + "Content-Length: 0004\r\n\r\n", "Content-Length: 4\r\n"},
 		{"spaces around a length", post + "Content-Length: \t 4 \r\n\r\n", "Content-Length: 4\r\n"},
 		{"chunked in capitals", post + "Transfer-Encoding: Chunked \r\n\r\n", "Transfer-Encoding: chunked\r\n"},

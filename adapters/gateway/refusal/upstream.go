@@ -48,7 +48,7 @@ var (
 		HowToFix: "rotate the session or try again later", Upstream: true,
 		Evidence: health.HTTPError}
 	UpstreamUntrusted = UpstreamUnreachable.Because("the certificate of the provider's proxy is not valid for its name")
-	UpstreamNoTLS     = UpstreamUnreachable.Because("the provider's proxy does not speak TLS")
+	UpstreamNoTLS     = UpstreamUnreachable.Because("the provider's proxy does not use TLS")
 	UpstreamForbidden = UpstreamUnreachable.Because("the provider's proxy has an address that must not be dialled")
 )
 

@@ -86,7 +86,7 @@ func TestSharesAreForgotten(t *testing.T) {
 			t.Fatalf("another unit of the agent, whose caller has left: %v", err)
 		}
 	}
-	for what, ctx := range map[string]context.Context{"another agent": ports.WithAgent(t.Context(), "agt_2"), "nobody": t.Context()} {
+	for what, ctx := range map[string]context.Context{"another agent": ports.WithAgent(t.Context(), "agt_2"), "unknown": t.Context()} {
 		free, err := s.Take(ctx)
 		if err != nil {
 			t.Fatalf("%s: %v", what, err)

@@ -269,7 +269,7 @@ func TestWhatCannotBeBound(t *testing.T) {
 	var out bytes.Buffer
 	log := slog.New(slog.NewTextHandler(&out, nil))
 	none := func(netip.Addr) bool { return false }
-	t.Run("one line says how many are left out", func(t *testing.T) {
+	t.Run("one line counts those left out", func(t *testing.T) {
 		out.Reset()
 		few := func(ip netip.Addr) bool { return ip.As4()[2] == 0 && ip.As4()[3] < 12 }
 		if _, err := embedded.New(embedded.Config{Usable: few}, log); err != nil {

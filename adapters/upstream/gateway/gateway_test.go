@@ -84,7 +84,7 @@ func TestWhatAGatewayCannotBeAskedForIsRefused(t *testing.T) {
 		{"a city in an ISP zone", "brightdata", map[string]string{"network": "isp"}, target{"US", "newyork", "", 0}},
 		{"a city in a datacenter zone", "brightdata", map[string]string{"network": "datacenter"}, target{"US", "newyork", "", 0}},
 		{"a city on a plan of proxies", "webshare", map[string]string{"network": "datacenter"}, target{"US", "dallas", "", 0}},
-		{"a city that is a wish", "proxies.sx", nil, target{"US", "nyc", "", 0}},
+		{"a city that is optional", "proxies.sx", nil, target{"US", "nyc", "", 0}},
 		{"a city that has no key", "packetstream", nil, target{"US", "nyc", "", 0}},
 		{"a city with a digit", "webshare", nil, target{"US", "city17", "", 0}},
 		{"a city of two words where one is known", "rayobyte", nil, target{"NL", "den haag", "", 0}},
@@ -160,7 +160,7 @@ func TestAGatewayIsNotMadeOfFaultySettings(t *testing.T) {
 		{"a network that does not exist", "brightdata", func(s *upstream.Spec) { s.Options["network"] = "sat" }, "options.network does not exist"},
 		{"a port that does not exist", "oxylabs", func(s *upstream.Spec) { s.Options["port"] = "65536" }, "options.port must be"},
 		{"a host that is a URL", "oxylabs", func(s *upstream.Spec) { s.Options["host"] = "http://a" }, "options.host must be"},
-		{"a protocol that nobody speaks", "oxylabs", func(s *upstream.Spec) { s.Options["protocol"] = "socks4" }, "options.protocol must be"},
+		{"an unknown protocol", "oxylabs", func(s *upstream.Spec) { s.Options["protocol"] = "socks4" }, "options.protocol must be"},
 		{"an API", "oxylabs", func(s *upstream.Spec) { s.BaseURL = "http://127.0.0.1" }, "has no API"},
 		{"a place of no country", "oxylabs", func(s *upstream.Spec) { s.Locations["EU"] = "eu" }, `"EU" does not begin with a country`},
 		{"a spelling with a separator", "iproyal", func(s *upstream.Spec) { s.Locations["US"] = "us_session-x" }, "cannot be written"},
@@ -175,7 +175,7 @@ func TestAGatewayIsNotMadeOfFaultySettings(t *testing.T) {
 				t.Fatalf("got %v, want %s", err, c.want)
 			}
 			if strings.Contains(err.Error(), "password321") || strings.Contains(err.Error(), "very") {
-				t.Errorf("the error tells the password: %v", err)
+				t.Errorf("the error reveals the password: %v", err)
 			}
 		})
 	}
@@ -224,7 +224,7 @@ func TestAnUnverifiedGrammarIsLogged(t *testing.T) {
 			t.Fatal(err)
 		}
 		if want := profile == "packetstream" || profile == "rayobyte"; strings.Contains(log.String(), "unverified") != want {
-			t.Errorf("%s says %q", profile, log.String())
+			t.Errorf("%s is %q", profile, log.String())
 		}
 	}
 }

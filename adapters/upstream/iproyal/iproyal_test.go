@@ -224,9 +224,9 @@ func TestRefusalsGetTheirClass(t *testing.T) {
 		class  procurement.Class
 		calls  int // of POST /orders
 	}{
-		"the catalogue says there is none": {func(s *iproyal.Seller) { s.SetStock(iproyal.Germany, 0) }, procurement.OutOfStock, 0},
-		"too few are left":                 {func(s *iproyal.Seller) { s.SetStock(iproyal.Germany, 1) }, procurement.OutOfStock, 0},
-		"it runs out meanwhile":            {func(s *iproyal.Seller) { s.Next("POST /v1/reseller/orders", seller.OutOfStock) }, procurement.OutOfStock, 1},
+		"the catalogue shows none": {func(s *iproyal.Seller) { s.SetStock(iproyal.Germany, 0) }, procurement.OutOfStock, 0},
+		"too few are left":         {func(s *iproyal.Seller) { s.SetStock(iproyal.Germany, 1) }, procurement.OutOfStock, 0},
+		"it runs out meanwhile":    {func(s *iproyal.Seller) { s.Next("POST /v1/reseller/orders", seller.OutOfStock) }, procurement.OutOfStock, 1},
 		"no words, no count, and too few": {func(s *iproyal.Seller) {
 			s.Answers(iproyal.Shape{NullCounts: true, Mute: true})
 			s.SetStock(iproyal.Germany, 1)

@@ -107,7 +107,7 @@ func TestDeliversStepByStep(t *testing.T) {
 		}
 		s.Deliver([]netip.Addr{netip.MustParseAddr("127.0.0.1")}, 3128, 0)
 		if d = orderLive(t, p, "ord_2"); d.IPs[0].Host != "127.0.0.1" || d.IPs[0].HTTPPort != 3128 || d.IPs[0].SOCKSPort != 0 {
-			t.Errorf("delivered elsewhere than the test says: %+v", d.IPs[0])
+			t.Errorf("delivered elsewhere than expected: %+v", d.IPs[0])
 		}
 	}
 }

@@ -58,7 +58,7 @@ func TestARenewalIsReportedForEachAddress(t *testing.T) {
 					t.Errorf("address %d was extended %d times, want %d", i, proxy.Extended, c.extended[i])
 				}
 				if done[i].Addr != proxy.Addr || !done[i].ExpiresAt.Equal(proxy.ExpiresAt) {
-					t.Errorf("address %d ends at %v, the seller says %v", i, done[i].ExpiresAt, proxy.ExpiresAt)
+					t.Errorf("address %d ends at %v, the seller shows %v", i, done[i].ExpiresAt, proxy.ExpiresAt)
 				}
 			}
 		})

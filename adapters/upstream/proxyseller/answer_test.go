@@ -32,7 +32,7 @@ func TestAnswersAreClassified(t *testing.T) {
 		{"a wrong key", proxyseller.Failure(proxyseller.WrongKey...), procurement.Auth, procurement.Auth},
 		{"an address that is not allowed", proxyseller.Failure(proxyseller.NotAllowed...), procurement.Auth, procurement.Auth},
 		{"too many requests", proxyseller.Failure(proxyseller.TooMany...), procurement.RateLimited, procurement.RateLimited},
-		{"all three at once, as version 2 says it", proxyseller.Failure(proxyseller.Denied...), procurement.Auth, procurement.Auth},
+		{"all three at once, in the form of version 2", proxyseller.Failure(proxyseller.Denied...), procurement.Auth, procurement.Auth},
 		{"503 with another text", body(503, "Set comment"), procurement.Auth, procurement.Auth},
 		{"503 as a text", `{"status":"error","data":null,"errors":[{"message":"Error api key","code":"503"}]}`, procurement.Auth, procurement.Auth},
 		{"a renewal that runs", body(57, "Prolong for this order is already in progress"), procurement.Ambiguous, procurement.Ambiguous},
@@ -134,7 +134,7 @@ func TestWaitsForTheRetryTime(t *testing.T) {
 	s.Next("/order/make", seller.RateLimited)
 	_, err := p.Order(t.Context(), ispIntent("ord_1", 1))
 	if e, ok := err.(*procurement.Error); !ok || e.RetryAfter != time.Second {
-		t.Errorf("the edge says one second: %+v", err)
+		t.Errorf("the edge's Retry-After is one second: %+v", err)
 	}
 	s.Answer("/order/make", proxyseller.Failure(proxyseller.TooMany...))
 	_, err = p.Order(t.Context(), ispIntent("ord_1", 1))
@@ -236,7 +236,7 @@ func TestTheKeyIsNeverShown(t *testing.T) {
 			}
 		}
 	}
-	t.Run("nor where nobody answers", func(t *testing.T) {
+	t.Run("nor without an answer", func(t *testing.T) {
 		srv := httptest.NewServer(nil)
 		srv.Close()
 		var logged bytes.Buffer

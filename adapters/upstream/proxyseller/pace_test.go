@@ -107,7 +107,7 @@ func TestGivesUpItsTurnUnsent(t *testing.T) {
 				defer mu.Unlock()
 				classes[procurement.ClassOf(err)]++
 				if took := time.Since(began); err != nil && took > 0 {
-					t.Errorf("it took %v to say that there is no turn", took)
+					t.Errorf("it took %v to refuse for want of a turn", took)
 				}
 			})
 		}

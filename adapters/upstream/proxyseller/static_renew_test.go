@@ -28,7 +28,7 @@ func TestRenews(t *testing.T) {
 	after := readLive(t, p, before.Ref)
 	for i, ip := range after.IPs {
 		if ip.Addr != before.IPs[i].Addr || ip.ID == before.IPs[i].ID || done[i].Addr != ip.Addr || !done[i].ExpiresAt.Equal(ip.ExpiresAt) {
-			t.Errorf("it was %+v, is %+v, and was told as %+v", before.IPs[i], ip, done[i])
+			t.Errorf("it was %+v, is %+v, and was returned as %+v", before.IPs[i], ip, done[i])
 		}
 		if !ip.ExpiresAt.After(before.IPs[i].ExpiresAt.AddDate(0, 0, 88)) {
 			t.Errorf("three months later than %v is %v", before.IPs[i].ExpiresAt, ip.ExpiresAt)
@@ -58,7 +58,7 @@ func TestRenewalInDoubt(t *testing.T) {
 		{"it has no number", func(s *proxyseller.Server) {
 			s.Answer("/prolong/make", `{"status":"success","data":{"total":2},"errors":[]}`)
 		}, procurement.Ambiguous, 0},
-		{"its end is not told yet", func(s *proxyseller.Server) { s.SetRenewing(5) }, procurement.Ambiguous, 1},
+		{"its end is not listed yet", func(s *proxyseller.Server) { s.SetRenewing(5) }, procurement.Ambiguous, 1},
 		{"it cannot be read afterwards", func(s *proxyseller.Server) {
 			s.Next("/proxy/list", seller.None, seller.Failed, seller.Failed, seller.Failed)
 		}, procurement.Ambiguous, 1},
@@ -136,7 +136,7 @@ func TestFindsWhatWasLost(t *testing.T) {
 		for _, d := range found {
 			quantities[d.Ref] = d.Quantity
 			if d.State != procurement.Pending || len(d.IPs) > 0 {
-				t.Errorf("the list tells %+v", d)
+				t.Errorf("the list shows %+v", d)
 			}
 			if delivered && d.Location.Country != "US" {
 				t.Errorf("%s is in %q", d.Ref, d.Location.Country)

@@ -113,7 +113,7 @@ func TestNeverLetsAnythingRenewItself(t *testing.T) {
 		t.Fatal(err)
 	}
 	if s.SelfRenewing() != 3 {
-		t.Fatal("the stand-in leaves it off by itself")
+		t.Fatal("the fake leaves it off by itself")
 	}
 	readLive(t, p, d.Ref)
 	if n := s.SelfRenewing(); n != 0 {

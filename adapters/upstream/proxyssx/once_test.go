@@ -19,7 +19,7 @@ func TestTheTransportRepeatsNoOrder(t *testing.T) {
 	}
 	s.Next("POST", seller.DropAnswer, seller.Refuse)
 	if _, err := p.Order(t.Context(), intent(2)); procurement.ClassOf(err) != procurement.Ambiguous {
-		t.Errorf("sold %d, and told %v", s.Sales(), err)
+		t.Errorf("sold %d, and returned %v", s.Sales(), err)
 	}
 	if n := s.Calls("POST"); n != 2 {
 		t.Errorf("it was sent %d times", n-1)

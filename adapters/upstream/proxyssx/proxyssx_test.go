@@ -314,11 +314,11 @@ func TestPoolKeysLogNoSecret(t *testing.T) {
 	text := told.String() + log.String()
 	for _, secret := range []string{proxyssx.APIKey[:8], "pak_0"} {
 		if i := strings.Index(text, secret); i >= 0 {
-			t.Errorf("%s is told: %s", secret, text[max(0, i-100):i+40])
+			t.Errorf("%s is revealed: %s", secret, text[max(0, i-100):i+40])
 		}
 	}
 	if !strings.Contains(text, "[hidden]") {
-		t.Error("no reason was told at all")
+		t.Error("no reason was given at all")
 	}
 }
 
@@ -354,6 +354,6 @@ func TestPoolKeysAreNotMadeOfFaultySettings(t *testing.T) {
 		t.Errorf("static: %v", err)
 	}
 	if _, err := p.Order(t.Context(), intent(1)); procurement.ClassOf(err) != procurement.Temporary {
-		t.Errorf("nobody there: %v", err)
+		t.Errorf("the provider is away: %v", err)
 	}
 }

@@ -81,8 +81,8 @@ func (f *Findings) payments(s configfile.Settings) {
 	}
 	warnings := s.Payments.Warnings()
 	for _, w := range warnings {
-		f.add(Warning, "payments", w.Error(), "Nobody can pay, or payments are seen late.",
-			"Set the variable; docs/money.md says how.")
+		f.add(Warning, "payments", w.Error(), "Agents cannot pay, or payments are credited late.",
+			"Set the variable; see docs/money.md.")
 	}
 	if n := s.Payments.Network; n != "" && n != "tron-mainnet" {
 		f.add(Error, "payments", "Payments come from the test network "+n+".", "Its coins are free, and buy real "+

@@ -37,8 +37,8 @@ func (f *Findings) addresses(s configfile.Settings) {
 			net.JoinHostPort(s.PublicHost, fmt.Sprint(s.PublicPort)))
 	}
 	if at := listens(s.HTTPAddr); !at.IsLoopback() && !at.IsPrivate() {
-		f.add(Warning, "api_listener", "The API listens on "+s.HTTPAddr+", where it speaks HTTP without TLS.",
-			"Whoever finds the port sends keys in clear, past the reverse proxy.",
+		f.add(Warning, "api_listener", "The API listens on "+s.HTTPAddr+", with HTTP without TLS.",
+			"A client that finds the port sends keys in clear, past the reverse proxy.",
 			"Listen on a loopback or private address, or let the firewall pass the reverse proxy alone.")
 	} else {
 		f.ok("api_listener", "The API listens on %s.", s.HTTPAddr)
@@ -48,8 +48,8 @@ func (f *Findings) addresses(s configfile.Settings) {
 // contact checks whether complaints arrive.
 func (f *Findings) contact(s configfile.Settings) {
 	if s.AbuseContact == "" {
-		f.add(Warning, "abuse_contact", "No contact for abuse and vulnerabilities is published.", "Whoever is harmed "+
-			"through an exit turns to its network instead, which may close it.",
+		f.add(Warning, "abuse_contact", "No contact for abuse and vulnerabilities is published.", "People who are harmed "+
+			"through an exit turn to its network instead, which may close it.",
 			"Set AGENTPROXY_ABUSE_CONTACT to an address that is read; /.well-known/security.txt shows it.")
 		return
 	}
@@ -92,7 +92,7 @@ func (f *Findings) proxies(s configfile.Settings) {
 				"is recorded.",
 			"Set AGENTPROXY_TRUSTED_PROXIES to the address of the reverse proxy.")
 	} else if !wide {
-		f.ok("trusted_proxies", "%d networks are trusted to tell a client's address.", len(s.TrustedProxies))
+		f.ok("trusted_proxies", "%d networks are trusted to forward a client's address.", len(s.TrustedProxies))
 	}
 }
 

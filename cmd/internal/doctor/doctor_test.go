@@ -58,7 +58,7 @@ func TestEachDoubtfulSettingIsAFinding(t *testing.T) {
 		"local API":                           {func(s *configfile.Settings) { s.PublicURL = "http://127.0.0.1:8080" }, "error public_url"},
 		"API without TLS":                     {func(s *configfile.Settings) { s.PublicURL = "http://api.shop.example" }, "error public_url"},
 		"local gateway":                       {func(s *configfile.Settings) { s.PublicHost = "127.0.0.1" }, "error public_gateway"},
-		"nobody for complaints":               {func(s *configfile.Settings) { s.AbuseContact = "" }, "warning abuse_contact"},
+		"no contact for complaints":           {func(s *configfile.Settings) { s.AbuseContact = "" }, "warning abuse_contact"},
 		"listener on all addresses":           {func(s *configfile.Settings) { s.HTTPAddr = ":8080" }, "warning api_listener"},
 		"listener on a private address":       {func(s *configfile.Settings) { s.HTTPAddr = "10.0.0.4:8080" }, ""},
 		"public admin pages":                  {func(s *configfile.Settings) { s.AdminAddr = "203.0.113.9:8082" }, "error admin_listener"},
@@ -114,7 +114,7 @@ func TestEachDoubtfulSettingIsAFinding(t *testing.T) {
 			}
 			for _, x := range found {
 				if x.What == "" || x.Level != doctor.OK && (x.Why == "" || x.Do == "") {
-					t.Errorf("does not say what, why and what to do: %+v", x)
+					t.Errorf("lacks what, why or what to do: %+v", x)
 				}
 				for _, secret := range []string{string(s.RootSecret), "Wq8zTn4kRv2m", "Rk7vJx4m", "xpub"} {
 					if strings.Contains(x.What+x.Why+x.Do, secret) {

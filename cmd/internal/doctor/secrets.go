@@ -10,13 +10,13 @@ import (
 
 // secrets checks the secrets of the settings. No finding repeats a part of one.
 func (f *Findings) secrets(s configfile.Settings) {
-	const do = "Make one with: openssl rand -base64 32. docs/operating.md says how to replace it."
+	const do = "Make one with: openssl rand -base64 32. see docs/operating.md for how to replace it."
 	if s.RootSecret != "" {
 		f.Root("AGENTPROXY_SECRET", string(s.RootSecret))
 	}
 	if n := len(s.PreviousSecrets); n > 0 {
 		f.add(Warning, "previous_secrets", "Previous root secrets are still accepted.", "What a leaked one made still works.",
-			"Remove AGENTPROXY_SECRET_PREVIOUS once agents have new keys; docs/operating.md says how.")
+			"Remove AGENTPROXY_SECRET_PREVIOUS once agents have new keys; see docs/operating.md.")
 		if slices.Contains(s.PreviousSecrets, s.RootSecret) && s.RootSecret != "" {
 			f.add(Error, "previous_secrets", "AGENTPROXY_SECRET is among the previous ones too.", "It was not replaced.", do)
 		}
@@ -31,7 +31,7 @@ func (f *Findings) Root(where, text string) {
 	if guessable(text) {
 		f.add(Error, "root_secret", "The root secret of "+where+" is not random.", "Who guesses it forges every credential "+
 			"and opens what is sealed.",
-			"Make one with: openssl rand -base64 32. docs/operating.md says how to replace it.")
+			"Make one with: openssl rand -base64 32. see docs/operating.md for how to replace it.")
 		return
 	}
 	f.ok("root_secret", "The root secret of %s looks random.", where)
@@ -74,12 +74,12 @@ func (f *Findings) database(text string) {
 	switch {
 	case given && (password == u.User.Username() || slices.Contains(placeholders, strings.ToLower(password)) ||
 		password == "postgres"):
-		f.add(Error, "database_password", "The password of the database is a default one.", "Whoever reaches its port has "+
-			"every account and the ledger.",
+		f.add(Error, "database_password", "The password of the database is a default one.",
+			"Anyone who reaches its port has every account and the ledger.",
 			"Change the role's password and AGENTPROXY_DATABASE_URL; with compose.yaml set POSTGRES_PASSWORD.")
 	case given && len(password) < 12:
 		f.add(Warning, "database_password", "The password of the database has fewer than 12 characters.",
-			"It can be guessed by whoever reaches its port.", "Choose a longer one.")
+			"Anyone who reaches its port can guess it.", "Choose a longer one.")
 	default:
 		f.ok("database_password", "The password of the database is not a default one.")
 	}

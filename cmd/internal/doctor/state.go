@@ -53,7 +53,7 @@ func Stored(d Database) (f Findings) {
 	switch {
 	case d.Faults > 0:
 		f.add(Error, "ledger", fmt.Sprintf("%d rows of the ledger break a rule.", d.Faults),
-			"Somebody's balance may be wrong.", "Run agentproxy verify.")
+			"The balance of an agent may be wrong.", "Run agentproxy verify.")
 	case d.ProvedAt.IsZero():
 		f.ok("ledger", "The ledger was not proved yet; the service does that in the background.")
 	default:

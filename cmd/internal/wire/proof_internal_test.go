@@ -77,7 +77,7 @@ func TestTheLedgerIsProvedInTurns(t *testing.T) {
 	}
 }
 
-// What grows is dropped and archived by the leader's tasks alone.
+// What grows is dropped and archived by the leader's tasks, and by no other replica.
 func TestTheLeaderDropsDaysAndArchivesSessions(t *testing.T) {
 	t.Parallel()
 	w := apptest.OpenPostgres(t)

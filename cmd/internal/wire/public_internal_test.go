@@ -61,7 +61,7 @@ func someSecrets(t *testing.T) *system.Secrets {
 	return secrets
 }
 
-func TestTheGatewayKnowsWhereItIsReached(t *testing.T) {
+func TestTheGatewayHasItsPublicAddress(t *testing.T) {
 	secrets := someSecrets(t)
 	s := configfile.Settings{PublicHost: "gate.example.com", PublicPort: 8081, PublicURL: "https://api.example.com",
 		AdminAddr: "127.0.0.1:8082"}

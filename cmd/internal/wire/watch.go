@@ -181,7 +181,7 @@ func orderGauges(desk *procurementapp.Desk, watch *reconcile.Watch, providers *r
 		{Name: "agentproxy_upstream_orders_late", Help: "Orders that were not delivered for a day, or not settled for an " +
 			"hour after the end.",
 			ByProvider: owed(func(w procurement.Owed) float64 { return float64(w.Late) })},
-		{Name: "agentproxy_upstream_provider_at_fault", Help: "1 while so many orders are missing that no session is " +
+		{Name: "agentproxy_upstream_provider_at_fault", Help: "1 while too many orders are missing for a session to be " +
 			"ended for it.",
 			ByProvider: owed(func(w procurement.Owed) float64 {
 				if w.SellersFault() {

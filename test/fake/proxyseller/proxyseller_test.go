@@ -44,15 +44,15 @@ func TestAnswersHaveTheDocumentedShapes(t *testing.T) {
 			`^{"data":null,"errors":\[{"code":503,.*"message":"Error api key"},{"code":503,.*"IP not allowed .*},{"code":503,.*"Request limit reached"}\],"status":"error"}$`},
 		{"a balance is a number", "", "GET", "balance/get", "", `"data":{"summ":1000}`},
 		{"no purpose is code 14", "", "POST", "order/calc", strings.Replace(order, "seo", "", 1), `"code":14,.*"Incorrect goal"`},
-		{"a calculation tells a price", "", "POST", "order/calc", strings.Replace(order, `,"generateAuth":"Y"`, "", 1), `"currency":"USD",.*"quantity":1,"total":2,"warning":""`},
-		{"an order tells its number", "", "POST", "order/make", order, `"balance":998,"listBaseOrderNumbers":\["1000001_00000001"\],"orderId":"[0-9a-f]{24}","total":2`},
+		{"a calculation has a price", "", "POST", "order/calc", strings.Replace(order, `,"generateAuth":"Y"`, "", 1), `"currency":"USD",.*"quantity":1,"total":2,"warning":""`},
+		{"an order has its number", "", "POST", "order/make", order, `"balance":998,"listBaseOrderNumbers":\["1000001_00000001"\],"orderId":"[0-9a-f]{24}","total":2`},
 		{"an order is not delivered at once", "", "GET", "proxy/list/isp?latest=Y", "", `"items":\[\]`},
 		{"but later, with dates and without its credential", "", "GET", "proxy/list/isp?orderId=1000001_00000001", "",
 			`"date_end":"` + today.AddDate(0, 1, 0).Format("02.01.2006") + `".*"login":"".*"status_type":"ACTIVE"`},
 		{"which is in another list", "", "GET", "auth/list", "", `"data":\[{"active":true,"id":"[0-9a-f]{24}","login":"user1","orderNumber":"1000001_00000001","password":"pass1"}\]`},
 		{"bytes are texts and the end of a package is an object", "", "POST", "residentsubuser/create", `{"is_link_date":true,"rotation":-1,"traffic_limit":"104857600"}`,
 			`"expired_at":{"date":"20.*","timezone":"UTC","timezone_type":3}.*"traffic_limit":"104857600"`},
-		{"a deletion is told by JSON in a text", "", "DELETE", "residentsubuser/delete", `{"package_key":"none"}`, `"data":"{\\"status\\":\\"not-found\\"}"`},
+		{"a deletion is answered by JSON in a text", "", "DELETE", "residentsubuser/delete", `{"package_key":"none"}`, `"data":"{\\"status\\":\\"not-found\\"}"`},
 	} {
 		key := c.key
 		if key == "" {

@@ -81,7 +81,7 @@ func TestWhatIsNotOfTheGrammarIsRefused(t *testing.T) {
 		{"evomi", "me", "pw_session-abcde"},
 		{"evomi", "me", "pw_session-abcd1234_lifetime-121"},
 		{"rayobyte", "me", "pw-country"},
-		{"nobody", "me", "pw"},
+		{"unknown", "me", "pw"},
 	} {
 		if w, err := upstreamproxy.Parse(c.profile, c.user, c.password); err == nil {
 			t.Errorf("%s: %s : %s is read as %+v", c.profile, c.user, c.password, w)

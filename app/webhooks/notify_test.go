@@ -79,7 +79,7 @@ func TestNotificationsOfSessions(t *testing.T) {
 		useBytes(w, v.ID, 96_000_000)
 		expectEvents(w, agent, "session.traffic_low percent=80 status=active; session.traffic_low percent=95 status=active")
 	})
-	t.Run("a risk level that changed for good, whoever saw it", func(t *testing.T) {
+	t.Run("a risk level that changed for good, from either source", func(t *testing.T) {
 		v := w.Buy(agent, apptest.Local)
 		deleteEvents(w)
 		w.Report(agent, v.ID, "success")
@@ -99,11 +99,11 @@ func TestNotificationsOfSessions(t *testing.T) {
 		w.Clock.Advance(time.Minute)
 		apptest.OK(t, w.Observer.Flush(t.Context()))
 		if eventList(w, agent) == "" {
-			t.Error("nothing is told of what the gateway saw")
+			t.Error("no event of what the gateway observed")
 		}
 		deleteEvents(w)
 	})
-	t.Run("whoever is shut out", func(t *testing.T) {
+	t.Run("an agent that is shut out", func(t *testing.T) {
 		apptest.OK(t, w.Accounts.Disable(t.Context(), agent, "abuse"))
 		for _, e := range listDeliveries(w, agent) {
 			apptest.Equal(t, "the type", string(e.Type), "session.terminated")
@@ -136,7 +136,7 @@ func TestSessionsThatWillEndSoonAreNotifiedOnce(t *testing.T) {
 		t.Helper()
 		apptest.OK(t, w.Webhooks.RemindSessions(t.Context()))
 		expectEvents(w, agent, want)
-		apptest.Equal(t, "told another", eventList(w, quiet), "")
+		apptest.Equal(t, "another was notified", eventList(w, quiet), "")
 	}
 	remind("")
 	w.Clock.Advance(29*session.Day - time.Microsecond)
@@ -178,7 +178,7 @@ func TestRemindersAreSentInBatches(t *testing.T) {
 	for range 5 {
 		apptest.OK(t, w.Webhooks.RemindSessions(t.Context()))
 	}
-	apptest.Equal(t, "told", w.Column(`SELECT COUNT(DISTINCT json_extract(data, '$.session_id')) || ' ' || COUNT(*) FROM outbox`)[0], "1000 1000")
+	apptest.Equal(t, "notified", w.Column(`SELECT COUNT(DISTINCT json_extract(data, '$.session_id')) || ' ' || COUNT(*) FROM outbox`)[0], "1000 1000")
 	w.Exec(`DELETE FROM sessions`)
 }
 
@@ -196,7 +196,7 @@ func TestATrialThatWillEndIsNotifiedOnce(t *testing.T) {
 		apptest.OK(t, w.Webhooks.RemindTrials(t.Context()))
 		expectEvents(w, agent, want)
 	}
-	apptest.Equal(t, "told one with money of its own", eventList(w, funded), "")
+	apptest.Equal(t, "one with money of its own was notified", eventList(w, funded), "")
 }
 
 func TestNotificationsOfMoney(t *testing.T) {
@@ -279,7 +279,7 @@ func TestEventsFollowTheirUnit(t *testing.T) {
 	apptest.Equal(t, "the database", w.Dump(), before)
 	_, err = w.Sessions.Terminate(t.Context(), agent, v.ID)
 	apptest.OK(t, err)
-	apptest.Equal(t, "told", eventList(w, agent), "session.active status=active; session.terminated status=terminated status_reason=agent_request")
+	apptest.Equal(t, "notified", eventList(w, agent), "session.active status=active; session.terminated status=terminated status_reason=agent_request")
 	apptest.Equal(t, "jobs", len(deliveryJobs(w)), 2)
 }
 

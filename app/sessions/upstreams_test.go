@@ -13,7 +13,7 @@ import (
 )
 
 // The gateway is given the upstream's proxy, and the agent never.
-func TestHops(t *testing.T) {
+func TestUpstreams(t *testing.T) {
 	t.Parallel()
 	w := apptest.New(t)
 	w.Seller.Can(func(c *procurement.Capabilities) { c.ViaUpstream = true })
@@ -27,7 +27,7 @@ func TestHops(t *testing.T) {
 		r, err := w.Traffic.Route(t.Context(), id)
 		apptest.OK(t, err)
 		if len(r.Upstreams) != 1 || len(r.Exits) != 1 {
-			t.Fatalf("the route has %d hops and %d exits", len(r.Upstreams), len(r.Exits))
+			t.Fatalf("the route has %d upstream proxies and %d exits", len(r.Upstreams), len(r.Exits))
 		}
 		return r.Upstreams[0]
 	}
@@ -53,7 +53,7 @@ func TestHops(t *testing.T) {
 }
 
 // The gateway gets the route of what was bought in the end, not of what was refused.
-func TestHopsOfTheNextSource(t *testing.T) {
+func TestUpstreamsOfTheNextSource(t *testing.T) {
 	t.Parallel()
 	w, second := apptest.TwoSellers(t)
 	second.Can(func(c *procurement.Capabilities) { c.ViaUpstream = true })
@@ -63,7 +63,7 @@ func TestHopsOfTheNextSource(t *testing.T) {
 	r, err := w.Traffic.Route(t.Context(), d.View.ID)
 	apptest.OK(t, err)
 	if len(r.Upstreams) != 1 || r.Upstreams[0].Host != second.Of(d.View.ID)[0].Delivery.IPs[0].Host {
-		t.Errorf("the route has %d hops", len(r.Upstreams))
+		t.Errorf("the route has %d upstream proxies", len(r.Upstreams))
 	}
 }
 
@@ -74,7 +74,7 @@ func TestNoHopIsNoRoute(t *testing.T) {
 	w := apptest.New(t)
 	w.Seller.Can(func(c *procurement.Capabilities) { c.ViaUpstream = true })
 	agent := w.RegisterFunded(100)
-	t.Run("an address whose proxy is not told", func(t *testing.T) {
+	t.Run("an address without a proxy", func(t *testing.T) {
 		v := w.Buy(agent, apptest.RemoteStatic)
 		w.Seller.Change(v.ID, func(p *fake.Purchase) { p.Delivery.IPs = []procurement.IP{{Addr: p.Delivery.IPs[0].Addr}} })
 		w.RunMinutes(61)
@@ -87,10 +87,10 @@ func TestNoHopIsNoRoute(t *testing.T) {
 		d, err := w.Sessions.Create(t.Context(), sessions.Create{AgentID: agent, Form: f})
 		apptest.OK(t, err)
 		if r, err := w.Traffic.Route(t.Context(), d.View.ID); err == nil {
-			t.Errorf("the route has %d hops", len(r.Upstreams))
+			t.Errorf("the route has %d upstream proxies", len(r.Upstreams))
 		}
 	})
-	t.Run("a provider that told of nothing", func(t *testing.T) {
+	t.Run("a provider that delivered nothing", func(t *testing.T) {
 		v := w.Buy(agent, apptest.Remote)
 		w.Exec(`DELETE FROM upstream_orders WHERE session_id = ?`, v.ID)
 		_, err := w.Traffic.Route(t.Context(), v.ID)
