@@ -99,7 +99,7 @@ func TestSignInIsRefused(t *testing.T) {
 }
 
 // The error behind a page that is answered 503 is returned, so that it can be logged and counted.
-func TestAnOutageIsTold(t *testing.T) {
+func TestAnOutageIsReturned(t *testing.T) {
 	w := open(t, options{})
 	r := w.signIn("")
 	w.get("/console/")

@@ -81,8 +81,8 @@ func TestTheOperatorSeesWhatTheServiceDoes(t *testing.T) {
 		key, agent := s.register("watched")
 		hook := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(204) }))
 		defer hook.Close()
-		told, _ := s.listener("told", hook.URL)
-		s.must(200, "POST", "/account/webhook/test", told, "")
+		hooked, _ := s.listener("hooked", hook.URL)
+		s.must(200, "POST", "/account/webhook/test", hooked, "")
 		var d sessionData
 		s.must(201, "POST", "/sessions", key, `{"type":"dynamic","config":{"product_no":"dyn_fast_1","traffic_gb":1}}`).into(t, &d)
 		id, proxy := d.SessionID, d.Proxy.HTTPURL

@@ -111,7 +111,7 @@ func TestWithoutItsServerTheServiceAnswersUnavailable(t *testing.T) {
 		}
 	}
 	if out := s.log.String(); !strings.Contains(out, `"the service is unavailable","cause":"conne`) {
-		t.Errorf("it does not say why it answers 503; it printed:\n%s", out)
+		t.Errorf("the cause of a 503 is not logged; it printed:\n%s", out)
 	}
 	s.shows(`agentproxy_unavailable_total{cause="conne`) // connect or connection
 	if err := server.Begin(); err != nil {
