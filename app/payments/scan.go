@@ -8,6 +8,7 @@ import (
 	"slices"
 	"time"
 
+	"agentproxy/domain"
 	"agentproxy/domain/recharge"
 )
 
@@ -30,6 +31,62 @@ const (
 	overlap       = 10 * time.Minute
 	overlapBlocks = 200
 )
+
+// Watch takes one look at the chain: what is new is stored, what became final
+// is credited, what went away is withdrawn, and windows that are over close. An
+// error of the chain proves nothing: what could not be read stays as it is.
+// While no order is open the chain is not read each time, and while none can be
+// paid any more only its final part.
+func (p *Watcher) Watch(ctx context.Context) error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	now := p.clock.Now()
+	rest := !p.began.IsZero() && now.Sub(p.began).Abs() < p.idle
+	awaited, err := p.awaited(ctx, now, rest)
+	if err != nil || rest && !awaited {
+		return err
+	}
+	p.began = now
+	read := p.finalHead
+	if awaited { // what is above the final head matters too
+		read = p.heads
+	}
+	heads, err := read(ctx)
+	if err != nil {
+		return err
+	}
+	p.warnOfSkew(heads)
+	l := &snapshot{heads: heads, recent: p.recent}
+	if err := p.begin(ctx, l); err != nil {
+		return err
+	}
+	err = errors.Join(p.scan(ctx, l), p.resolve(ctx, l), p.closeWindows(ctx, l))
+	if err != nil && l.stored == 0 {
+		return err // the chain could not be read
+	}
+	return errors.Join(err, p.putMark(ctx, l, err == nil && l.complete))
+}
+
+// awaited reports whether an order may be paid: whether one is open, or also,
+// unless that is all that is asked for, one that has expired and can be paid late.
+func (p *Watcher) awaited(ctx context.Context, now time.Time, openAlone bool) (awaited bool, err error) {
+	err = p.store.View(ctx, func(ctx context.Context, tx repos) error {
+		agents, err := tx.Recharges().Overdue(ctx, p.chain.Network(), endOfTime, 1)
+		if awaited = len(agents) > 0; err != nil || awaited || openAlone {
+			return err
+		}
+		late, err := tx.Recharges().Orders(ctx, "", recharge.Expired, domain.Page{Number: 1, Size: 1})
+		awaited = len(late.Items) > 0 && now.Before(late.Items[0].ExpiresAt.Add(recharge.Late+overlap))
+		return err
+	})
+	if err != nil {
+		return false, fmt.Errorf("look for orders that may be paid: %w", err)
+	}
+	return awaited, nil
+}
+
+// endOfTime is after the window of every order.
+var endOfTime = time.Date(9999, 1, 1, 0, 0, 0, 0, time.UTC)
 
 // scan reads the blocks after the cursor, and a little before it, for transfers to any of our
 // addresses. Transfers above the final head are recorded as unconfirmed and credit nothing.
@@ -119,12 +176,6 @@ func (p *Watcher) readRange(ctx context.Context, l *snapshot, first, last, top i
 		l.stored++
 	}
 	return credited, nil
-}
-
-// settledAs is what a transfer was when it was settled.
-type settledAs struct {
-	block int64
-	state recharge.State
 }
 
 // fresh returns the transfers that this process has not settled as they are: the

@@ -4,7 +4,6 @@ package payments
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"log/slog"
 	"sync"
@@ -65,61 +64,11 @@ type snapshot struct {
 	stored   int  // answers of the chain that were stored
 }
 
-// Watch takes one look at the chain: what is new is stored, what became final
-// is credited, what went away is withdrawn, and windows that are over close. An
-// error of the chain proves nothing: what could not be read stays as it is.
-// While no order is open the chain is not read each time, and while none can be
-// paid any more only its final part.
-func (p *Watcher) Watch(ctx context.Context) error {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	now := p.clock.Now()
-	rest := !p.began.IsZero() && now.Sub(p.began).Abs() < p.idle
-	awaited, err := p.awaited(ctx, now, rest)
-	if err != nil || rest && !awaited {
-		return err
-	}
-	p.began = now
-	read := p.finalHead
-	if awaited { // what is above the final head matters too
-		read = p.heads
-	}
-	heads, err := read(ctx)
-	if err != nil {
-		return err
-	}
-	p.warnOfSkew(heads)
-	l := &snapshot{heads: heads, recent: p.recent}
-	if err := p.begin(ctx, l); err != nil {
-		return err
-	}
-	err = errors.Join(p.scan(ctx, l), p.resolve(ctx, l), p.closeWindows(ctx, l))
-	if err != nil && l.stored == 0 {
-		return err // the chain could not be read
-	}
-	return errors.Join(err, p.putMark(ctx, l, err == nil && l.complete))
+// settledAs is what a transfer was when it was settled.
+type settledAs struct {
+	block int64
+	state recharge.State
 }
-
-// awaited reports whether an order may be paid: whether one is open, or also,
-// unless that is all that is asked for, one that has expired and can be paid late.
-func (p *Watcher) awaited(ctx context.Context, now time.Time, openAlone bool) (awaited bool, err error) {
-	err = p.store.View(ctx, func(ctx context.Context, tx repos) error {
-		agents, err := tx.Recharges().Overdue(ctx, p.chain.Network(), endOfTime, 1)
-		if awaited = len(agents) > 0; err != nil || awaited || openAlone {
-			return err
-		}
-		late, err := tx.Recharges().Orders(ctx, "", recharge.Expired, domain.Page{Number: 1, Size: 1})
-		awaited = len(late.Items) > 0 && now.Before(late.Items[0].ExpiresAt.Add(recharge.Late+overlap))
-		return err
-	})
-	if err != nil {
-		return false, fmt.Errorf("look for orders that may be paid: %w", err)
-	}
-	return awaited, nil
-}
-
-// endOfTime is after the window of every order.
-var endOfTime = time.Date(9999, 1, 1, 0, 0, 0, 0, time.UTC)
 
 // heads reads the final head and the latest one.
 func (p *Watcher) heads(ctx context.Context) (recharge.Heads, error) {
