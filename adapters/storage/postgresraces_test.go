@@ -326,3 +326,53 @@ func TestABatchLocksInOrder(t *testing.T) {
 		}
 	}
 }
+
+// Batches of two replicas that share keys lock them in one order, whatever that of their units.
+func TestABatchLocksKeysInOrder(t *testing.T) {
+	t.Parallel()
+	url := pg.Database(t)
+	st := openURL(t, url)
+	st.SetLockTimeout(10_000)
+	addAgent(t, st, "agt_1", domain.Dollar)
+	ctx := context.Background()
+	var conns []*pgx.Conn
+	for range 2 {
+		conn, err := pgx.Connect(ctx, url)
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = conn.Close(ctx) })
+		conns = append(conns, conn)
+	}
+	free := func(conn *pgx.Conn, key string) (got bool) {
+		t.Helper()
+		err := conn.QueryRow(ctx, "SELECT pg_try_advisory_lock(hashtextextended($1, 0))", "call\nagt_1\n/p\n"+key).Scan(&got)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return got
+	}
+	if !free(conns[0], "b") {
+		t.Fatal("a key is locked at first")
+	}
+	g := closeGateFor(ports.WithReadSet(ctx, ofAgent), t, st)
+	for _, key := range []string{"c", "b", "a"} {
+		g.queue(want(t, key, nil, func() error {
+			return st.Update(ports.WithReadSet(ctx, ports.ReadSet{Agent: "agt_1", Path: "/p", Key: key}), nothing)
+		}))
+	}
+	g.pull()
+	awaitLock(t, st)
+	if free(conns[1], "a") {
+		t.Error("the first is not locked")
+	}
+	if !free(conns[1], "c") {
+		t.Error("the third is locked before the second")
+	}
+	for _, conn := range conns {
+		if err := conn.Close(ctx); err != nil {
+			t.Error(err)
+		}
+	}
+	g.pass()
+}
