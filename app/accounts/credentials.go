@@ -1,12 +1,10 @@
 package accounts
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"slices"
 	"strings"
-	"sync/atomic"
 	"time"
 
 	"github.com/maypok86/otter/v2"
@@ -166,6 +164,9 @@ func (a *Service) IssueToken(ctx context.Context, in IssueToken) (IssuedToken, e
 	return a.sign(c, scopes, a.clock.Now())
 }
 
+// TokenLifetime is how long a Bearer token lives.
+const TokenLifetime = time.Hour
+
 // TokenChainLifetime is how long after a token was issued for a key the tokens that it was refreshed to
 // end: a stolen token cannot be refreshed without end.
 const TokenChainLifetime = 24 * time.Hour
@@ -192,59 +193,6 @@ func (a *Service) sign(c Caller, scopes []account.Scope, since time.Time) (Issue
 	text, err := a.tokens.Sign(ports.Token{AgentID: c.AgentID, Version: c.agent.TokenVersion, Since: since,
 		Scopes: scopes, Expires: now.Add(life)}, now)
 	return IssuedToken{Text: text, Expires: life, AgentID: c.AgentID, Name: c.agent.Name, Scopes: scopes}, err
-}
-
-// agentCache keeps the agents that called lately, so that a request costs no
-// query. Which agent a key belongs to never changes; the agent itself, with the keys that it has, is
-// dropped when it changes, at once in this process and within a second in
-// others, and otter discards a load that was under way meanwhile.
-type agentCache struct {
-	keys   *otter.Cache[string, cachedKey]
-	agents *otter.Cache[cachedAgent, *knownAgent]
-	since  atomic.Uint64 // raised when anything may have changed
-}
-
-// cachedAgent is the key of an agent. Raising since invalidates every entry that
-// was loaded, or is being loaded, before.
-type cachedAgent struct {
-	since uint64
-	id    string
-}
-
-// cachedKey is what is known of a key: its agent, and its hash as it is stored, which may be one
-// under an older root secret.
-type cachedKey struct {
-	agentID string
-	hash    []byte
-}
-
-// knownAgent is an agent and its keys.
-type knownAgent struct {
-	account.Agent
-	keys []*knownKey // the first one first
-}
-
-// key returns the key with a hash, nil if the agent does not have it any more.
-func (a *knownAgent) key(hash []byte) *knownKey {
-	for _, k := range a.keys {
-		if bytes.Equal(k.Hash, hash) {
-			return k
-		}
-	}
-	return nil
-}
-
-const (
-	cachedAgents = 20_000
-	cacheTTL     = time.Minute
-)
-
-func newAgentCache() *agentCache {
-	return &agentCache{
-		keys: otter.Must(&otter.Options[string, cachedKey]{MaximumSize: cachedAgents}),
-		agents: otter.Must(&otter.Options[cachedAgent, *knownAgent]{MaximumSize: cachedAgents,
-			ExpiryCalculator: otter.ExpiryWriting[cachedAgent, *knownAgent](cacheTTL)}),
-	}
 }
 
 // lookUpKey finds the agent of a key by its hashes. Of callers at once one reads the database.
@@ -307,16 +255,3 @@ func (a *Service) readAgent(ctx context.Context, id string) (agent *knownAgent, 
 	})
 	return agent, err
 }
-
-// AgentChanged drops an agent.
-func (c *agentCache) AgentChanged(id string) {
-	if id == "" {
-		c.since.Add(1)
-		c.agents.InvalidateAll()
-		return
-	}
-	c.agents.Invalidate(cachedAgent{c.since.Load(), id})
-}
-
-// SessionChanged does nothing: no session is kept here.
-func (c *agentCache) SessionChanged(string) {}

@@ -3,16 +3,11 @@ package accounts
 import (
 	"context"
 	"fmt"
-	"sync"
-	"sync/atomic"
 	"time"
 
 	"agentproxy/domain"
 	"agentproxy/domain/account"
 )
-
-// Keys is the use cases of the API keys of accounts.
-type Keys struct{ a *Service }
 
 // NewKey asks for a further key.
 type NewKey struct {
@@ -183,47 +178,6 @@ func (u Keys) change(ctx context.Context, agentID string,
 	}
 	return err
 }
-
-// knownKey is a key in memory. Used is set by the first use since it was loaded or its uses were
-// stored, so that a further use costs a read of the flag.
-type knownKey struct {
-	account.Key
-	used atomic.Bool
-}
-
-// keyUses collects the keys that were used since they were stored last.
-type keyUses struct {
-	mu   sync.Mutex
-	keys map[string]*knownKey // by id
-}
-
-func (u *keyUses) add(k *knownKey) {
-	if k.used.Load() || !k.used.CompareAndSwap(false, true) {
-		return
-	}
-	u.mu.Lock()
-	defer u.mu.Unlock()
-	if u.keys == nil {
-		u.keys = map[string]*knownKey{}
-	}
-	if len(u.keys) < maxKeyUses {
-		u.keys[k.ID] = k
-	}
-}
-
-func (u *keyUses) take() map[string]*knownKey {
-	u.mu.Lock()
-	defer u.mu.Unlock()
-	taken := u.keys
-	u.keys = nil
-	for _, k := range taken {
-		k.used.Store(false)
-	}
-	return taken
-}
-
-// maxKeyUses bounds the memory of uses between two calls of StoreUses.
-const maxKeyUses = 100_000
 
 // KeyUsesEvery is how often StoreUses is to be called: the precision of a key's last use.
 const KeyUsesEvery = time.Minute

@@ -3,18 +3,15 @@ package accounts
 import (
 	"context"
 	"net/netip"
+	"strings"
 	"time"
 
+	"agentproxy/app/auditing"
 	"agentproxy/domain"
 	"agentproxy/domain/account"
 	"agentproxy/domain/billing"
+	"agentproxy/ports"
 )
-
-// Exits reports whether traffic of agents leaves from an address. A nil function reports that for none.
-type Exits struct {
-	Sold  func(netip.Addr) bool // by the embedded provider
-	Other func(netip.Addr) bool // of this host, and of configured upstream proxies
-}
 
 // IsExit reports whether a registration comes through an exit of the service, and so from any
 // agent: addr is the client's, peer the socket's. Behind a trusted proxy the client's address may
@@ -119,4 +116,104 @@ func (a *Service) Purge(ctx context.Context) error {
 			return err
 		}
 	}
+}
+
+// Register is a request for a new account.
+type Register struct {
+	account.Profile
+	ReferralCode string
+	Origin       account.Origin // zero if the operator opens the account
+	FromExit     bool           // the origin is an exit of the service, which any agent can use
+	Operator     bool           // the operator opens the account, whatever the way of registration
+}
+
+// Registered is a new account with its credentials, which are returned only here.
+type Registered struct {
+	Info
+	APIKey        string
+	APISecret     string
+	WebhookSecret string // empty without a webhook URL
+	Referred      bool   // a valid code was given
+}
+
+// Register opens an account: its wallet, its trial credit and its referring
+// agent, all in one transaction.
+func (a *Service) Register(ctx context.Context, in Register) (Registered, error) {
+	reg, err := in.Profile.Check(a.cfg.Dev)
+	if err != nil {
+		return Registered{}, err
+	}
+	if err := a.mayRegister(in, strings.TrimSpace(in.ReferralCode)); err != nil {
+		return Registered{}, err
+	}
+	in.Origin = in.Origin.Cleaned()
+	kept := in.Origin
+	if a.cfg.KeepOriginDays <= 0 {
+		kept = account.Origin{}
+	}
+	out := Registered{APIKey: a.secrets.NewKey(), APISecret: a.secrets.NewSecret()}
+	keyHash, secretHash := a.secrets.Hash(out.APIKey), a.secrets.Hash(out.APISecret)
+	id, user, txn := a.ids.New("agt_"), a.ids.New("usr_"), a.ids.New(billing.IDPrefix)
+	err = a.store.Update(ctx, func(ctx context.Context, tx repos) error {
+		now := a.clock.Now()
+		referrer, referred, err := assign(ctx, tx, in.ReferralCode)
+		if err != nil {
+			return err
+		}
+		agent := account.Agent{ID: id, BillingUserID: user, Name: reg.Name, ContactEmail: reg.ContactEmail,
+			WebhookURL: reg.WebhookURL, Description: reg.Description, Status: account.Active,
+			KeyHash: keyHash, KeyHint: account.Hint(out.APIKey), KeyCreatedAt: now, SecretHash: secretHash, TokenVersion: 1,
+			Referrer: referrer, Origin: kept, CreatedAt: now, UpdatedAt: now}
+		if agent.WebhookURL != "" {
+			agent.WebhookVersion = 1
+		}
+		if err := tx.Agents().Insert(ctx, agent); err != nil {
+			return err
+		}
+		trial, err := a.trialOf(ctx, tx, in, now)
+		if err != nil {
+			return err
+		}
+		wallet, err := a.openWallet(ctx, tx, agent, trial, txn, now)
+		if err != nil {
+			return err
+		}
+		out.Info, out.Referred = a.info(agent, wallet, now), referred
+		auditing.SetSubject(ctx, id)
+		return nil
+	})
+	if err != nil {
+		return Registered{}, err
+	}
+	if out.Agent.WebhookVersion > 0 {
+		out.WebhookSecret = a.secrets.WebhookSecret(id, out.Agent.WebhookVersion)
+	}
+	return out, nil
+}
+
+// assign finds the referring agent of a registration.
+func assign(ctx context.Context, tx repos, code string) (account.Referrer, bool, error) {
+	a, err := account.Assign(code, code != "",
+		func(code string) (account.Referrer, error) { return tx.Referrers().ByCode(ctx, code) },
+		func() (account.Referrer, error) { return tx.Referrers().Default(ctx) })
+	return a.Referrer, a.Named, err
+}
+
+func (a *Service) openWallet(
+	ctx context.Context, tx repos, agent account.Agent, trial domain.Money, txn string, now time.Time,
+) (billing.Wallet, error) {
+	w := billing.Wallet{AgentID: agent.ID}
+	if trial > 0 {
+		w.TrialExpiresAt = now.AddDate(0, 0, a.cfg.TrialDays)
+	}
+	if err := tx.Ledger().Open(ctx, w); err != nil || trial <= 0 {
+		return w, err
+	}
+	e := billing.GrantTrial(trial)
+	e.ID, e.AgentID, e.Ref, e.At = txn, agent.ID, "trial:"+agent.ID, now
+	if _, err := tx.Ledger().Post(ctx, ports.Posting{Entry: e}); err != nil {
+		return w, err
+	}
+	w.Available = e.Available
+	return w, nil
 }

@@ -26,10 +26,6 @@ var ErrSignedOut = &domain.Error{Kind: domain.Unauthorized, Code: "SIGNED_OUT",
 // agent: a sign-in is found by itself alone. The key is a hash, so that the table opens nothing.
 const signIns = "/console"
 
-// SignIns is the use cases of people who sign in with an API key of the account. A sign-in is good on
-// every replica for SignInLifetime, until it is ended, the API secret is rotated, or the key ends.
-type SignIns struct{ a *Service }
-
 // Start signs in with an API key; allowLookup is as of AuthenticateKey. admit may refuse the caller
 // before anything is stored. The token is returned only here.
 func (u SignIns) Start(

@@ -362,12 +362,3 @@ func (p auditor) remember(address string, drift domain.Money) {
 		p.drifts[address] = drift
 	}
 }
-
-func (p auditor) drifting(s *Status) {
-	p.found.Lock()
-	defer p.found.Unlock()
-	s.Drifting = len(p.drifts)
-	for _, d := range p.drifts {
-		s.Drift += max(d, -d)
-	}
-}

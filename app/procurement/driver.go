@@ -40,6 +40,12 @@ type Lifecycle interface {
 	RecordUsage(ctx context.Context, tx Repos, s session.Session, bytes int64, now time.Time) error
 }
 
+const (
+	driveAtOnce = 8 // sessions of one provider that are driven at once
+	// awaitedAtMost bounds the calls of agents that go on at one provider, answered or not.
+	awaitedAtMost = 256
+)
+
 // Driver drives the orders of sessions at providers from planned to closed.
 // Every step is decided anew from what is stored, so any replica may take the
 // next one, and money is spent by one call that is stored before it is made.

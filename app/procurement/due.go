@@ -14,11 +14,8 @@ import (
 )
 
 const (
-	batchSize   = 500 // orders that one run of Recover takes on
-	dueSize     = 100 // orders of each provider that one run of DriveDue takes on
-	driveAtOnce = 8   // sessions of one provider that are driven at once
-	// awaitedAtMost bounds the calls of agents that go on at one provider, answered or not.
-	awaitedAtMost = 256
+	batchSize = 500 // orders that one run of Recover takes on
+	dueSize   = 100 // orders of each provider that one run of DriveDue takes on
 	// waitWithin is how long DriveDue and a job wait for what they drive. What takes
 	// longer goes on in the slots of its provider.
 	waitWithin = 15 * time.Second

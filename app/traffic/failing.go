@@ -63,11 +63,3 @@ func (f *failing) filter(requests []traffic.LeaseRequest, now time.Time) []traff
 		return known && now.Sub(last.at).Abs() < retryFailing
 	})
 }
-
-// Failing returns how many sessions had traffic in the last minute that could not be booked.
-func (t *Service) Failing() int {
-	t.failing.mu.Lock()
-	defer t.failing.mu.Unlock()
-	t.failing.forget(t.clock.Now())
-	return len(t.failing.sessions)
-}

@@ -185,3 +185,11 @@ func (t *Service) SettleEnded(ctx context.Context, tx Repos, s session.Session, 
 	}
 	return tx.Sessions().Put(ctx, s)
 }
+
+// Failing returns how many sessions had traffic in the last minute that could not be booked.
+func (t *Service) Failing() int {
+	t.failing.mu.Lock()
+	defer t.failing.mu.Unlock()
+	t.failing.forget(t.clock.Now())
+	return len(t.failing.sessions)
+}

@@ -5,38 +5,14 @@ package workers
 import (
 	"context"
 	"errors"
-	"log/slog"
 
-	"agentproxy/app/catalog"
-	"agentproxy/app/changes"
 	"agentproxy/app/fulfilment"
 	"agentproxy/domain"
 	"agentproxy/domain/procurement"
 	"agentproxy/domain/session"
 	"agentproxy/domain/traffic"
 	"agentproxy/domain/worker"
-	"agentproxy/ports"
 )
-
-// Service is the use cases of workers.
-type Service struct {
-	store   ports.Unit[Repos]
-	clock   ports.Clock
-	ids     ports.IDs
-	catalog *catalog.Catalog
-	access  *fulfilment.Service
-	hub     *changes.Hub
-	log     *slog.Logger
-	first   queue
-}
-
-// New returns the use cases.
-func New(store ports.Store, clock ports.Clock, ids ports.IDs, catalog *catalog.Catalog, access *fulfilment.Service,
-	hub *changes.Hub, log *slog.Logger) *Service {
-	u := &Service{store: narrow(store), clock: clock, ids: ids, catalog: catalog, access: access, hub: hub, log: log}
-	u.first.run = u.useAll
-	return u
-}
 
 // Worker returns what words of a user name mean for a session. The first use of a name makes the
 // worker; one whose exit's time is over, or whose exit is lost, gets another exit.

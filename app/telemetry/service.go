@@ -1,0 +1,43 @@
+package telemetry
+
+import (
+	"agentproxy/domain/eventlog"
+	"agentproxy/domain/health"
+	"agentproxy/ports"
+)
+
+// Service takes what agents report of their requests, and returns the health of
+// the session.
+type Service struct {
+	store    ports.Unit[repos]
+	clock    ports.Clock
+	ids      ports.IDs
+	observer *Observer
+	queue    ports.TelemetryQueue // nil: reports are stored at once
+}
+
+// New returns the use cases. Reports are matched with what the gateway
+// of this process observed.
+func New(store ports.Store, clock ports.Clock, ids ports.IDs, observer *Observer) *Service {
+	return &Service{store: narrow(store), clock: clock, ids: ids, observer: observer}
+}
+
+// WithQueue has reports go through a queue, and returns the service. Fold is what folds it.
+func (t *Service) WithQueue(queue ports.TelemetryQueue) *Service {
+	t.queue = queue
+	return t
+}
+
+// ReportedEvent is one event as an agent sent it.
+type ReportedEvent struct {
+	SessionID string
+	Worker    string // empty: the session's own exit
+	health.Report
+}
+
+// reportedOn is one session of a call: its health, and its new events.
+type reportedOn struct {
+	ports.HealthRead
+	events []eventlog.Event
+	id     int64 // of the worker; 0: the session itself
+}
