@@ -19,7 +19,7 @@ func TestWorkersOfApx(t *testing.T) {
 		echo "all $(apx workers $S | cut -f1 | sort -u | wc -l) $(apx --json workers $S | grep -c '"name"')"
 		echo "country $(apx workers $S | grep '^a' | cut -f3)"
 		echo "apart $(apx workers $S | grep '^[ab]' | cut -f4 | sort -u | wc -l)"
-		ip() { curl -sf -x "$1" http://`+s.api+`/v1/ip | grep -o '127[0-9.]*'; }
+		ip() { curl -sSf -x "$1" http://`+s.api+`/v1/ip | grep -o '"ip":"[0-9.]*' | cut -d'"' -f4; }
 		A=$(ip "$(apx url $S --worker a)")
 		test "$A" = "$(apx workers $S | grep '^a' | cut -f4)" && echo "the listed exit"
 		test "$A" = "$(ip "$(eval "$(apx env $S --worker a)"; echo $PROXY_URL)")" && echo "the same by env"
