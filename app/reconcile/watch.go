@@ -1,5 +1,3 @@
-// Package reconcile compares what providers have with what the service bought of them:
-// what is not shown, and what no order is known for.
 package reconcile
 
 import (

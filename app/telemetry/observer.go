@@ -58,10 +58,9 @@ type observations struct {
 }
 
 const (
-	eventLimit       = 256     // events a session keeps between two flushes
-	readyLimit       = 4096    // evidence a session keeps between two flushes
-	observedSessions = 100_000 // sessions and workers between two flushes
-	observedWorkers  = 50_000  // of these, so that fleets leave room for every session
+	eventLimit      = 256    // events a session keeps between two flushes
+	readyLimit      = 4096   // evidence a session keeps between two flushes
+	observedWorkers = 50_000 // of observedSessions, so that fleets leave room for every session
 )
 
 // add buffers one observation. It drops the oldest if no flush keeps up.
@@ -224,9 +223,6 @@ func (o *Observer) FlushAll(ctx context.Context) error {
 	now := o.clock.Now()
 	return errors.Join(o.flush(ctx, now.Add(time.Hour)), o.peers.flush(ctx, o.store, now, true))
 }
-
-// flushLimit is how many sessions one transaction stores.
-const flushLimit = 200
 
 func (o *Observer) flush(ctx context.Context, upTo time.Time) error {
 	batches := o.drain(upTo)

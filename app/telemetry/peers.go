@@ -16,6 +16,11 @@ import (
 // are read by people.
 const storePeersEvery = 2 * time.Second
 
+const (
+	observedSessions = 100_000 // sessions and workers that are kept between two flushes
+	flushLimit       = 200     // sessions that one transaction stores
+)
+
 // peers counts the clients and hosts of sessions until they are stored. A process that is killed
 // loses what it counted since.
 type peers struct {

@@ -1,6 +1,7 @@
 package telemetry
 
 import (
+	"agentproxy/domain"
 	"agentproxy/domain/eventlog"
 	"agentproxy/domain/health"
 	"agentproxy/ports"
@@ -40,4 +41,16 @@ type reportedOn struct {
 	ports.HealthRead
 	events []eventlog.Event
 	id     int64 // of the worker; 0: the session itself
+}
+
+// Reported answers one event.
+type Reported struct {
+	EventID string
+	Verdict health.Verdict
+}
+
+// EventResult answers one event of a batch. Err is nil when it was accepted.
+type EventResult struct {
+	SessionID string
+	Err       *domain.Error
 }
