@@ -66,6 +66,9 @@ type accountReply struct {
 	UpdatedAt     stamp             `json:"updated_at"`
 }
 
+// AccountFields is accountReply under an exported name, by which huma reads it where it is embedded.
+type AccountFields = accountReply
+
 type updatedReply struct {
 	AccountFields
 	WebhookSecret string `json:"webhook_secret,omitempty" doc:"Only when this call set the account's first webhook_url. Shown once."`
@@ -252,3 +255,33 @@ func toAccount(ctx context.Context, i accounts.Info) accountReply {
 		Tier: i.Tier, Trial: toTrial(i), Referral: toReferral(a.Referrer), BillingUserID: a.BillingUserID,
 		CreatedAt: stamp(a.CreatedAt), UpdatedAt: stamp(a.UpdatedAt)}
 }
+
+var (
+	exampleTrial      = trialReply{true, usd("10"), domain.Currency, maybeStamp(exampleTime.AddDate(0, 0, 14))}
+	exampleReferral   = referralReply{"ref_" + exampleID, "Partner", "PARTNER-1"}
+	exampleRegistered = registeredReply{
+		AgentID:       exampleAgent,
+		Name:          "Price watcher",
+		Status:        "active",
+		APIKey:        "ak_…",
+		APISecret:     "sk_…",
+		Trial:         exampleTrial,
+		CreatedAt:     stamp(exampleTime),
+		Referral:      &exampleReferral,
+		WebhookSecret: "whsec_…",
+	}
+	exampleAccount = accountReply{
+		AgentID:       exampleAgent,
+		Name:          "Price watcher",
+		ContactEmail:  "ops@example.com",
+		Status:        "active",
+		AuthMode:      "api_key",
+		RateLimit:     rateLimitReply{600, 600},
+		Tier:          "trial",
+		Trial:         exampleTrial,
+		Referral:      referralReply{AgentID: "ref_" + exampleID, Name: "openAgent"},
+		BillingUserID: "usr_" + exampleID,
+		CreatedAt:     stamp(exampleTime),
+		UpdatedAt:     stamp(exampleTime),
+	}
+)

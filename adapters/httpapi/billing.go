@@ -3,6 +3,7 @@ package httpapi
 import (
 	"context"
 	"net/http"
+	"time"
 
 	"agentproxy/app/accounts"
 	"agentproxy/app/ledger"
@@ -77,8 +78,6 @@ type reportItemReply struct {
 	UsedBytes   int64        `json:"used_bytes"`
 	Connections int64        `json:"connections"`
 }
-
-const csvDoc = "With Accept: text/csv the items are a table; Link has the address of those that follow."
 
 // declareBilling declares what shows and guards the agent's money.
 func (s *Server) declareBilling() {
@@ -179,3 +178,24 @@ func toReport(r ledger.UsageReport, paged bool) reportReply {
 	}
 	return report
 }
+
+var (
+	exampleBalance      = balanceReply{usd("9.75"), domain.Currency, usd("0.25"), exampleTrial}
+	exampleTransactions = transactionsReply{
+		[]transactionReply{{TransactionID: "txn_" + exampleID, Type: "hold", Amount: usd("-0.25"),
+			BalanceAfter: usd(
+				"9.75",
+			), Currency: domain.Currency, Description: "1 GB of dyn_global_1", SessionID: exampleSession,
+			CreatedAt: stamp(exampleTime)}},
+		examplePagination,
+	}
+	exampleReport = reportReply{
+		"day",
+		stamp(exampleTime.Truncate(24 * time.Hour)),
+		stamp(exampleTime.Truncate(24 * time.Hour).Add(24 * time.Hour)),
+		domain.Currency,
+		reportTotalsReply{usd("0.03"), 120_000_000, 1},
+		[]reportItemReply{{exampleSession, "dynamic", "dyn_global_1", usd("0.03"), 0, 120_000_000, 120_000_000, 12}},
+		nil,
+	}
+)

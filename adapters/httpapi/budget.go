@@ -127,3 +127,14 @@ func toBudget(v ledger.BudgetView) budgetReply {
 	}
 	return r
 }
+
+var (
+	exampleDaily  = domain.MustMoney("5")
+	exampleBudget = budgetReply{
+		DailyLimit:      limit{&exampleDaily},
+		AlertThresholds: []int{50, 90},
+		SpentToday:      usd("0.25"),
+		SpentTotal:      usd("0.25"),
+		Currency:        domain.Currency,
+	}
+)

@@ -192,14 +192,6 @@ func nameEnums(schemas object, node any) {
 	}
 }
 
-// joined returns the texts among values with spaces between them.
-func joined(values []any) string {
-	return strings.Join(each(values, func(v any) string {
-		text, _ := v.(string)
-		return text
-	}), " ")
-}
-
 // describe adds the descriptions of fieldDocs.
 func describe(schemas object) {
 	for name, schema := range schemas {

@@ -87,3 +87,10 @@ func toToken(t accounts.IssuedToken) tokenReply {
 	return tokenReply{t.Text, "Bearer", int(t.Expires / time.Second), tokenAgentReply{t.AgentID, t.Name,
 		each(t.Scopes, func(s account.Scope) string { return string(s) })}}
 }
+
+var exampleToken = tokenReply{
+	"eyJ…",
+	"Bearer",
+	3600,
+	tokenAgentReply{exampleAgent, "Price watcher", []string{"sessions:read", "sessions:write"}},
+}

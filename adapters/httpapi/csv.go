@@ -120,3 +120,5 @@ const formulaStarts = "=+-@\t\r\n"
 func documentCSV(r *huma.Response) {
 	r.Content[csvType] = &huma.MediaType{Schema: &huma.Schema{Type: huma.TypeString}}
 }
+
+const csvDoc = "With Accept: text/csv the items are a table; Link has the address of those that follow."

@@ -19,8 +19,6 @@ import (
 	"agentproxy/domain/account"
 )
 
-const jsonType = "application/json"
-
 // configureHuma sets the options that huma has for all APIs of a process only.
 var configureHuma = sync.OnceFunc(func() {
 	huma.DefaultArrayNullable = false
@@ -255,12 +253,6 @@ func (s *Server) errorResponse(o *operation, status int, errs []*domain.Error) *
 			Examples: examples,
 		}},
 	}
-}
-
-// metaReply is what every answer ends with.
-type metaReply struct {
-	RequestID string `json:"request_id" doc:"Names this request; also in the header X-Request-ID." pattern:"^req_[a-z0-9]+$"`
-	Timestamp stamp  `json:"timestamp" doc:"When the answer was written, in UTC with milliseconds."`
 }
 
 func envelopeSchema(success bool, data, err, meta *huma.Schema) *huma.Schema {

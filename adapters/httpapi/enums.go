@@ -2,6 +2,7 @@ package httpapi
 
 import (
 	"reflect"
+	"strings"
 
 	"github.com/danielgtaylor/huma/v2"
 
@@ -101,4 +102,12 @@ func (enumSchema[T]) Schema(huma.Registry) *huma.Schema {
 // oneOf returns the values of an enumeration for the document.
 func oneOf[T ~string](values ...T) []any {
 	return each(values, func(v T) any { return string(v) })
+}
+
+// joined returns the texts among values with spaces between them.
+func joined(values []any) string {
+	return strings.Join(each(values, func(v any) string {
+		text, _ := v.(string)
+		return text
+	}), " ")
 }

@@ -149,3 +149,11 @@ var statusOf = map[domain.Kind]int{
 	domain.Unavailable:      http.StatusServiceUnavailable,
 	domain.UpstreamTimeout:  http.StatusGatewayTimeout,
 }
+
+const jsonType = "application/json"
+
+// metaReply is what every answer ends with.
+type metaReply struct {
+	RequestID string `json:"request_id" doc:"Names this request; also in the header X-Request-ID." pattern:"^req_[a-z0-9]+$"`
+	Timestamp stamp  `json:"timestamp" doc:"When the answer was written, in UTC with milliseconds."`
+}

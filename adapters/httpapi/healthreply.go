@@ -41,6 +41,9 @@ type figuresReply struct {
 	LastEventAt  maybeStamp       `json:"last_event_at"`
 }
 
+// FigureFields is figuresReply under an exported name, by which huma reads it where it is embedded.
+type FigureFields = figuresReply
+
 // observedReply holds the counters of what the gateway observed.
 type observedReply struct {
 	TotalEvents int64            `json:"total_events"`
@@ -109,3 +112,26 @@ func toCodes(m map[int]int64) map[string]int64 {
 	}
 	return out
 }
+
+var (
+	exampleFigures = figuresReply{
+		10,
+		byTypeReply{Success: 9, Block: 1},
+		map[string]int64{"200": 9, "403": 1},
+		240.5,
+		812,
+		maybeStamp(exampleTime),
+	}
+	exampleSeen   = observedReply{1, byTypeReply{Timeout: 1}, map[string]int64{}, maybeStamp(exampleTime)}
+	exampleHealth = sessionHealthReply{
+		HealthFields:      exampleVerdict,
+		Reason:            "block_rate",
+		Confidence:        0.77,
+		RetryAfterSeconds: -1,
+		WorstHosts: []worstHostReply{
+			{"shop.example", 4, 0.97},
+		},
+		Stats: healthStatsReply{FigureFields: exampleFigures, Rotations: 1,
+			Observed: exampleSeen, CurrentExit: exitReply{exampleFigures, exampleSeen}},
+	}
+)

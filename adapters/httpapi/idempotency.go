@@ -17,6 +17,9 @@ type idempotent struct {
 	Key string `header:"Idempotency-Key" minLength:"1" maxLength:"255" pattern:"^[ -~]+$" patternDescription:"printable ASCII" doc:"1 to 255 printable ASCII characters. A repeated call with the same key and body answers as the first did; kept 24 hours."`
 }
 
+// Idempotent is idempotent under an exported name, by which huma reads it where it is embedded.
+type Idempotent = idempotent
+
 // call reads the key of a call and hashes what the call means: spacing and the
 // order of keys in the body do not matter.
 func (i idempotent) call(ctx context.Context) (idempotency.Call, error) {
@@ -43,6 +46,9 @@ type purchase struct {
 	Idempotent
 	DryRun string `query:"dry_run" enum:"true,false" doc:"true validates everything and answers the cost; nothing is stored."`
 }
+
+// Purchase is purchase under an exported name, by which huma reads it where it is embedded.
+type Purchase = purchase
 
 // terms returns the call's key and whether it is a dry run.
 func (p purchase) terms(ctx context.Context) (key idempotency.Call, dry bool, err error) {

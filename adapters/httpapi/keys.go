@@ -35,6 +35,9 @@ type keyReply struct {
 	ExpiresAt   maybeStamp `json:"expires_at" doc:"null: it does not expire."`
 }
 
+// KeyFields is keyReply under an exported name, by which huma reads it where it is embedded.
+type KeyFields = keyReply
+
 type issuedKeyReply struct {
 	KeyFields
 	APIKey string `json:"api_key" pattern:"^ak_" doc:"Sent in the header X-API-Key. Shown once."`
@@ -179,3 +182,9 @@ func (g *guess) ended(err error) error {
 	}
 	return err
 }
+
+var (
+	exampleKey = keyReply{KeyID: "key_" + exampleID, Name: "CI", Hint: "x4Ab", Permissions: []string{"sessions:read"},
+		CreatedAt: stamp(exampleTime)}
+	exampleIssuedKey = issuedKeyReply{exampleKey, "ak_…"}
+)

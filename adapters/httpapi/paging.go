@@ -15,6 +15,9 @@ type paging struct {
 	Cursor   string `query:"cursor" maxLength:"32" doc:"next_cursor of a page, instead of page: what follows it, none skipped or repeated whatever was added."`
 }
 
+// Paging is paging under an exported name, by which huma reads it where it is embedded.
+type Paging = paging
+
 // page returns the requested page. It refuses an empty parameter, which is not a number.
 func (p paging) page(ctx context.Context) (domain.Page, error) {
 	query := callIn(ctx).gin

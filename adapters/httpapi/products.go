@@ -178,3 +178,34 @@ func toRegion(r catalog.Region) regionReply {
 		each(r.Types, func(t session.Type) string { return string(t) }),
 	}
 }
+
+var (
+	exampleProduct = productReply{
+		ProductNo:    "dyn_global_1",
+		Name:         "Dynamic, global",
+		Type:         "dynamic",
+		Price:        usd("0.25"),
+		Unit:         "GB",
+		Currency:     domain.Currency,
+		Description:  "Rotating exits in every country.",
+		Countries:    []string{"DE", "US"},
+		Cities:       []string{},
+		Durations:    []durationReply{},
+		Protocols:    []string{"http", "socks5"},
+		MinQuantity:  1,
+		MaxQuantity:  1,
+		MinTrafficGB: 100_000_000,
+		MaxTrafficGB: 1_000_000_000_000,
+		TrafficStep:  1_000_000,
+		Provisioning: "async",
+		Delivery:     "gateway",
+		MinTier:      "trial",
+		TrialCredit:  true,
+		FairUseGB:    -1,
+		Available:    true,
+	}
+	exampleProducts = productsReply{[]productReply{exampleProduct}, examplePagination}
+	exampleRegions  = regionsReply{
+		[]regionReply{{"DE", "Germany", []string{"BER"}, []string{"dynamic", "static"}}},
+	}
+)

@@ -3,6 +3,8 @@ package httpapi
 import (
 	"context"
 	"net/http"
+	"strings"
+	"time"
 
 	"agentproxy/app/payments"
 	"agentproxy/domain"
@@ -57,6 +59,9 @@ type rechargeReply struct {
 	ExpireTime   stamp           `json:"expire_time" doc:"Send before this."`
 	CreatedAt    stamp           `json:"created_at"`
 }
+
+// RechargeFields is rechargeReply under an exported name, by which huma reads it where it is embedded.
+type RechargeFields = rechargeReply
 
 type rechargeStatusReply struct {
 	RechargeFields
@@ -212,4 +217,27 @@ func toRecharge(o recharge.Order) rechargeReply {
 	return rechargeReply{OrderID: o.ID, Status: o.Status, Amount: money(o.Amount), AmountUSDT: money(o.Amount),
 		ReceivedUSDT: money(o.Received), Currency: domain.Currency, Network: network, Test: o.Test(), Wallet: o.Address,
 		ExpireTime: stamp(o.ExpiresAt), CreatedAt: stamp(o.CreatedAt)}
+}
+
+var (
+	exampleRecharge = rechargeReply{
+		OrderID:    "PAY20260515120000" + exampleID,
+		Status:     "pending",
+		Amount:     usd("25.5"),
+		AmountUSDT: usd("25.5"),
+		Currency:   domain.Currency,
+		Network:    network,
+		Wallet:     exampleWallet,
+		ExpireTime: stamp(exampleTime.Add(recharge.Window)),
+		CreatedAt:  stamp(exampleTime),
+	}
+	exampleRechargeStatus = rechargeStatusReply{RechargeFields: paidExample(), Confirmations: 19, Required: 19,
+		TxHash: maybeText(strings.Repeat("9c1f", 16)), PaidAt: maybeStamp(exampleTime.Add(3 * time.Minute))}
+	exampleRechargeQuote = dryRunReply{true, 0, domain.Currency, usd("35.25")}
+)
+
+func paidExample() rechargeReply {
+	r := exampleRecharge
+	r.Status, r.ReceivedUSDT = "paid", r.AmountUSDT
+	return r
 }

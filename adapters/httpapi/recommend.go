@@ -90,3 +90,16 @@ func toRecommendation(r catalog.Recommendation) recommendationReply {
 		Score: ratio(r.Score), Reasons: listOf(r.Reasons), EstimatedCost: money(r.EstimatedCost),
 		WithinBudget: r.WithinBudget, Create: suggestionReply{r.Create.Type, c}}
 }
+
+var (
+	exampleGB              = gigabytes(1_000_000_000)
+	exampleRecommendations = recommendationsReply{
+		[]recommendationReply{{ProductNo: "dyn_global_1", Name: "Dynamic, global",
+			Type: "dynamic", Price: usd("0.25"), Unit: "GB", Score: 0.95, Reasons: []string{"rotating exits suit web_scraping"},
+			EstimatedCost: usd("0.25"), WithinBudget: true,
+			Create: suggestionReply{
+				"dynamic",
+				suggestedConfigReply{ProductNo: "dyn_global_1", TrafficGB: &exampleGB, Country: "US"},
+			}}},
+	}
+)

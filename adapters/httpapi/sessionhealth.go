@@ -147,3 +147,9 @@ func toEvent(e eventlog.Event) eventReply {
 	}
 	return r
 }
+
+var exampleEvents = eventsReply{
+	[]eventReply{{EventID: "evt_" + exampleID, At: stamp(exampleTime), Source: "gateway", Type: "tunnel",
+		TargetHost: "shop.example", StatusCode: 200, Bytes: 48_213, LatencyMS: 31, ExitIP: "203.0.113.7", Count: 1}},
+	examplePagination,
+}

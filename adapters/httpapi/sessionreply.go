@@ -45,6 +45,9 @@ type sessionReply struct {
 	EndedAt      maybeStamp         `json:"ended_at"`
 }
 
+// SessionFields is sessionReply under an exported name, by which huma reads it where it is embedded.
+type SessionFields = sessionReply
+
 // TransformSchema lets the objects that may be missing be null.
 func (sessionReply) TransformSchema(_ huma.Registry, s *huma.Schema) *huma.Schema {
 	return nullable(s, "proxy", "failure", "auto_top_up")
@@ -70,6 +73,9 @@ type proxyReply struct {
 	HTTPURL   string           `json:"http_url"`
 	SOCKS5URL string           `json:"socks5_url"`
 }
+
+// ProxyFields is proxyReply under an exported name, by which huma reads it where it is embedded.
+type ProxyFields = proxyReply
 
 type ipListReply struct {
 	IP      string    `json:"ip"`
@@ -97,6 +103,9 @@ type sessionHealthBrief struct {
 	RiskLevel      health.Risk           `json:"risk_level"`
 	Recommendation health.Recommendation `json:"recommendation"`
 }
+
+// HealthFields is sessionHealthBrief under an exported name, by which huma reads it where it is embedded.
+type HealthFields = sessionHealthBrief
 
 // workersHealthReply is the health of a session that may have workers.
 type workersHealthReply struct {

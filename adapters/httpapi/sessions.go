@@ -22,6 +22,9 @@ type sessionPath struct {
 	SessionID string `path:"session_id" doc:"The session, prefix sess_."`
 }
 
+// OneSession is sessionPath under an exported name, by which huma reads it where it is embedded.
+type OneSession = sessionPath
+
 // id returns the session's id, or an error if the text cannot be one.
 func (p sessionPath) id() (string, error) {
 	if len(p.SessionID) > 64 || !strictjson.IsName(p.SessionID) {

@@ -5,6 +5,7 @@ import (
 	"context"
 	"html/template"
 	"net/http"
+	"time"
 
 	"github.com/danielgtaylor/huma/v2"
 
@@ -175,3 +176,13 @@ func (s *Server) showPage(c *call, status int, p printed) {
 	w.WriteHeader(status)
 	_, _ = w.Write(page) // an error means that the client is gone
 }
+
+var (
+	exampleStatement = statementReply{"2026-05", stamp(exampleMonth), stamp(exampleMonth.AddDate(0, 1, 0)),
+		domain.Currency, usd("10"), usd("9.97"),
+		amounts{billing.HoldEntry: domain.MustMoney("-0.25"), billing.Release: domain.MustMoney("0.22")},
+		[]statementItemReply{{exampleSession, "dynamic", "dyn_global_1", usd("0.25"), usd("0.03"), usd("0.22"), 0,
+			usd("-0.03")}},
+		examplePagination}
+	exampleMonth = time.Date(2026, 5, 1, 0, 0, 0, 0, time.UTC)
+)

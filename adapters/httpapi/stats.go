@@ -3,6 +3,7 @@ package httpapi
 import (
 	"context"
 	"net/http"
+	"time"
 
 	"agentproxy/app/ledger"
 	"agentproxy/domain"
@@ -142,3 +143,28 @@ func (s *Server) series(ctx context.Context, in *rangeQuery) (string, []ports.Ho
 	}
 	return step, hours, err
 }
+
+var (
+	exampleOverview = overviewReply{
+		Balance:        usd("9.75"),
+		Currency:       domain.Currency,
+		Held:           usd("0.22"),
+		ActiveSessions: 1,
+		TotalSessions:  3,
+		TotalSpent:     usd("0.03"),
+		TrafficUsedGB:  120_000_000,
+		EventsReported: 10,
+		SuccessRate:    0.9,
+		Rotations:      1,
+	}
+	exampleTraffic = trafficStatsReply{
+		"day",
+		[]trafficBucketReply{
+			{stamp(exampleTime.Truncate(24 * time.Hour)), 120_000_000, 120_000_000, 20_000_000, 100_000_000, 12},
+		},
+	}
+	exampleCosts = costStatsReply{
+		"day",
+		[]costBucketReply{{stamp(exampleTime.Truncate(24 * time.Hour)), usd("0.03"), 0, 0, domain.Currency}},
+	}
+)

@@ -28,6 +28,9 @@ type eventFields struct {
 	OccurredAt   string  `json:"occurred_at,omitempty" nullable:"true" format:"date-time"`
 }
 
+// EventFields is eventFields under an exported name, by which huma reads it where it is embedded.
+type EventFields = eventFields
+
 // TransformSchema sets the bounds of the domain.
 func (eventFields) TransformSchema(_ huma.Registry, s *huma.Schema) *huma.Schema {
 	amend(s, "event_type", huma.Schema{Enum: oneOf(health.Types()...)}, "")
@@ -203,3 +206,15 @@ func (s *Server) reportBatch(ctx context.Context, _ *struct{}) (int, batchReply,
 	}
 	return ok, r, nil
 }
+
+var (
+	exampleVerdict  = sessionHealthBrief{75, 0.9, "medium", "consider_rotate"}
+	exampleReported = reportedReply{"evt_" + exampleID, sessionHealthShort{exampleVerdict, "block_rate"}}
+	exampleBatch    = batchReply{1, 1, []resultReply{{0, exampleSession, "accepted", nil},
+		{
+			1,
+			"sess_unknown",
+			"rejected",
+			&resultErrorReply{"SESSION_NOT_FOUND", "no session has this id; list your sessions to find it"},
+		}}}
+)

@@ -185,3 +185,32 @@ func toDelivery(d webhook.Delivery) deliveryReply {
 		CreatedAt:      stamp(d.CreatedAt),
 	}
 }
+
+var (
+	exampleWebhook = webhookReply{
+		URL:            "https://example.com/hook",
+		SecretHint:     "8Dc=",
+		Status:         "enabled",
+		LastDeliveryAt: maybeStamp(exampleTime),
+	}
+	exampleDelivery = deliveryReply{
+		DeliveryID:     "dlv_" + exampleID,
+		EventID:        "evt_" + exampleID,
+		Type:           "session.terminated",
+		Status:         "delivered",
+		Attempts:       1,
+		LastStatusCode: 204,
+		CreatedAt:      stamp(exampleTime),
+	}
+	examplePending = deliveryReply{
+		DeliveryID:     "dlv_" + exampleID,
+		EventID:        "evt_" + exampleID,
+		Type:           "session.terminated",
+		Status:         "pending",
+		Attempts:       9,
+		LastStatusCode: 500,
+		LastError:      "the endpoint answered 500; answer any 2xx to accept an event",
+		NextAttemptAt:  maybeStamp(exampleTime),
+		CreatedAt:      stamp(exampleTime),
+	}
+)

@@ -1,0 +1,118 @@
+package httpapi
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+
+	"github.com/gin-gonic/gin"
+
+	"agentproxy/adapters/conns"
+)
+
+// New declares every operation and builds the document. It panics when an
+// operation contradicts itself, which is a fault of the program.
+func New(cfg Config, deps Deps) *Server {
+	cfg.Addr = cmp.Or(cfg.Addr, "127.0.0.1:8080")
+	cfg.GatewayHost = cmp.Or(cfg.GatewayHost, "127.0.0.1")
+	cfg.GatewayPort = cmp.Or(cfg.GatewayPort, 8081)
+	cfg.Version = cmp.Or(cfg.Version, "dev")
+	s := &Server{Deps: &deps, cfg: cfg, ops: map[string]*operation{}, patterns: map[string]string{},
+		metrics: newMetrics()}
+	s.outages = newOutages(s.Log, s.Clock, s.metrics)
+	s.table = conns.New(conns.Config{Name: "api", Limit: cfg.Connections, PerAddress: cfg.PerAddress,
+		Exempt: cfg.TrustedProxies})
+	s.metrics.all = append(s.metrics.all, s.table)
+	s.newEngine()
+	s.newAPI()
+	s.declareService()
+	s.declareAccounts()
+	s.declareProducts()
+	s.declareSessions()
+	s.declarePolicy()
+	s.declareChanges()
+	s.declareSettings()
+	s.declareTopUp()
+	s.declareWorkers()
+	s.declarePeers()
+	s.declareSessionViews()
+	s.declareReveal()
+	s.declareConnect()
+	s.declareTelemetry()
+	s.declareBilling()
+	s.declareRecharges()
+	s.declareWebhooks()
+	s.declareStats()
+	s.declareCallbacks()
+	s.finishDocument()
+	s.serveDocs()
+	s.servePages()
+	s.serveTools()
+	s.serveConsole()
+	s.http = &http.Server{
+		Handler:           compress(s.engine),
+		ReadHeaderTimeout: headerTimeout,
+		ReadTimeout:       readTimeout,
+		WriteTimeout:      writeTimeout,
+		IdleTimeout:       idleTimeout,
+		MaxHeaderBytes:    maxHeaderBytes,
+		ErrorLog:          slog.NewLogLogger(deps.Log.Handler(), slog.LevelDebug),
+	}
+	conns.Attach(s.http)
+	return s
+}
+
+func (s *Server) newEngine() {
+	gin.SetMode(gin.ReleaseMode)
+	e := gin.New()
+	e.RedirectTrailingSlash = false
+	e.RedirectFixedPath = false
+	e.HandleMethodNotAllowed = true
+	e.ForwardedByClientIP = false // see clientAddr
+	e.Use(s.observe, s.guard)
+	e.NoRoute(s.refuseRoute)
+	e.NoMethod(func(c *gin.Context) { s.refuse(callOf(c), errNoMethod) })
+	s.engine = e
+}
+
+// Handler returns the handler of the API, for tests and other listeners.
+func (s *Server) Handler() http.Handler { return s.http.Handler }
+
+// Start binds the address before it returns, so that a taken port fails the
+// start, and serves until Stop.
+func (s *Server) Start(ctx context.Context) error {
+	var lc net.ListenConfig
+	l, err := lc.Listen(ctx, "tcp", s.cfg.Addr)
+	if err != nil {
+		return fmt.Errorf("listen for the API: %w", err)
+	}
+	if err := s.metrics.register(s.Metrics); err != nil {
+		return errors.Join(fmt.Errorf("register the metrics of the API: %w", err), l.Close())
+	}
+	s.listener, s.hosts = l, s.guarded(l)
+	s.Log.InfoContext(ctx, "API listens", "addr", l.Addr().String())
+	go func() {
+		if err := s.http.Serve(s.table.Listen(l, s.Log)); err != nil && !errors.Is(err, http.ErrServerClosed) {
+			s.Log.Error("the API stopped", "err", err)
+		}
+	}()
+	return nil
+}
+
+// Addr returns the address of the listener, after Start.
+func (s *Server) Addr() net.Addr { return s.listener.Addr() }
+
+// Stop accepts nothing more and waits for the requests under way; when the
+// context ends first they are cut.
+func (s *Server) Stop(ctx context.Context) error {
+	defer s.metrics.unregister(s.Metrics)
+	err := s.http.Shutdown(ctx)
+	if err != nil {
+		err = errors.Join(err, s.http.Close())
+	}
+	return err
+}
