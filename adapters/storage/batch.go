@@ -7,8 +7,11 @@ import (
 
 	"gorm.io/gorm"
 
+	"agentproxy/adapters/storage/column"
 	"agentproxy/adapters/storage/commit"
 	"agentproxy/adapters/storage/engine"
+	"agentproxy/adapters/storage/work"
+	"agentproxy/domain"
 	"agentproxy/domain/account"
 	"agentproxy/domain/billing"
 	"agentproxy/domain/webhook"
@@ -119,39 +122,6 @@ func (o *overlay[K, V]) end(keep bool) {
 	clear(o.own)
 }
 
-// beginBatch begins a transaction for units that read what the list names.
-func (s *Store) beginBatch(list []*ports.ReadSet) (*engine.Transaction, error) {
-	pipe, err := s.postgres.Pipeline()
-	if err != nil {
-		return nil, err
-	}
-	b := s.newBatch(s.counted(pipe))
-	if err := b.readAhead(list); err != nil {
-		_ = pipe.Rollback()
-		return nil, err
-	}
-	in := &engine.Transaction{Conn: batchConn{b}, Rollback: pipe.Rollback}
-	in.Commit = func() error {
-		b.queueWrites()
-		if err := b.writeJobs(); err != nil {
-			_ = pipe.Rollback()
-			return err
-		}
-		claim := s.recent.writing(b)
-		err := b.pipe.Commit()
-		s.recent.wrote(claim, b, err)
-		return err
-	}
-	in.End = func(failed bool) bool {
-		alone := b.alone
-		keep := !failed && !alone
-		in.Wrote = keep && b.wrote
-		b.end(keep)
-		return alone
-	}
-	return in, nil
-}
-
 func (s *Store) newBatch(pipe engine.Pipeline) *batch {
 	return &batch{store: s, pipe: pipe, keys: map[callKey]bool{}, agents: map[string]account.Agent{},
 		endpoints: map[string]webhook.Endpoint{}, looked: map[string]bool{}, whole: map[string]bool{}}
@@ -211,3 +181,28 @@ func (batchPool) QueryContext(context.Context, string, ...any) (*sql.Rows, error
 	return nil, commit.ErrAlone
 }
 func (batchPool) QueryRowContext(context.Context, string, ...any) *sql.Row { return &sql.Row{} }
+
+// join has the unit share a batch, which takes no statement of its own.
+func (t *tx) join(b *batch) { t.batch, t.Batch, t.Conn = b, b, batchConn{b} }
+
+func queueRows[Row any](b *batch, what string, s work.BulkStatement, rows []Row) {
+	s.Queue(b.pipe, what, len(rows), func(i int) []any { return column.Values(&rows[i]) })
+}
+
+// batchFold is a row of telemetry_folds.
+type batchFold struct {
+	ports.FoldCursor
+	dirty bool
+}
+
+// listKey is a list that views ask for.
+type listKey struct {
+	agentID string
+	ports.SessionPage
+}
+
+// sessionPage is a page under way: one session more than it has, and the number of each.
+type sessionPage struct {
+	domain.List[ports.SessionRead]
+	ords []int64
+}

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
-	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -17,29 +16,6 @@ import (
 	"agentproxy/domain/webhook"
 	"agentproxy/ports"
 )
-
-// outboxEvent is a row of outbox that a batch inserts, batchDelivery one of webhook_deliveries, and
-// mark one of webhook_marks.
-type (
-	outboxEvent struct {
-		ID, AgentID, Type string
-		At                int64
-		Data              string
-	}
-	batchDelivery struct {
-		ID, AgentID, EventID, Type, Status string
-		Attempts, Tries, LastStatusCode    int64
-		LastError                          string
-		NextAttemptAt, CreatedAt           int64
-	}
-	batchMark struct {
-		AgentID, What string
-		Mark          int64
-	}
-)
-
-// markKey is what an agent is notified of once.
-type markKey struct{ agentID, what string }
 
 var (
 	outboxMany       = work.NewBulk(new(outboxEvent))
@@ -156,17 +132,6 @@ func (b *batch) queueNotices(w *batchWrites) {
 	queueRows(b, "mark what was notified", putMarks, marks)
 }
 
-// addNotices adds what a unit has notified of.
-func (w *batchWrites) addNotices(o *batchWrites) {
-	w.outbox = append(w.outbox, o.outbox...)
-	w.deliveries = append(w.deliveries, o.deliveries...)
-	w.jobs = append(w.jobs, o.jobs...)
-	if w.marks == nil {
-		w.marks = map[markKey]int64{}
-	}
-	maps.Copy(w.marks, o.marks)
-}
-
 var errNoJobs = errors.New("insert jobs: no job inserter is set")
 
 // writeJobs sends what is queued, and the jobs of the batch, which the job queue writes by itself.
@@ -184,3 +149,6 @@ func (b *batch) writeJobs() error {
 	ctx, conn := b.pipe.SQL()
 	return (*insert)(ctx, JobTx{Conn: conn}, b.writes.base.jobs, time.Time{})
 }
+
+// agentsOf are agents by their ids, and those of sessions.
+const agentsOf = "ANY(?1::text[] || ARRAY(SELECT o.agent_id FROM sessions o WHERE o.id = ANY(?2::text[])))"

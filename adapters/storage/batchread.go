@@ -12,9 +12,6 @@ import (
 	"agentproxy/ports"
 )
 
-// agentsOf are agents by their ids, and those of sessions.
-const agentsOf = "ANY(?1::text[] || ARRAY(SELECT o.agent_id FROM sessions o WHERE o.id = ANY(?2::text[])))"
-
 // The statements that read ahead. Each locks its rows in the order of their keys, and the statements
 // lock in one order too, so batches do not block each other for good. Sessions and agents are locked
 // by a statement before the one that reads them with what is beside them: only that one reads what

@@ -4,44 +4,17 @@ import (
 	"cmp"
 	"maps"
 	"slices"
-	"time"
 
 	"agentproxy/adapters/storage/codec"
 	"agentproxy/adapters/storage/column"
 	"agentproxy/adapters/storage/work"
-	"agentproxy/domain/eventlog"
 	"agentproxy/ports"
 )
-
-// overlayWrites are the writes of a batch that are no changes of rows that it read: those of the units
-// that have ended, and those of the running one.
-type overlayWrites struct{ base, own batchWrites }
-
-// batchWrites are rows to insert or to add to.
-type batchWrites struct {
-	entries  []entryRow
-	refs     map[string]bool // of entries
-	inserted []sessionRow
-	events   map[int64][]eventlog.Event // of sessions, in the order in which they were appended
-	counters map[string]ports.Tally
-	hours    map[hourKey]ports.Totals
-	changes  []changeRow
-
-	outbox     []outboxEvent
-	deliveries []batchDelivery
-	marks      map[markKey]int64
-	jobs       []ports.Job
-}
 
 // chunkRow is a row of event_chunks.
 type chunkRow struct {
 	Session, LastNo, N, LastAt int64
 	Body                       []byte
-}
-
-type hourKey struct {
-	agentID, sessionID string
-	hour               int64
 }
 
 // hourRow is a row of usage_hours.
@@ -56,12 +29,6 @@ type hourRow struct {
 type counterRow struct {
 	AgentID                                  string
 	Reported, Scored, Good, Rotations, Bytes int64
-}
-
-// changeRow is a row of changes.
-type changeRow struct {
-	AgentID, SessionID string
-	At                 int64
 }
 
 // callRow is a row of idempotency_keys.
@@ -97,60 +64,6 @@ type movedWallet struct {
 	Charged, Refunded, Recharged                int64
 	Funded, Credited                            bool
 	LiveSessions, SpentDay, SpentToday, Entries int64
-}
-
-// end keeps or drops what the running unit wrote.
-func (w *overlayWrites) end(keep bool) {
-	if keep {
-		w.base.add(w.own)
-	}
-	w.own = batchWrites{}
-}
-
-func (w *batchWrites) add(o batchWrites) {
-	w.entries = append(w.entries, o.entries...)
-	w.inserted = append(w.inserted, o.inserted...)
-	for session, added := range o.events {
-		w.append(session, added)
-	}
-	w.changes = append(w.changes, o.changes...)
-	if w.refs == nil {
-		w.refs = map[string]bool{}
-	}
-	maps.Copy(w.refs, o.refs)
-	w.addNotices(&o)
-	for agentID, t := range o.counters {
-		w.count(agentID, t)
-	}
-	for k, t := range o.hours {
-		w.addHour(k, t)
-	}
-}
-
-func (w *batchWrites) count(agentID string, t ports.Tally) {
-	if w.counters == nil {
-		w.counters = map[string]ports.Tally{}
-	}
-	w.counters[agentID] = w.counters[agentID].Plus(t)
-}
-
-func (w *batchWrites) addHour(k hourKey, t ports.Totals) {
-	if w.hours == nil {
-		w.hours = map[hourKey]ports.Totals{}
-	}
-	w.hours[k] = w.hours[k].Plus(t)
-}
-
-// append adds events of a session with a number. Those of all units of a batch make one chunk,
-// because a row of the feed costs more than the events in it.
-func (w *batchWrites) append(session int64, added []eventlog.Event) {
-	if w.events == nil {
-		w.events = map[int64][]eventlog.Event{}
-	}
-	if held := w.events[session]; len(held) > 0 {
-		added = append(held, added...)
-	}
-	w.events[session] = slices.Clip(added)
 }
 
 // chunks returns the events as rows, in the order of their sessions: those of sessions whose last numbers are
@@ -264,10 +177,6 @@ func (b *batch) queueWrites() {
 	queueRows(b, "add to hours", addHours, hourRows(w.hours))
 	queueRows(b, "note changes", noteMany, w.changes)
 	b.queueNotices(&w)
-}
-
-func queueRows[Row any](b *batch, what string, s work.BulkStatement, rows []Row) {
-	s.Queue(b.pipe, what, len(rows), func(i int) []any { return column.Values(&rows[i]) })
 }
 
 func (b *batch) movedWallets() (rows []movedWallet) {
@@ -390,9 +299,4 @@ func hourRows(hours map[hourKey]ports.Totals) (rows []hourRow) {
 		return cmp.Or(cmp.Compare(x.AgentID, y.AgentID), cmp.Compare(x.Hour, y.Hour), cmp.Compare(x.SessionID, y.SessionID))
 	})
 	return rows
-}
-
-// hourOf returns the key of an hour.
-func hourOf(agentID, sessionID string, hour time.Time) hourKey {
-	return hourKey{agentID, sessionID, column.Micros(hour)}
 }

@@ -36,12 +36,6 @@ func (r folds) Put(_ context.Context, queue string, c ports.FoldCursor) error {
 	return r.Later("put the cursor of "+queue, putFold, queue, c.Stream, int64(c.Seq))
 }
 
-// batchFold is a row of telemetry_folds.
-type batchFold struct {
-	ports.FoldCursor
-	dirty bool
-}
-
 func (b *batch) fold(queue string) (ports.FoldCursor, error) {
 	f, ok := b.folds.get(queue)
 	if !ok {

@@ -8,18 +8,6 @@ import (
 	"agentproxy/ports"
 )
 
-// listKey is a list that views ask for.
-type listKey struct {
-	agentID string
-	ports.SessionPage
-}
-
-// sessionPage is a page under way: one session more than it has, and the number of each.
-type sessionPage struct {
-	domain.List[ports.SessionRead]
-	ords []int64
-}
-
 // queueList reads a page as sessions.List does, without waiting for the count of what the filter leaves. The
 // numbers of the page are an array, of which the planner expects ten elements: in a plan for any arguments it
 // expects a subquery with LIMIT to return a tenth of the agent's sessions, and would read all of them.

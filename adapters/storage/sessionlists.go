@@ -13,7 +13,6 @@ import (
 	"agentproxy/adapters/storage/engine"
 	"agentproxy/adapters/storage/work"
 	"agentproxy/domain"
-	"agentproxy/domain/billing"
 	"agentproxy/domain/session"
 	"agentproxy/ports"
 )
@@ -133,32 +132,6 @@ func (r sessions) reads(ctx context.Context, agentID string, ords []int64) ([]po
 	return found, err
 }
 
-func sessionWhere(agentID string, f ports.SessionFilter) (string, []any) {
-	where, args := "s.agent_id = ?1", []any{agentID}
-	add := func(given bool, before string, value any, after string) {
-		if given {
-			args = append(args, value)
-			where += " AND " + before + "?" + strconv.Itoa(len(args)) + after
-		}
-	}
-	add(f.Status != "", "s.status = ", string(f.Status), "")
-	add(f.Type != "", "s.type = ", string(f.Type), "")
-	add(f.ProductNo != "", "s.product_no = ", f.ProductNo, "")
-	add(f.Country != "", "s.country = ", f.Country, "")
-	add(!f.From.IsZero(), "s.created_at >= ", column.Micros(f.From), "")
-	add(!f.To.IsZero(), "s.created_at < ", column.Micros(f.To), "")
-	// Unlike LIKE this has no wildcards, and regards case in both databases.
-	add(f.LabelKey != "", "replace(s.labels, ", "\n"+labelText(f.LabelKey, f.LabelValue), ", '') <> s.labels")
-	return where, args
-}
-
-// live are the states of a session that can still cost or give something. Such a session is not
-// counted: the queries repeat the words of the partial index, or it is not used.
-const live = "counted = 0 AND status IN ('creating', 'active')"
-
-// ended holds for a session s that has ended.
-const ended = "s.status IN ('terminated', 'expired', 'failed')"
-
 func (r sessions) Newest(_ context.Context, agentID, productNo string) (session.Session, error) {
 	return scanSession("the newest",
 		r.Row("SELECT "+sessionSelect+" FROM sessions s"+r.store.by("sessions_open")+
@@ -170,11 +143,6 @@ func (r sessions) Live(ctx context.Context, agentID string) ([]string, error) {
 	return r.list(ctx, "live", "SELECT id FROM sessions"+r.store.by("sessions_open")+" WHERE agent_id = ?1 AND "+live+
 		" ORDER BY ord", agentID)
 }
-
-// holdsMoney is true of what may be charged by use. A session is counted once it holds nothing, and
-// the states are those that the partial index begins with.
-const holdsMoney = "s.counted = 0 AND s.status IN ('creating', 'active', 'terminated', 'expired', 'failed')" +
-	" AND s.held_trial + s.held_own > 0 AND s.type = 'dynamic'"
 
 func (r sessions) Unbooked(ctx context.Context, agentID string) ([]ports.Hour, error) {
 	if r.batch != nil {
@@ -197,46 +165,6 @@ func (r sessions) Unbooked(ctx context.Context, agentID string) ([]ports.Hour, e
 		return nil, work.Wrap("sum what is not charged yet of "+agentID, err)
 	}
 	return sumsOfDue(holding)
-}
-
-// sumsOfDue sums by the hour of the last use.
-func sumsOfDue(holding []dueRow) (hours []ports.Hour, err error) {
-	sums := map[time.Time]domain.Money{}
-	for _, d := range holding {
-		due, err := d.due()
-		if err != nil {
-			return nil, err
-		}
-		if due > 0 {
-			sums[column.Time(d.at).Truncate(time.Hour)] += due
-		}
-	}
-	for start, due := range sums {
-		hours = append(hours, ports.Hour{Start: start, Totals: ports.Totals{Charged: due}})
-	}
-	return hours, nil
-}
-
-// dueColumns are what a dueRow reads.
-const dueColumns = "s.bytes, s.price, s.held_trial + s.held_own, s.charged_trial + s.charged_own, " +
-	"s.up + s.down, s.usage_at, s.top_ups"
-
-// dueRow is what a dynamic session is owed for.
-type dueRow struct {
-	bytes, used, at      int64
-	price, held, charged domain.Money
-	topUps               string
-}
-
-func (d *dueRow) targets() []any {
-	return []any{&d.bytes, &d.price, &d.held, &d.charged, &d.used, &d.at, &d.topUps}
-}
-
-// due returns what the session used up of what it holds and was not charged for.
-func (d *dueRow) due() (domain.Money, error) {
-	topUps, err := splitTopUps(d.topUps)
-	return session.Session{Type: session.Dynamic, Bytes: d.bytes, Price: d.price, TopUps: topUps, Money: session.Money{
-		Held: billing.Funds{Own: d.held}, Charged: billing.Funds{Own: d.charged}}}.ChargeDue(d.used), err
 }
 
 // Count reads the number of the last session, as none is ever removed.

@@ -26,9 +26,6 @@ const (
 	// by a trigger.
 	countAfter = 10 * time.Minute
 
-	// uncounted has the words of the partial index.
-	uncounted = "s.counted = 0 AND " + ended
-
 	// countable are the sessions of a status that are counted next. What ended and still holds
 	// money is charged later: until then it is found with what lives.
 	countable = "s.counted = 0 AND s.status = ?1 AND s.held_trial + s.held_own = 0"
@@ -73,23 +70,6 @@ func (s *Store) SumUp(ctx context.Context) error {
 		}
 	}
 	return nil
-}
-
-// by returns a hint for SQLite, which has no statistics before ANALYZE, that a table is read by a
-// partial index.
-func (s *Store) by(index string) string {
-	if s.postgres != nil {
-		return ""
-	}
-	return " INDEXED BY " + index
-}
-
-// skipLocked is like ForUpdate for rows that may as well be left to the next unit.
-func (t *tx) skipLocked(table string) string {
-	if !t.Locks() {
-		return ""
-	}
-	return t.ForUpdate(table) + " SKIP LOCKED"
 }
 
 // countRow is the key of a row of session_counts.

@@ -1,0 +1,117 @@
+package storage
+
+import (
+	"context"
+	"hash/fnv"
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	"agentproxy/adapters/storage/commit"
+	"agentproxy/adapters/storage/engine"
+	"agentproxy/ports"
+)
+
+// View runs fn on a consistent read-only snapshot.
+func (s *Store) View(ctx context.Context, fn func(ctx context.Context, tx ports.Tx) error) error {
+	if a := ports.ReadSetOf(ctx); a != nil && s.postgres != nil && batchable(a) {
+		if err := s.reads[shardOf(a, len(s.reads))].view(ctx, a, fn); err != commit.ErrAlone {
+			return s.database.Classify(ctx, err)
+		}
+	}
+	return s.read(ctx, s.database.View, fn)
+}
+
+// Read runs fn without a snapshot around it: its one query is a snapshot.
+func (s *Store) Read(ctx context.Context, fn func(ctx context.Context, tx ports.Tx) error) error {
+	return s.read(ctx, s.database.Read, fn)
+}
+
+func (s *Store) read(
+	ctx context.Context, run func(context.Context, func(engine.Conn) error) error,
+	fn func(ctx context.Context, tx ports.Tx) error,
+) error {
+	release, err := s.shares.Take(ctx)
+	if err != nil {
+		return err
+	}
+	defer release()
+	return s.database.Classify(ctx, run(ctx, func(conn engine.Conn) error {
+		return fn(ctx, s.unit(s.traced(ctx, conn), nil))
+	}))
+}
+
+// Update runs fn in a transaction. A cancelled ctx refuses a unit that has not started. It does not
+// interrupt one that has: SQLite answers an interrupted write by rolling back the whole transaction,
+// and with it the units of others.
+func (s *Store) Update(ctx context.Context, fn func(ctx context.Context, tx ports.Tx) error) error {
+	var touched []string
+	defer func() { s.recent.drop(touched...) }()
+	var shared *batch // of the last run
+	err := s.update(ctx, func(in *engine.Transaction) error {
+		t := s.unit(s.traced(ctx, in.Conn), in)
+		if s.recent != nil {
+			t.Touched = &touched
+		}
+		if b, ok := in.Conn.(batchConn); ok {
+			shared = b.batch
+			t.join(shared)
+		}
+		return fn(context.WithoutCancel(ctx), t)
+	})
+	s.noteRoundTrips(ctx, shared)
+	return s.database.Classify(ctx, err)
+}
+
+// defaultCommitters is the number of committers on PostgreSQL, and readers that of readers. With
+// two of them one goes on while the other waits for the server, as for a lock. More make smaller
+// batches, which cost more: four took 10 to 28 % more processor time a call than two with reads and
+// writes mixed.
+const defaultCommitters, readers = 2, 4
+
+// maxQueued is how many units and views of an agent wait for batches, or are in them: half of a batch.
+const maxQueued = commit.MaxBatch / 2
+
+// committers is how many of them the next store has; benchmarks change it.
+var committers = defaultCommitters
+
+// onPostgres runs a unit in the batch of its agent's committer if what it reads is known ahead.
+func (s *Store) onPostgres(ctx context.Context, fn func(*engine.Transaction) error) error {
+	a := ports.ReadSetOf(ctx)
+	if a == nil || !batchable(a) {
+		return s.alone(ctx, fn)
+	}
+	release, err := s.queued.Take(ctx)
+	if err != nil {
+		return err
+	}
+	defer release()
+	return s.commits[shardOf(a, len(s.commits))].Do(ctx, fn)
+}
+
+// alone runs a unit on PostgreSQL in a transaction of its own.
+func (s *Store) alone(ctx context.Context, fn func(*engine.Transaction) error) error {
+	release, err := s.shares.Take(ctx)
+	if err != nil {
+		return err
+	}
+	defer release()
+	return s.postgres.Update(ctx, fn)
+}
+
+// shardOf returns which of n committers, or of n readers, an agent has.
+func shardOf(a *ports.ReadSet, n int) int {
+	h := fnv.New32a()
+	_, _ = h.Write([]byte(a.Agent))
+	return int(h.Sum32() % uint32(n))
+}
+
+// batchable reports whether the server takes what is named: it would refuse the whole batch.
+func batchable(a *ports.ReadSet) bool {
+	unstorable := func(text string) bool { return !storable(text) }
+	return storable(a.Path) && storable(a.Key) && !slices.ContainsFunc(a.Sessions, unstorable) &&
+		!slices.ContainsFunc(a.Health, unstorable)
+}
+
+// storable reports whether PostgreSQL keeps a text as it is.
+func storable(s string) bool { return utf8.ValidString(s) && strings.IndexByte(s, 0) < 0 }
