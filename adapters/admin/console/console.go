@@ -4,9 +4,7 @@ package console
 
 import (
 	"context"
-	"embed"
 	"errors"
-	"io/fs"
 	"log/slog"
 	"net/http"
 	"strings"
@@ -29,9 +27,6 @@ import (
 	"agentproxy/domain/recharge"
 	"agentproxy/ports"
 )
-
-//go:embed all:pages
-var embedded embed.FS
 
 // Job is a background job.
 type Job struct {
@@ -97,31 +92,6 @@ type Console struct {
 	sellers *sellerCache
 }
 
-// New returns the console.
-func New(d Deps) *Console {
-	files, err := fs.Sub(embedded, "pages")
-	if err != nil {
-		panic("console: " + err.Error())
-	}
-	c := &Console{use: d, pages: ui.Parse(files, nil), sellers: &sellerCache{}}
-	mux := http.NewServeMux()
-	mux.HandleFunc("GET /assets/{name}", ui.Assets)
-	for path, show := range map[string]func(*http.Request) (page, error){
-		"/{$}": c.overview, "/agents": c.agents, "/agents/{id}": c.agent, "/agents/referrers": c.referrers,
-		"/sessions": c.allSessions, "/sessions/{id}": c.session, "/money": c.money, "/recharges": c.recharges,
-		"/recharges/{id}": c.recharge, "/recharges/addresses": c.addresses, "/sellers": c.sellersPage,
-		"/sellers/{name}": c.seller, "/jobs": c.jobs, "/exits": c.exits, "/policy": c.policy, "/audit": c.audit,
-	} {
-		mux.HandleFunc("GET "+path, c.serve(show))
-	}
-	mux.HandleFunc("GET /recharges/addresses.csv", c.addressFile)
-	mux.HandleFunc("GET /do/{action}", c.actionForm)
-	mux.HandleFunc("POST /do/{action}", c.act)
-	mux.HandleFunc("GET /", c.missing)
-	c.handler = ui.Secure(mux)
-	return c
-}
-
 // slowTimeout is for pages and actions that wait for a seller, the chain or the whole ledger. The
 // listener allows half a minute.
 const slowTimeout = 10 * time.Minute
@@ -130,12 +100,6 @@ const slowTimeout = 10 * time.Minute
 func allowSlow(w http.ResponseWriter) {
 	// A writer without deadlines has none that would be too short.
 	_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(slowTimeout))
-}
-
-// missing answers for what is not there.
-func (c *Console) missing(w http.ResponseWriter, r *http.Request) {
-	c.render(w, r, http.StatusNotFound, page{Title: "There is no such page", Sections: []section{{
-		Note: "The address may be mistyped. Everything can be reached from the menu."}}})
 }
 
 // ServeHTTP serves the pages.
@@ -161,13 +125,17 @@ func (c *Console) serve(show func(*http.Request) (page, error)) http.HandlerFunc
 var statuses = map[domain.Kind]int{domain.Invalid: http.StatusBadRequest, domain.NotFound: http.StatusNotFound,
 	domain.Unavailable: http.StatusServiceUnavailable}
 
-// problemOf returns what of an error is shown. What is not a refusal is logged and not shown.
+// problemOf returns what of an error is shown. What is not a refusal is logged and not shown; why the
+// service is unavailable is logged.
 func (c *Console) problemOf(err error) (*ui.Problem, int) {
 	e, ok := errors.AsType[*domain.Error](err)
 	if !ok || e.Kind == domain.Internal && e.Code == "" {
 		c.use.Log.Error("the operator's console", "err", err)
 		return &ui.Problem{Message: "Something failed; the log has the cause.", Code: "INTERNAL_ERROR"},
 			http.StatusInternalServerError
+	}
+	if e.Kind == domain.Unavailable {
+		c.use.Log.Warn("the operator's console is unavailable", "err", err)
 	}
 	p := &ui.Problem{Code: e.Code, Message: e.Message}
 	if issues, ok := e.Details["fields"].([]domain.FieldIssue); ok {
@@ -201,4 +169,10 @@ func (c *Console) render(w http.ResponseWriter, r *http.Request, status int, p p
 		c.use.Log.Error("the operator's console", "err", err)
 		http.Error(w, "Something failed; the log has the cause.", http.StatusInternalServerError)
 	}
+}
+
+// missing answers for what is not there.
+func (c *Console) missing(w http.ResponseWriter, r *http.Request) {
+	c.render(w, r, http.StatusNotFound, page{Title: "There is no such page", Sections: []section{{
+		Note: "The address may be mistyped. Everything can be reached from the menu."}}})
 }

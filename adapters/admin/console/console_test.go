@@ -1,6 +1,7 @@
 package console_test
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 	"log/slog"
@@ -25,6 +26,7 @@ import (
 	"agentproxy/domain/account"
 	"agentproxy/domain/audit"
 	"agentproxy/domain/recharge"
+	"agentproxy/ports"
 	. "agentproxy/test/apptest"
 	"agentproxy/test/fake"
 )
@@ -57,13 +59,15 @@ type world struct {
 	recharges *payments.Orders
 	watcher   *payments.Watcher
 	sent      *[]string // by the development chain
+	log       *bytes.Buffer
 }
 
 func open(t *testing.T) world {
 	w := New(t)
-	st, log := operator.Audited(w.Store, w.IDs), slog.New(slog.DiscardHandler)
+	var text bytes.Buffer
+	st, log := operator.Audited(w.Store, w.IDs), slog.New(slog.NewTextHandler(&text, nil))
 	chain := fake.NewChain("tron-test", fake.Start)
-	x := world{World: w, trail: operator.NewTrail(st, w.Clock, w.IDs), jobs: &parkedJobs{}, sent: new([]string),
+	x := world{World: w, trail: operator.NewTrail(st, w.Clock, w.IDs), jobs: &parkedJobs{}, sent: new([]string), log: &text,
 		recharges: payments.NewOrders(payments.Config{}, st, w.Clock, w.IDs, chain, fake.NewKeys("a")),
 		watcher:   payments.NewWatcher(st, w.Clock, w.IDs, chain, log)}
 	host := console.Host{User: "root", Version: "1.2.3",
@@ -98,6 +102,22 @@ func (w world) post(path string, form url.Values, origin string) *httptest.Respo
 	rec := httptest.NewRecorder()
 	w.pages.ServeHTTP(rec, r)
 	return rec
+}
+
+// away is a store that cannot be reached.
+type away struct{ ports.Store }
+
+func (away) View(context.Context, func(context.Context, ports.Tx) error) error { return ErrStore }
+
+func TestTheCauseOfAnOutageIsLogged(t *testing.T) {
+	w := open(t)
+	w.Store.Store = away{w.Store.Store}
+	if status, body := w.get("/agents"); status != http.StatusServiceUnavailable || strings.Contains(body, "on purpose") {
+		t.Errorf("%d\n%s", status, body)
+	}
+	if !strings.Contains(w.log.String(), ErrStore.Error()) {
+		t.Errorf("it logs %q", w.log)
+	}
 }
 
 // did returns what was kept, the newest first.
