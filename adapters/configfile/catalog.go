@@ -71,29 +71,3 @@ type loader struct {
 	sellers  map[string]ports.Provider // those that could be created, by name
 	codes    map[string]int            // lines of products, by code
 }
-
-// load reads the keys of the catalog.
-func (l *loader) load(root fields) CatalogConfig {
-	l.names, l.sellers, l.codes = map[string]bool{}, map[string]ports.Provider{}, map[string]int{}
-	l.config.Policy = &policy.Shared{Operator: l.operatorPolicy(root.get("policy")), Products: map[string]*policy.Rules{}}
-	l.config.WithoutEmbedded = !root.get("embedded").boolean(true)
-	for _, v := range root.get("providers").items() {
-		l.provider(v)
-	}
-	if l.Running != nil {
-		clear(l.sellers)
-		for _, p := range l.Running {
-			if l.names[p.Name()] { // else the file would be refused at the next start
-				l.sellers[p.Name()] = p
-			}
-		}
-	}
-	var places []value
-	for _, v := range root.get("products").items() {
-		if p, ok := l.product(v); ok {
-			l.config.Products, places = append(l.config.Products, p), append(places, v)
-		}
-	}
-	l.check(places)
-	return l.config
-}

@@ -2,13 +2,11 @@ package configfile
 
 import (
 	"errors"
-	"fmt"
 	"math"
 	"net"
 	"net/mail"
 	"net/netip"
 	"net/url"
-	"os"
 	"slices"
 	"strconv"
 	"strings"
@@ -19,27 +17,6 @@ import (
 	"agentproxy/domain/catalog"
 	"agentproxy/domain/session"
 )
-
-// check collects faults by the name of the variable, or by the place in the file
-// that sets the value.
-type check struct {
-	rules  Rules
-	faults []error
-	places map[string]value // of settings in the file, by the name of the variable
-}
-
-// fault adds a fault of a setting, at its place in the file unless its variable
-// is set.
-func (c *check) fault(name, format string, args ...any) {
-	f := Fault{Path: name, Text: fmt.Sprintf(format, args...)}
-	if v, ok := c.places[name]; ok && os.Getenv(name) == "" {
-		if v.faulty() {
-			return
-		}
-		f.File, f.Line, f.Path = v.doc.file, v.line, v.path
-	}
-	c.faults = append(c.faults, f)
-}
 
 // exits reads addresses with the places that are declared for them: ADDRESS[@COUNTRY[/CITY]].
 func (c *check) exits(texts []string) []Exit {

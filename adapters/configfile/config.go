@@ -5,10 +5,7 @@ package configfile
 
 import (
 	"net/netip"
-	"os"
 	"time"
-
-	"github.com/caarlos0/env/v11"
 
 	"agentproxy/domain"
 	"agentproxy/domain/account"
@@ -224,36 +221,4 @@ type Rules struct {
 	RootSecret       func(text string) error
 	AccountKey       func(text string) error
 	TronAddress      func(text string) bool
-}
-
-// Load reads the defaults, the file that AGENTPROXY_CONFIG names, and the
-// variables, and checks the whole. Its error lists every fault; FaultsOf splits
-// it.
-func Load(rules Rules) (Settings, error) {
-	config := defaults()
-	c := check{rules: rules}
-	catalog := CatalogConfig{Policy: defaultPolicy()}
-	var warnings []Fault
-	var secrets []string // variables that the file names
-	if file := os.Getenv("AGENTPROXY_CONFIG"); file != "" {
-		root, err := parse(file)
-		if err != nil {
-			c.faults = append(c.faults, err)
-		} else {
-			keys := root.fields(append(config.keys(), catalogKeys...))
-			c.places = config.read(keys)
-			l := loader{Rules: rules}
-			catalog, secrets = l.load(keys), root.doc.variables
-			warnings = append(l.warnings, root.doc.warnings...)
-			for _, f := range root.doc.faults {
-				c.faults = append(c.faults, f)
-			}
-		}
-	}
-	if err := env.Parse(&config); err != nil {
-		c.faults = append(c.faults, variableFaults(err)...)
-	}
-	s, err := c.settings(config, len(catalog.Providers))
-	s.Catalog, s.Warnings = catalog, append(warnings, unknownVariables(os.Environ(), secrets)...)
-	return s, ordered(err)
 }

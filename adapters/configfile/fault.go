@@ -3,6 +3,8 @@ package configfile
 import (
 	"cmp"
 	"errors"
+	"fmt"
+	"os"
 	"slices"
 	"strconv"
 	"strings"
@@ -75,4 +77,25 @@ func leaves(err error) []error {
 		list = append(list, leaves(e)...)
 	}
 	return list
+}
+
+// check collects faults by the name of the variable, or by the place in the file
+// that sets the value.
+type check struct {
+	rules  Rules
+	faults []error
+	places map[string]value // of settings in the file, by the name of the variable
+}
+
+// fault adds a fault of a setting, at its place in the file unless its variable
+// is set.
+func (c *check) fault(name, format string, args ...any) {
+	f := Fault{Path: name, Text: fmt.Sprintf(format, args...)}
+	if v, ok := c.places[name]; ok && os.Getenv(name) == "" {
+		if v.faulty() {
+			return
+		}
+		f.File, f.Line, f.Path = v.doc.file, v.line, v.path
+	}
+	c.faults = append(c.faults, f)
 }

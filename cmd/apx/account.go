@@ -13,7 +13,7 @@ type registerCommand struct {
 }
 
 // Run opens an account. The key goes into the profile and is not printed.
-func (r registerCommand) Run(ctx context.Context, c *commands, s streams) error {
+func (r registerCommand) Run(ctx context.Context, c *options, s streams) error {
 	service, err := open()
 	if err != nil {
 		return err
@@ -52,7 +52,7 @@ func (r registerCommand) Run(ctx context.Context, c *commands, s streams) error 
 type accountCommand struct{}
 
 // Run prints the account.
-func (accountCommand) Run(ctx context.Context, c *commands, s streams) error {
+func (accountCommand) Run(ctx context.Context, c *options, s streams) error {
 	service, err := open()
 	if err != nil {
 		return err
@@ -75,7 +75,7 @@ func (accountCommand) Run(ctx context.Context, c *commands, s streams) error {
 type balanceCommand struct{}
 
 // Run prints the balance.
-func (balanceCommand) Run(ctx context.Context, c *commands, s streams) error {
+func (balanceCommand) Run(ctx context.Context, c *options, s streams) error {
 	service, err := open()
 	if err != nil {
 		return err

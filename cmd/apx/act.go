@@ -18,7 +18,7 @@ type renewCommand struct {
 }
 
 // Run buys more days of a static session. Without --max-cost it asks on a terminal, and refuses in a pipe.
-func (o renewCommand) Run(ctx context.Context, c *commands, s streams) error {
+func (o renewCommand) Run(ctx context.Context, c *options, s streams) error {
 	service, err := open()
 	if err != nil {
 		return err
@@ -53,7 +53,7 @@ type reportCommand struct {
 }
 
 // Run reports what came of a request, and prints what follows from it.
-func (o reportCommand) Run(ctx context.Context, c *commands, s streams) error {
+func (o reportCommand) Run(ctx context.Context, c *options, s streams) error {
 	service, err := open()
 	if err != nil {
 		return err
@@ -91,7 +91,7 @@ type checkCommand struct {
 }
 
 // Run tries one connection, or fetches a page and prints how it was answered but not what with.
-func (o checkCommand) Run(ctx context.Context, c *commands, s streams) error {
+func (o checkCommand) Run(ctx context.Context, c *options, s streams) error {
 	if o.URL != "" {
 		return o.fetch(ctx, c, s)
 	}
@@ -116,7 +116,7 @@ func (o checkCommand) Run(ctx context.Context, c *commands, s streams) error {
 }
 
 // fetch fetches the page through the session's proxy.
-func (o checkCommand) fetch(ctx context.Context, c *commands, s streams) error {
+func (o checkCommand) fetch(ctx context.Context, c *options, s streams) error {
 	list, err := o.ofWorker(ctx, o.Worker)
 	if err != nil {
 		return err

@@ -27,7 +27,7 @@ type productData struct {
 }
 
 // Run lists what is sold.
-func (p productsCommand) Run(ctx context.Context, c *commands, s streams) error {
+func (p productsCommand) Run(ctx context.Context, c *options, s streams) error {
 	service, err := open()
 	if err != nil {
 		return err
@@ -103,7 +103,7 @@ type quoteData struct {
 type quoteCommand struct{ purchase }
 
 // Run prints the cost of a purchase.
-func (q quoteCommand) Run(ctx context.Context, c *commands, s streams) error {
+func (q quoteCommand) Run(ctx context.Context, c *options, s streams) error {
 	service, err := open()
 	if err != nil {
 		return err
@@ -126,7 +126,7 @@ type buyCommand struct {
 }
 
 // Run buys a session. Without --max-cost it asks on a terminal, and refuses in a pipe.
-func (b buyCommand) Run(ctx context.Context, c *commands, s streams) error {
+func (b buyCommand) Run(ctx context.Context, c *options, s streams) error {
 	service, err := open()
 	if err != nil {
 		return err

@@ -70,7 +70,7 @@ type connectCommand struct {
 }
 
 // Run prints what to write so that a client uses the session.
-func (o connectCommand) Run(ctx context.Context, c *commands, s streams) error {
+func (o connectCommand) Run(ctx context.Context, c *options, s streams) error {
 	data, d, err := o.configured(ctx, o.Client, o.Workers, o.Country)
 	if err != nil {
 		return err
@@ -99,7 +99,7 @@ type envCommand struct {
 }
 
 // Run prints what a shell evaluates.
-func (o envCommand) Run(ctx context.Context, c *commands, s streams) error {
+func (o envCommand) Run(ctx context.Context, c *options, s streams) error {
 	list, err := o.ofWorker(ctx, o.Worker)
 	if err != nil {
 		return err
@@ -122,7 +122,7 @@ type urlCommand struct {
 }
 
 // Run prints the address of the proxy, of a static session one a line.
-func (o urlCommand) Run(ctx context.Context, c *commands, s streams) error {
+func (o urlCommand) Run(ctx context.Context, c *options, s streams) error {
 	list, err := o.ofWorker(ctx, o.Worker)
 	if err != nil {
 		return err

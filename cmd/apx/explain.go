@@ -17,7 +17,7 @@ type explainCommand struct {
 }
 
 // Run prints why a request may have failed, the most certain cause first.
-func (o explainCommand) Run(ctx context.Context, c *commands, s streams) error {
+func (o explainCommand) Run(ctx context.Context, c *options, s streams) error {
 	service, err := open()
 	if err != nil {
 		return err

@@ -15,7 +15,7 @@ type forwardCommand struct {
 }
 
 // Run serves until the program is interrupted.
-func (o forwardCommand) Run(ctx context.Context, c *commands, s streams) error {
+func (o forwardCommand) Run(ctx context.Context, c *options, s streams) error {
 	list, err := o.ofWorker(ctx, o.Worker)
 	if err != nil {
 		return err

@@ -14,7 +14,7 @@ import (
 type eventsCommand struct{ one }
 
 // Run prints the newest events of a session.
-func (o eventsCommand) Run(ctx context.Context, c *commands, s streams) error {
+func (o eventsCommand) Run(ctx context.Context, c *options, s streams) error {
 	service, err := open()
 	if err != nil {
 		return err
@@ -48,7 +48,7 @@ func (o eventsCommand) Run(ctx context.Context, c *commands, s streams) error {
 type transactionsCommand struct{}
 
 // Run prints the newest movements of the balance.
-func (transactionsCommand) Run(ctx context.Context, c *commands, s streams) error {
+func (transactionsCommand) Run(ctx context.Context, c *options, s streams) error {
 	service, err := open()
 	if err != nil {
 		return err
@@ -81,7 +81,7 @@ type rechargeCommand struct {
 }
 
 // Run orders a recharge: where a person sends money, and on a terminal the address as a QR code.
-func (r rechargeCommand) Run(ctx context.Context, c *commands, s streams) error {
+func (r rechargeCommand) Run(ctx context.Context, c *options, s streams) error {
 	service, err := open()
 	if err != nil {
 		return err

@@ -6,7 +6,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"os/signal"
 	"syscall"
@@ -14,12 +13,9 @@ import (
 	"github.com/alecthomas/kong"
 )
 
-// version is the version of the program.
-var version = "0.1.0"
-
 // commands are the commands and what they share.
 type commands struct {
-	JSON bool `name:"json" help:"Print the data of the answer as JSON."`
+	options
 
 	Register     registerCommand     `cmd:"" help:"Open an account and keep its key in the profile."`
 	Account      accountCommand      `cmd:"" help:"The account."`
@@ -45,12 +41,6 @@ type commands struct {
 	Forward      forwardCommand      `cmd:"" help:"Run a local proxy without a password in front of a session."`
 	MCP          mcpCommand          `cmd:"" name:"mcp" help:"Serve the tools of agents over stdin and stdout."`
 	Version      versionCommand      `cmd:"" help:"Print the version."`
-}
-
-// streams are where a command reads and writes.
-type streams struct {
-	in       io.ReadCloser
-	out, err io.Writer
 }
 
 func main() {
@@ -87,15 +77,12 @@ func run(ctx context.Context, args []string, io streams) int {
 		return misuse
 	}
 	parsed.BindTo(ctx, (*context.Context)(nil))
-	if err := parsed.Run(&c, io); err != nil {
+	if err := parsed.Run(&c.options, io); err != nil {
 		fmt.Fprintln(io.err, "apx:", err)
 		return statusOf(err)
 	}
 	return 0
 }
-
-// errMisuse marks an error that comes from how a command was called.
-var errMisuse = errors.New("misuse")
 
 // personal are the codes that a person must act on.
 var personal = map[string]bool{"INSUFFICIENT_BALANCE": true, "BUDGET_EXCEEDED": true, "TIER_REQUIRED": true,
@@ -115,7 +102,7 @@ func statusOf(err error) int {
 type versionCommand struct{}
 
 // Run prints the version.
-func (versionCommand) Run(c *commands, io streams) error {
+func (versionCommand) Run(c *options, io streams) error {
 	if c.JSON {
 		return printJSON(io.out, map[string]string{"version": version})
 	}

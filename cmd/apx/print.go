@@ -20,7 +20,7 @@ const mask = "***"
 
 // show prints data: as JSON if asked, else by the function. Passwords are masked unless they are what
 // the command is for.
-func (c *commands) show(s streams, data json.RawMessage, plain func(w io.Writer)) error {
+func (c *options) show(s streams, data json.RawMessage, plain func(w io.Writer)) error {
 	if c.JSON {
 		text, err := masked(data)
 		if err != nil {

@@ -47,7 +47,7 @@ type lsCommand struct {
 }
 
 // Run lists the newest sessions.
-func (l lsCommand) Run(ctx context.Context, c *commands, s streams) error {
+func (l lsCommand) Run(ctx context.Context, c *options, s streams) error {
 	service, err := open()
 	if err != nil {
 		return err
@@ -79,7 +79,7 @@ type one struct {
 }
 
 // act runs an operation on the session and prints the session.
-func (o one) act(ctx context.Context, c *commands, s streams, method, operation string, body any) error {
+func (o one) act(ctx context.Context, c *options, s streams, method, operation string, body any) error {
 	service, err := open()
 	if err != nil {
 		return err
@@ -95,7 +95,7 @@ func (o one) act(ctx context.Context, c *commands, s streams, method, operation 
 type showCommand struct{ one }
 
 // Run prints a session, its password masked.
-func (o showCommand) Run(ctx context.Context, c *commands, s streams) error {
+func (o showCommand) Run(ctx context.Context, c *options, s streams) error {
 	return o.act(ctx, c, s, "GET", "", nil)
 }
 
@@ -106,7 +106,7 @@ type rotateCommand struct {
 }
 
 // Run gives a session or a worker another exit.
-func (o rotateCommand) Run(ctx context.Context, c *commands, s streams) error {
+func (o rotateCommand) Run(ctx context.Context, c *options, s streams) error {
 	body := map[string]any{}
 	if o.Reason != "" {
 		body["reason"] = o.Reason
@@ -123,7 +123,7 @@ type endCommand struct {
 }
 
 // Run ends a session.
-func (o endCommand) Run(ctx context.Context, c *commands, s streams) error {
+func (o endCommand) Run(ctx context.Context, c *options, s streams) error {
 	if !o.Yes && isTerminal(s.in) && !agrees(s, "End "+o.Session+" for good? [y/N] ") {
 		return fmt.Errorf("%w: the session was not ended", errMisuse)
 	}

@@ -43,7 +43,7 @@ type workersCommand struct {
 }
 
 // Run makes workers, or lists all of them.
-func (o workersCommand) Run(ctx context.Context, c *commands, s streams) error {
+func (o workersCommand) Run(ctx context.Context, c *options, s streams) error {
 	service, err := open()
 	if err != nil {
 		return err
@@ -104,7 +104,7 @@ func (s *service) pages(ctx context.Context, path string) (all []json.RawMessage
 }
 
 // showWorkers prints workers, their passwords masked.
-func showWorkers(c *commands, s streams, items []json.RawMessage) error {
+func showWorkers(c *options, s streams, items []json.RawMessage) error {
 	rows := make([][]string, len(items))
 	for i, item := range items {
 		var d workerData
@@ -124,7 +124,7 @@ func showWorkers(c *commands, s streams, items []json.RawMessage) error {
 }
 
 // rotateWorker gives a worker another exit and prints the worker.
-func (o one) rotateWorker(ctx context.Context, c *commands, s streams, name string, body any) error {
+func (o one) rotateWorker(ctx context.Context, c *options, s streams, name string, body any) error {
 	service, err := open()
 	if err != nil {
 		return err

@@ -1,0 +1,68 @@
+package configfile
+
+import (
+	"os"
+
+	"github.com/caarlos0/env/v11"
+
+	"agentproxy/domain/policy"
+	"agentproxy/ports"
+)
+
+// Load reads the defaults, the file that AGENTPROXY_CONFIG names, and the
+// variables, and checks the whole. Its error lists every fault; FaultsOf splits
+// it.
+func Load(rules Rules) (Settings, error) {
+	config := defaults()
+	c := check{rules: rules}
+	catalog := CatalogConfig{Policy: defaultPolicy()}
+	var warnings []Fault
+	var secrets []string // variables that the file names
+	if file := os.Getenv("AGENTPROXY_CONFIG"); file != "" {
+		root, err := parse(file)
+		if err != nil {
+			c.faults = append(c.faults, err)
+		} else {
+			keys := root.fields(append(config.keys(), catalogKeys...))
+			c.places = config.read(keys)
+			l := loader{Rules: rules}
+			catalog, secrets = l.load(keys), root.doc.variables
+			warnings = append(l.warnings, root.doc.warnings...)
+			for _, f := range root.doc.faults {
+				c.faults = append(c.faults, f)
+			}
+		}
+	}
+	if err := env.Parse(&config); err != nil {
+		c.faults = append(c.faults, variableFaults(err)...)
+	}
+	s, err := c.settings(config, len(catalog.Providers))
+	s.Catalog, s.Warnings = catalog, append(warnings, unknownVariables(os.Environ(), secrets)...)
+	return s, ordered(err)
+}
+
+// load reads the keys of the catalog.
+func (l *loader) load(root fields) CatalogConfig {
+	l.names, l.sellers, l.codes = map[string]bool{}, map[string]ports.Provider{}, map[string]int{}
+	l.config.Policy = &policy.Shared{Operator: l.operatorPolicy(root.get("policy")), Products: map[string]*policy.Rules{}}
+	l.config.WithoutEmbedded = !root.get("embedded").boolean(true)
+	for _, v := range root.get("providers").items() {
+		l.provider(v)
+	}
+	if l.Running != nil {
+		clear(l.sellers)
+		for _, p := range l.Running {
+			if l.names[p.Name()] { // else the file would be refused at the next start
+				l.sellers[p.Name()] = p
+			}
+		}
+	}
+	var places []value
+	for _, v := range root.get("products").items() {
+		if p, ok := l.product(v); ok {
+			l.config.Products, places = append(l.config.Products, p), append(places, v)
+		}
+	}
+	l.check(places)
+	return l.config
+}
