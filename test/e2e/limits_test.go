@@ -2,17 +2,46 @@ package e2e_test
 
 import (
 	"fmt"
+	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
 
 	"agentproxy/test/pg"
+	"agentproxy/test/redistest"
 )
 
 // A burst over two replicas is admitted once, and not at each of them.
 func TestReplicasShareTheirLimits(t *testing.T) {
 	t.Parallel()
-	both := replicas(t, "AGENTPROXY_REGISTER_LIMIT_PER_MINUTE=10")
+	admitOnce(t, replicas(t, "AGENTPROXY_REGISTER_LIMIT_PER_MINUTE=10"))
+}
+
+// With a Redis server, PostgreSQL keeps no limits, and without that server each replica limits alone.
+func TestReplicasShareTheirLimitsOnRedis(t *testing.T) {
+	t.Parallel()
+	server := redistest.Start(t)
+	both := replicas(t, "AGENTPROXY_REGISTER_LIMIT_PER_MINUTE=10", "AGENTPROXY_RATELIMIT_URL="+server.URL())
+	key := admitOnce(t, both)
+	url := strings.TrimPrefix(both[0].env[len(both[0].env)-3], "AGENTPROXY_DATABASE_URL=")
+	if run(t, url, "SELECT 1 FROM rate_limits") {
+		t.Error("PostgreSQL has limits too")
+	}
+	server.Stop()
+	for i, s := range both {
+		within(t, soon, fmt.Sprintf("replica %d logs that it limits alone", i), func() bool {
+			if r, err := s.call(t.Context(), "GET", "/products", key, ""); err != nil || r.status != 200 && r.status != 429 {
+				t.Errorf("without Redis: %d, %v", r.status, err)
+			}
+			return strings.Contains(s.log.String(), "rate limits hold for each process alone")
+		})
+	}
+}
+
+// admitOnce checks that bursts over two replicas, which admit 10 registrations a minute, are admitted up to the
+// limit. It returns a key of an account with a limit of 600.
+func admitOnce(t *testing.T, both [2]*service) string {
+	t.Helper()
 	began := time.Now()
 	key, id := both[0].register("busy")
 	small, smallID := both[1].register("small")
@@ -64,6 +93,7 @@ func TestReplicasShareTheirLimits(t *testing.T) {
 			t.Errorf("%d a minute: %v in %v, %d wrong headers", c.limit, counts, time.Since(began), negative.Load())
 		}
 	}
+	return key
 }
 
 func TestWithoutItsServerLimitsHoldAlone(t *testing.T) {
