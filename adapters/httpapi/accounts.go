@@ -13,6 +13,7 @@ import (
 	"agentproxy/app/accounts"
 	"agentproxy/domain"
 	"agentproxy/domain/account"
+	"agentproxy/domain/billing"
 )
 
 type registerBody struct {
@@ -104,14 +105,32 @@ func (clearable) Schema(huma.Registry) *huma.Schema {
 	return &huma.Schema{Type: huma.TypeString, Nullable: true}
 }
 
-func (s *Server) declareAccounts() {
+// accountsUses are the use cases that the operations on accounts call.
+type accountsUses struct{ Accounts *accounts.Service }
+
+// accountsService serves the operations on accounts.
+type accountsService struct {
+	accountsUses
+	api *API
+}
+
+// declareAccountsFamily declares the operations on accounts, their tokens, secrets and keys.
+func declareAccountsFamily(a *API, u accountsUses) {
+	s := &accountsService{u, a}
+	s.declareAccounts()
+	s.declareCredentials()
+	s.declareKeys()
+}
+
+// declareAccounts declares the registration and the profile.
+func (s *accountsService) declareAccounts() {
 	for _, at := range []struct{ id, path, doc string }{
 		{"register", "/account/register", "No credential is needed. The key and the secret are shown only in " +
 			"this answer; store both. " +
 			"The operator bounds the trial credit of a day, in all and by network; an account beyond that has none."},
 		{"register-alias", "/auth/register", "The same operation as POST /account/register."},
 	} {
-		op(s, operation{
+		op(s.api, operation{
 			ID:      at.id,
 			Method:  http.MethodPost,
 			Path:    at.path,
@@ -131,7 +150,7 @@ func (s *Server) declareAccounts() {
 			Example: map[string]any{"name": "Price watcher", "contact_email": "ops@example.com"},
 		}, s.register)
 	}
-	op(s, operation{
+	op(s.api, operation{
 		ID:      "get-account",
 		Method:  http.MethodGet,
 		Path:    "/account/info",
@@ -145,7 +164,7 @@ func (s *Server) declareAccounts() {
 		info, err := s.Accounts.Info(ctx, caller(ctx))
 		return ok, toAccount(ctx, info), err
 	})
-	op(s, operation{
+	op(s.api, operation{
 		ID:        "update-account",
 		Method:    http.MethodPut,
 		Path:      "/account/info",
@@ -164,7 +183,6 @@ func (s *Server) declareAccounts() {
 			Name: b.Name.to, ContactEmail: b.ContactEmail.to, WebhookURL: b.WebhookURL.to, Description: b.Description.to}})
 		return ok, updatedReply{toAccount(ctx, out.Info), out.WebhookSecret}, err
 	})
-	s.declareCredentials()
 }
 
 // registration is where a call that opens an account comes from.
@@ -177,13 +195,13 @@ type registration struct {
 // countRegistration refuses a registration if too many came from the same address. The exits of the
 // service count as one address too, because an agent with a session can use each of them. The
 // address comes first: a registration that it refuses asks nothing of the database.
-func (s *Server) countRegistration(c *call) (err error) {
-	r := &registration{addr: s.clientAddr(c.gin.Request)}
+func (s *accountsService) countRegistration(c *call) (err error) {
+	r := &registration{addr: s.api.clientAddr(c.request())}
 	r.counted = r.addr
 	if err := s.takeRegistration(r.counted); err != nil {
 		return err
 	}
-	if r.fromExit, err = s.Accounts.IsExit(c, r.addr, peerAddr(c.gin.Request)); err != nil {
+	if r.fromExit, err = s.Accounts.IsExit(c, r.addr, peerAddr(c.request())); err != nil {
 		return err
 	}
 	if r.fromExit {
@@ -192,12 +210,12 @@ func (s *Server) countRegistration(c *call) (err error) {
 			return err
 		}
 	}
-	c.registration = r
+	c.found = r
 	return nil
 }
 
-func (s *Server) takeRegistration(from netip.Addr) error {
-	if d := s.Limits.TakeRegistration(from); !d.Allowed {
+func (s *accountsService) takeRegistration(from netip.Addr) error {
+	if d := s.api.Limits.TakeRegistration(from); !d.Allowed {
 		return account.ErrRateLimited.Msgf(
 			"too many registrations from this address; wait for the seconds in Retry-After",
 		).After(d.RetryAfter)
@@ -206,21 +224,21 @@ func (s *Server) takeRegistration(from netip.Addr) error {
 }
 
 // register opens an account.
-func (s *Server) register(ctx context.Context, in *struct{ Body registerBody }) (int, registeredReply, error) {
+func (s *accountsService) register(ctx context.Context, in *struct{ Body registerBody }) (int, registeredReply, error) {
 	c := callIn(ctx)
-	r := c.registration
-	if d := s.Limits.WrongCodes().Left(r.counted); !d.Allowed && in.Body.ReferralCode != "" {
+	r := c.found.(*registration) // of countRegistration
+	if d := s.api.Limits.WrongCodes().Left(r.counted); !d.Allowed && in.Body.ReferralCode != "" {
 		return 0, registeredReply{}, account.ErrRateLimited.Msgf(
 			"too many wrong referral codes from this address; wait for the seconds in Retry-After",
 		).After(d.RetryAfter)
 	}
 	b := in.Body
 	out, err := s.Accounts.Register(ctx, accounts.Register{ReferralCode: b.ReferralCode,
-		Origin: account.Origin{Addr: r.addr, UserAgent: first(c.gin.Request.Header, "User-Agent")}, FromExit: r.fromExit,
+		Origin: account.Origin{Addr: r.addr, UserAgent: c.request().UserAgent()}, FromExit: r.fromExit,
 		Profile: account.Profile{Name: b.Name, ContactEmail: b.ContactEmail, WebhookURL: b.WebhookURL,
 			Description: b.Description}})
 	if errors.Is(err, account.ErrReferralCode) && b.ReferralCode != "" {
-		s.Limits.WrongCodes().Record(r.counted)
+		s.api.Limits.WrongCodes().Record(r.counted)
 	}
 	if err != nil {
 		return 0, registeredReply{}, err
@@ -230,7 +248,7 @@ func (s *Server) register(ctx context.Context, in *struct{ Body registerBody }) 
 
 func toRegistered(out accounts.Registered) registeredReply {
 	r := registeredReply{AgentID: out.Agent.ID, Name: out.Agent.Name, Status: string(out.Agent.Status),
-		APIKey: out.APIKey, APISecret: out.APISecret, Trial: toTrial(out.Info),
+		APIKey: out.APIKey, APISecret: out.APISecret, Trial: toTrial(out.Wallet, out.IsTrial),
 		CreatedAt: stamp(out.Agent.CreatedAt), WebhookSecret: out.WebhookSecret}
 	if out.Referred {
 		referral := toReferral(out.Agent.Referrer)
@@ -239,8 +257,9 @@ func toRegistered(out accounts.Registered) registeredReply {
 	return r
 }
 
-func toTrial(i accounts.Info) trialReply {
-	return trialReply{i.IsTrial, money(i.Wallet.Available.Trial), domain.Currency, maybeStamp(i.Wallet.TrialExpiresAt)}
+// toTrial returns the reply that shows the trial credit of a wallet.
+func toTrial(w billing.Wallet, isTrial bool) trialReply {
+	return trialReply{isTrial, money(w.Available.Trial), domain.Currency, maybeStamp(w.TrialExpiresAt)}
 }
 
 func toReferral(r account.Referrer) referralReply {
@@ -252,7 +271,7 @@ func toAccount(ctx context.Context, i accounts.Info) accountReply {
 	return accountReply{AgentID: a.ID, Name: a.Name, ContactEmail: maybeText(a.ContactEmail),
 		WebhookURL: maybeText(a.WebhookURL), Description: maybeText(a.Description), Status: a.Status,
 		AuthMode: callIn(ctx).caller.Mode, RateLimit: rateLimitReply{i.PerMinute, i.PerMinute},
-		Tier: i.Tier, Trial: toTrial(i), Referral: toReferral(a.Referrer), BillingUserID: a.BillingUserID,
+		Tier: i.Tier, Trial: toTrial(i.Wallet, i.IsTrial), Referral: toReferral(a.Referrer), BillingUserID: a.BillingUserID,
 		CreatedAt: stamp(a.CreatedAt), UpdatedAt: stamp(a.UpdatedAt)}
 }
 

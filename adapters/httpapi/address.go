@@ -10,9 +10,9 @@ import (
 // proxies that the operator trusts, the nearest address in X-Forwarded-For that
 // is none of theirs. Whatever else a client writes into that header counts for
 // nothing.
-func (s *Server) clientAddr(r *http.Request) netip.Addr {
+func (a *API) clientAddr(r *http.Request) netip.Addr {
 	addr := peerAddr(r)
-	if !s.trusts(addr) {
+	if !a.trusts(addr) {
 		return addr
 	}
 	forwarded := strings.Split(strings.Join(r.Header.Values("X-Forwarded-For"), ","), ",")
@@ -22,7 +22,7 @@ func (s *Server) clientAddr(r *http.Request) netip.Addr {
 			break
 		}
 		addr = hop
-		if !s.trusts(addr) {
+		if !a.trusts(addr) {
 			break
 		}
 	}
@@ -38,8 +38,8 @@ func peerAddr(r *http.Request) netip.Addr {
 	return peer.Addr().Unmap().WithZone("")
 }
 
-func (s *Server) trusts(addr netip.Addr) bool {
-	for _, p := range s.cfg.TrustedProxies {
+func (a *API) trusts(addr netip.Addr) bool {
+	for _, p := range a.TrustedProxies {
 		if p.Contains(addr) {
 			return true
 		}

@@ -9,9 +9,18 @@ import (
 	"agentproxy/domain/account"
 )
 
+// identify finds the caller of a request and counts it against the caller's limit.
+func (a *API) identify(c *call) error {
+	if err := a.authenticate(c); err != nil {
+		return err
+	}
+	c.conn.Trust()
+	return a.takeRate(c)
+}
+
 // authenticate finds the caller of a request. What is sent as Bearer, a token or an API key, decides
 // when X-API-Key is sent too; any other scheme is refused, whatever else is sent.
-func (s *Server) authenticate(c *call) (err error) {
+func (a *API) authenticate(c *call) (err error) {
 	ctx := context.Context(c)
 	if c.op != nil && c.op.Scope == account.ProductsRead { // the list is the same for all
 		ctx = accounts.Unchecked(ctx)
@@ -25,21 +34,21 @@ func (s *Server) authenticate(c *call) (err error) {
 			)
 		}
 		if token = strings.TrimSpace(token); strings.HasPrefix(token, account.APIKeyPrefix) {
-			return s.authenticateKey(ctx, c, token)
+			return a.authenticateKey(ctx, c, token)
 		}
-		c.caller, err = s.Accounts.AuthenticateToken(ctx, token)
+		c.caller, err = a.Accounts.AuthenticateToken(ctx, token)
 		return err
 	}
 	key := first(header, "X-Api-Key")
 	if key == "" {
 		return account.ErrInvalidKey
 	}
-	return s.authenticateKey(ctx, c, key)
+	return a.authenticateKey(ctx, c, key)
 }
 
-func (s *Server) authenticateKey(ctx context.Context, c *call, key string) (err error) {
-	g := guess{s: s, c: c}
-	c.caller, err = s.Accounts.AuthenticateKey(ctx, key, g.allowLookup)
+func (a *API) authenticateKey(ctx context.Context, c *call, key string) (err error) {
+	g := a.guess(c)
+	c.caller, err = a.Accounts.AuthenticateKey(ctx, key, g.allowLookup)
 	return g.ended(err)
 }
 

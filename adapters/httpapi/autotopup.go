@@ -59,18 +59,3 @@ func (maybeAutoTopUp) Schema(r huma.Registry) *huma.Schema {
 	body := r.Schema(reflect.TypeFor[autoTopUpBody](), true, "AutoTopUpBody")
 	return &huma.Schema{Description: "null turns it off.", AnyOf: []*huma.Schema{body, {Type: "null"}}}
 }
-
-// autoTopUpReply is what a session buys by itself, and why it did not when it last tried.
-type autoTopUpReply struct {
-	BelowPercent int       `json:"below_percent" doc:"Of the traffic."`
-	AddGB        gigabytes `json:"add_gb" doc:"Of each purchase."`
-	MaxPerDay    int       `json:"max_per_day" doc:"Purchases on a UTC day."`
-	Refused      maybeText `json:"refused" doc:"The code for which the last purchase was refused; it is tried every minute. null: it was not."`
-}
-
-func toAutoTopUp(t session.TopUps) *autoTopUpReply {
-	if t.Auto == (session.AutoTopUp{}) {
-		return nil
-	}
-	return &autoTopUpReply{t.Auto.BelowPercent, gigabytes(t.Auto.Bytes), t.Auto.MaxPerDay, maybeText(t.Failed)}
-}

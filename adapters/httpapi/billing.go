@@ -5,8 +5,8 @@ import (
 	"net/http"
 	"time"
 
-	"agentproxy/app/accounts"
 	"agentproxy/app/ledger"
+	"agentproxy/app/payments"
 	"agentproxy/domain"
 	"agentproxy/domain/account"
 	"agentproxy/domain/billing"
@@ -79,9 +79,32 @@ type reportItemReply struct {
 	Connections int64        `json:"connections"`
 }
 
-// declareBilling declares what shows and guards the agent's money.
-func (s *Server) declareBilling() {
-	op(s, operation{
+// billingUses are the use cases that the operations on money call.
+type billingUses struct {
+	Wallet    *ledger.Wallet
+	Recharges *payments.Orders
+	Stats     *ledger.Stats
+}
+
+// billingService serves the operations on money.
+type billingService struct {
+	billingUses
+	api *API
+}
+
+// declareBillingFamily declares the operations on money, and the figures over all sessions.
+func declareBillingFamily(a *API, u billingUses) {
+	s := &billingService{u, a}
+	s.declareBilling()
+	s.declareStatements()
+	s.declareBudget()
+	s.declareRecharges()
+	s.declareStats()
+}
+
+// declareBilling declares what shows the agent's money.
+func (s *billingService) declareBilling() {
+	op(s.api, operation{
 		ID:      "get-balance",
 		Method:  http.MethodGet,
 		Path:    "/billing/balance",
@@ -94,9 +117,9 @@ func (s *Server) declareBilling() {
 		b, err := s.Wallet.Balance(ctx, caller(ctx))
 		w := b.Wallet
 		return ok, balanceReply{money(w.Balance()), domain.Currency, money(b.Held),
-			toTrial(accounts.Info{Wallet: w, IsTrial: b.IsTrial})}, err
+			toTrial(w, b.IsTrial)}, err
 	})
-	op(s, operation{
+	op(s.api, operation{
 		ID:      "list-transactions",
 		Method:  http.MethodGet,
 		Path:    "/billing/transactions",
@@ -123,7 +146,7 @@ func (s *Server) declareBilling() {
 		items, pagination := toItems(list, toTransaction)
 		return ok, transactionsReply{items, pagination}, nil
 	})
-	op(s, operation{
+	op(s.api, operation{
 		ID:      "get-usage-report",
 		Method:  http.MethodGet,
 		Path:    "/billing/usage-report",
@@ -146,8 +169,6 @@ func (s *Server) declareBilling() {
 		r, err := s.Wallet.UsageReport(ctx, caller(ctx), in.Period, page)
 		return ok, toReport(r, paged), err
 	})
-	s.declareStatements()
-	s.declareBudget()
 }
 
 func toTransaction(e billing.Entry) transactionReply {

@@ -29,15 +29,18 @@ func (h *humaContext) BodyReader() io.Reader {
 	return &h.body
 }
 
+// readTimeout is the time in which a request has to arrive, unless its operation allows less.
+const readTimeout = 30 * time.Second
+
 var emptyObject = []byte("{}")
 
 // readBody reads the body of a request and checks it, unless the handler binds it by
 // itself. A missing body that is optional is read as an empty object.
-func (s *Server) readBody(c *call) error {
+func (a *API) readBody(c *call) error {
 	r := c.gin.Request
 	limit := c.op.bodyLimit()
-	if r.ContentLength > int64(limit) {
-		return errTooLarge.Msgf("the body is larger than %d bytes; send less at a time", limit)
+	if err := checkLength(r.ContentLength, limit); err != nil {
+		return err
 	}
 	if c.op.Open {
 		// The deadline that follows is the server's own: it holds while the handler runs.
@@ -61,6 +64,28 @@ func (s *Server) readBody(c *call) error {
 		return nil
 	}
 	return checkBody(body, c.op.fields)
+}
+
+// checkLength refuses a body that announces more bytes than a limit.
+func checkLength(length int64, limit int) error {
+	if length > int64(limit) {
+		return errTooLarge.Msgf("the body is larger than %d bytes; send less at a time", limit)
+	}
+	return nil
+}
+
+// readWhole reads the body of a route that the document does not have: of at most 1 MiB, and unchecked.
+func (c *call) readWhole() error {
+	r := c.gin.Request
+	if err := checkLength(r.ContentLength, bodyLimit); err != nil {
+		return err
+	}
+	var err error
+	c.body, err = readAll(r.Body, int(max(r.ContentLength, 0)), bodyLimit)
+	if err == nil {
+		c.conn.Work()
+	}
+	return err
 }
 
 // bodyLimit returns how many bytes a body may have.

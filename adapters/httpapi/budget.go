@@ -51,8 +51,8 @@ func (thresholds) Schema(huma.Registry) *huma.Schema {
 		Items:       &huma.Schema{Type: huma.TypeInteger, Minimum: &one, Maximum: &hundred}}
 }
 
-func (s *Server) declareBudget() {
-	op(s, operation{
+func (s *billingService) declareBudget() {
+	op(s.api, operation{
 		ID:      "get-budget",
 		Method:  http.MethodGet,
 		Path:    "/billing/budget",
@@ -65,7 +65,7 @@ func (s *Server) declareBudget() {
 		v, err := s.Wallet.Budget(ctx, caller(ctx))
 		return ok, toBudget(v), err
 	})
-	op(s, operation{
+	op(s.api, operation{
 		ID:        "set-budget",
 		Method:    http.MethodPut,
 		Path:      "/billing/budget",
@@ -93,23 +93,6 @@ func (s *Server) declareBudget() {
 		v, err := s.Wallet.SetBudget(ctx, b)
 		return ok, toBudget(v), err
 	})
-}
-
-// limit reads a limit: nil leaves it alone, a nil inside lifts it.
-func (d decimal) limit(field string) (**domain.Money, error) {
-	if d == "" {
-		return nil, nil
-	}
-	to := new(*domain.Money)
-	if d == "null" {
-		return to, nil
-	}
-	amount, err := domain.ParseMoney(string(d))
-	if err != nil {
-		return nil, domain.InvalidField(field, "must be an amount of 0 or more with at most 6 decimals")
-	}
-	*to = &amount
-	return to, nil
 }
 
 func toBudget(v ledger.BudgetView) budgetReply {

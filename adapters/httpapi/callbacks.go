@@ -22,7 +22,7 @@ type callbackReply struct {
 
 // declareCallbacks declares what providers call.
 func (s *Server) declareCallbacks() {
-	op(s, operation{
+	op(s.api, operation{
 		ID:        "provider-callback",
 		Method:    http.MethodPost,
 		Path:      "/providers/{provider}/callback",
@@ -38,11 +38,11 @@ func (s *Server) declareCallbacks() {
 		Example: map[string]any{"event": "proxy.status.changed"},
 	}, func(ctx context.Context, in *callbackInput) (int, callbackReply, error) {
 		c := callIn(ctx)
-		if d := s.Limits.TakeCallback(in.Provider, s.clientAddr(c.gin.Request)); !d.Allowed {
+		if d := s.Limits.TakeCallback(in.Provider, s.api.clientAddr(c.request())); !d.Allowed {
 			return 0, callbackReply{}, account.ErrRateLimited.Msgf(
 				"too many calls for this provider; wait for the seconds in Retry-After").After(d.RetryAfter)
 		}
-		err := s.Callbacks.Receive(ctx, in.Provider, c.gin.Request.Header, c.body)
+		err := s.Callbacks.Receive(ctx, in.Provider, c.request().Header, c.body)
 		return ok, callbackReply{err == nil}, err
 	})
 }

@@ -34,8 +34,8 @@ type connectedReply struct {
 }
 
 // declareConnect declares how programs are configured with a session.
-func (s *Server) declareConnect() {
-	op(s, operation{
+func (s *sessionsService) declareConnect() {
+	op(s.api, operation{
 		ID:      "connect-session",
 		Method:  http.MethodGet,
 		Path:    "/sessions/{session_id}/connect",
@@ -49,7 +49,7 @@ func (s *Server) declareConnect() {
 	}, s.connect)
 }
 
-func (s *Server) connect(ctx context.Context, in *connectInput) (int, connectReply, error) {
+func (s *sessionsService) connect(ctx context.Context, in *connectInput) (int, connectReply, error) {
 	id, err := in.id()
 	if err != nil {
 		return 0, connectReply{}, err
@@ -88,7 +88,7 @@ func errNotSteered(field string) error {
 var errNoProxy = domain.ErrUnavailable.Msgf("the proxy is not known at the moment; try again shortly")
 
 // toConnected writes the configuration of a client with an active session.
-func (s *Server) toConnected(v sessions.View, client connect.Client, u connect.Use) (connectReply, error) {
+func (s *sessionsService) toConnected(v sessions.View, client connect.Client, u connect.Use) (connectReply, error) {
 	shown := s.toSession(v)
 	if shown.Proxy == nil {
 		return connectReply{}, errNoProxy

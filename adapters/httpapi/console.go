@@ -3,10 +3,6 @@ package httpapi
 import (
 	"net/http"
 	"net/netip"
-
-	"github.com/gin-gonic/gin"
-
-	"agentproxy/domain"
 )
 
 // Console serves the pages for people below /console, for a client address. It returns the id of the
@@ -23,17 +19,15 @@ func (s *Server) serveConsole() {
 	if s.Console == nil {
 		return
 	}
-	serve := func(g *gin.Context) {
-		c := callOf(g)
-		c.op = consoleOperation
+	serve := func(c *call) {
 		var outage error
-		c.caller.AgentID, outage = s.Console(waiter{g.Writer, c}, g.Request, s.clientAddr(g.Request))
+		c.caller.AgentID, outage = s.Console(c.writer(), c.request(), s.api.clientAddr(c.request()))
 		if outage != nil {
-			s.outages.note(c, domain.ErrUnavailable, outage)
+			s.api.noteOutage(c, outage)
 		}
 	}
 	for _, method := range []string{http.MethodGet, http.MethodHead, http.MethodPost} {
-		s.engine.Handle(method, consolePath, serve)
-		s.engine.Handle(method, consolePath+"/*page", serve)
+		s.api.route(method, consolePath, consoleOperation, serve)
+		s.api.route(method, consolePath+"/*page", consoleOperation, serve)
 	}
 }

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"strings"
-	"time"
 
 	"github.com/danielgtaylor/huma/v2"
 
@@ -240,41 +239,4 @@ func renamed(err error, path func(field string) string) error {
 		sent[i] = domain.FieldIssue{Field: path(issue.Field), Issue: issue.Issue}
 	}
 	return e.Msgf("%s", domain.InvalidFields(sent...).Message).With("fields", sent)
-}
-
-// integer returns the number as an integer: nil if the field is absent, -1 if it is
-// none. The domain has no bound that allows -1.
-func (d decimal) integer() *int {
-	n := d.scaled(0)
-	if n == nil {
-		return nil
-	}
-	return new(int(*n))
-}
-
-// bytes returns a number of GB in bytes, as whole does.
-func (d decimal) bytes() *int64 { return d.scaled(9) }
-
-// money returns an amount, as whole does.
-func (d decimal) money() *domain.Money { return (*domain.Money)(d.scaled(6)) }
-
-// seconds returns a duration, as whole does; null counts as absent.
-func (d decimal) seconds() *time.Duration {
-	n := decimal(d.orNone()).scaled(0)
-	if n == nil {
-		return nil
-	}
-	most := int64(session.MaxInterval/time.Second) + 1 // out of bounds, and far from an overflow
-	return new(time.Duration(min(*n, most)) * time.Second)
-}
-
-func (d decimal) scaled(places int) *int64 {
-	if d == "" {
-		return nil
-	}
-	n, err := domain.ParseDecimal(string(d), places)
-	if err != nil {
-		n = -1
-	}
-	return &n
 }

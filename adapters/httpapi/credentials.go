@@ -35,8 +35,8 @@ type secretReply struct {
 }
 
 // declareCredentials declares what issues tokens and secrets.
-func (s *Server) declareCredentials() {
-	op(s, operation{
+func (s *accountsService) declareCredentials() {
+	op(s.api, operation{
 		ID:      "issue-token",
 		Method:  http.MethodPost,
 		Path:    "/auth/token",
@@ -49,12 +49,12 @@ func (s *Server) declareCredentials() {
 		Refuses: refusals(account.ErrInvalidKey, account.ErrDisabled, account.ErrScope, account.ErrRateLimited),
 		Example: map[string]any{"api_key": "ak_…", "api_secret": "sk_…", "permissions": []string{"sessions:read"}},
 	}, func(ctx context.Context, in *struct{ Body tokenBody }) (int, tokenReply, error) {
-		g := guess{s: s, c: callIn(ctx)}
+		g := s.api.guess(callIn(ctx))
 		t, err := s.Accounts.IssueToken(ctx, accounts.IssueToken{APIKey: in.Body.APIKey, APISecret: in.Body.APISecret,
 			Scopes: in.Body.Permissions, AllowLookup: g.allowLookup})
 		return ok, toToken(t), g.ended(err)
 	})
-	op(s, operation{
+	op(s.api, operation{
 		ID:      "refresh-token",
 		Method:  http.MethodPost,
 		Path:    "/auth/refresh",
@@ -67,8 +67,7 @@ func (s *Server) declareCredentials() {
 		t, err := s.Accounts.RefreshToken(callIn(ctx).caller)
 		return ok, toToken(t), err
 	})
-	s.declareKeys()
-	op(s, operation{
+	op(s.api, operation{
 		ID:      "rotate-secret",
 		Method:  http.MethodPost,
 		Path:    "/account/rotate-secret",

@@ -44,7 +44,7 @@ func acceptsCSV(r *http.Request) bool {
 
 // answerCSV writes the items of an answer as CSV (RFC 4180), a line each, under the names of their
 // fields. If more items follow, Link has their address.
-func (s *Server) answerCSV(c *call, status int, data any) {
+func (a *API) answerCSV(c *call, status int, data any) {
 	v := reflect.ValueOf(data)
 	items := v.FieldByName("Items")
 	var b strings.Builder

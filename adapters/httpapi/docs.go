@@ -5,6 +5,7 @@ import (
 	"embed"
 	"maps"
 	"net/http"
+	"sync"
 	"time"
 
 	"github.com/gin-gonic/gin"
@@ -42,6 +43,14 @@ func (s *Server) serveDocs() {
 		"docs.js":  "text/javascript; charset=utf-8",
 	} {
 		s.serveText("/docs/"+name, kind, docsFile("docs/"+name), docsHeaders)
+	}
+}
+
+// serveDocument serves what write returns.
+func (s *Server) serveDocument(write func() []byte) {
+	answer := sync.OnceValue(func() gin.HandlerFunc { return document(jsonType, write(), nil) })
+	for _, path := range []string{"/openapi.json", Prefix + "/openapi.json"} {
+		s.both(path, func(c *gin.Context) { answer()(c) })
 	}
 }
 

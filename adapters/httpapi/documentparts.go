@@ -4,10 +4,8 @@ import (
 	"encoding/json"
 	"net/http"
 	"sync"
-	"time"
 
 	"github.com/danielgtaylor/huma/v2"
-	"github.com/gin-gonic/gin"
 
 	"agentproxy/adapters/httpapi/strictjson"
 	"agentproxy/domain"
@@ -43,13 +41,8 @@ var apiTags = []*huma.Tag{
 	{Name: "stats", Description: "Figures over all sessions and over time."},
 }
 
-// exampleTime and exampleID are the times and ids of examples.
-var exampleTime = time.Date(2026, 5, 15, 12, 0, 0, 0, time.UTC)
-
-const exampleID = "aaaabbbbccccddddeeee"
-
 // exampleEnvelope returns an answer as an example shows it.
-func (s *Server) exampleEnvelope(success bool, data any, e *domain.Error) any {
+func (a *API) exampleEnvelope(success bool, data any, e *domain.Error) any {
 	errText := []byte("null")
 	if e != nil {
 		errText = appendError(nil, e)
@@ -120,14 +113,16 @@ func responseHeaders(o *operation, status int) map[string]*huma.Param {
 	return h
 }
 
-// finishDocument freezes the document, which is written when it is asked for first.
-func (s *Server) finishDocument() {
-	doc := s.api.OpenAPI()
+// finishDocument freezes the document when all operations are declared, and returns what writes it
+// when it is called first: that is a third of what a start computes, and few ask for it.
+func (a *API) finishDocument() func() []byte {
+	a.declareDocument()
+	doc := a.huma.OpenAPI()
 	schemas := doc.Components.Schemas.Map()
 	delete(schemas, "ErrorModel") // huma's own errors, which are never answered
 	delete(schemas, "ErrorDetail")
 	for _, schema := range schemas {
-		s.standard(schema)
+		a.standard(schema)
 	}
 	for _, item := range doc.Paths {
 		for _, h := range []*huma.Operation{item.Get, item.Post, item.Put, item.Patch, item.Delete} {
@@ -135,40 +130,24 @@ func (s *Server) finishDocument() {
 				continue
 			}
 			for _, p := range h.Parameters {
-				s.standard(p.Schema)
+				a.standard(p.Schema)
 			}
 		}
 	}
-	// Writing it is a third of what a start computes, and few ask for it.
-	answer := sync.OnceValue(func() gin.HandlerFunc { return document(jsonType, documentText(doc), nil) })
-	for _, path := range []string{"/openapi.json", Prefix + "/openapi.json"} {
-		s.both(path, func(c *gin.Context) { answer()(c) })
-	}
-}
-
-// documentText writes the document. It panics where the operations cannot be described.
-func documentText(doc *huma.OpenAPI) []byte {
-	text, err := json.Marshal(doc)
-	if err == nil {
-		text, err = compact(text)
-	}
-	if err != nil {
-		panic("httpapi: the document cannot be written: " + err.Error())
-	}
-	return append(text, '\n')
+	return sync.OnceValue(func() []byte { return documentText(doc) })
 }
 
 // standard removes the descriptions of patterns, which the standard does not have,
 // and keeps them for the wording of issues.
-func (s *Server) standard(schema *huma.Schema) {
+func (a *API) standard(schema *huma.Schema) {
 	if schema.PatternDescription != "" {
-		s.patterns[schema.Pattern] = schema.PatternDescription
+		a.patterns[schema.Pattern] = schema.PatternDescription
 	}
 	schema.PatternDescription = ""
 	if schema.Items != nil {
-		s.standard(schema.Items)
+		a.standard(schema.Items)
 	}
 	for _, p := range schema.Properties {
-		s.standard(p)
+		a.standard(p)
 	}
 }

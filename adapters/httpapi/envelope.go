@@ -3,7 +3,6 @@ package httpapi
 import (
 	"encoding/json"
 	"maps"
-	"net/http"
 	"slices"
 	"strconv"
 	"sync"
@@ -36,31 +35,31 @@ var (
 )
 
 // answer writes the envelope of a success.
-func (s *Server) answer(c *call, status int, data any) {
+func (a *API) answer(c *call, status int, data any) {
 	buf := buffers.Get().(*buffer)
 	defer buf.free()
 	buf.b = append(buf.b, `{"success":true,"data":`...)
 	buf.b = strictjson.Append(buf.b, data)
 	buf.b = append(buf.b, `,"error":null,`...)
-	s.send(c, status, buf)
+	a.send(c, status, buf)
 }
 
 // sendRefusal writes the envelope of an error.
-func (s *Server) sendRefusal(c *call, status int, e *domain.Error) {
+func (a *API) sendRefusal(c *call, status int, e *domain.Error) {
 	buf := buffers.Get().(*buffer)
 	defer buf.free()
 	buf.b = append(buf.b, `{"success":false,"data":null,"error":`...)
 	buf.b = appendError(buf.b, e)
 	buf.b = append(buf.b, ',')
-	s.send(c, status, buf)
+	a.send(c, status, buf)
 }
 
 // send finishes the envelope with its meta and writes it.
-func (s *Server) send(c *call, status int, buf *buffer) {
+func (a *API) send(c *call, status int, buf *buffer) {
 	buf.b = append(buf.b, `"meta":{"request_id":`...)
 	buf.b = strictjson.AppendString(buf.b, c.id)
 	buf.b = append(buf.b, `,"timestamp":`...)
-	buf.b = stamp(s.Clock.Now()).AppendJSON(buf.b)
+	buf.b = stamp(a.Clock.Now()).AppendJSON(buf.b)
 	buf.b = append(buf.b, '}', '}', '\n')
 	w := c.gin.Writer
 	h := w.Header()
@@ -129,25 +128,6 @@ func appendDetail(b []byte, v any) []byte {
 		return append(b, "null"...)
 	}
 	return append(b, text...)
-}
-
-// statusOf gives each kind of refusal its status.
-var statusOf = map[domain.Kind]int{
-	domain.Internal:         http.StatusInternalServerError,
-	domain.Invalid:          http.StatusBadRequest,
-	domain.Unauthorized:     http.StatusUnauthorized,
-	domain.PaymentRequired:  http.StatusPaymentRequired,
-	domain.Forbidden:        http.StatusForbidden,
-	domain.NotFound:         http.StatusNotFound,
-	domain.MethodNotAllowed: http.StatusMethodNotAllowed,
-	domain.Misdirected:      http.StatusMisdirectedRequest,
-	domain.Conflict:         http.StatusConflict,
-	domain.Gone:             http.StatusGone,
-	domain.TooLarge:         http.StatusRequestEntityTooLarge,
-	domain.RateLimited:      http.StatusTooManyRequests,
-	domain.BadGateway:       http.StatusBadGateway,
-	domain.Unavailable:      http.StatusServiceUnavailable,
-	domain.UpstreamTimeout:  http.StatusGatewayTimeout,
 }
 
 const jsonType = "application/json"

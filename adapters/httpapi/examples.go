@@ -10,22 +10,15 @@ import (
 // The replies that the document shows. Their types give its schemas, so an
 // example has the fields that the service answers.
 
-func usd(text string) money { return money(domain.MustMoney(text)) }
-
-const (
-	exampleAgent   = "agt_" + exampleID
-	exampleSession = "sess_" + exampleID
-	examplePass    = "mfzwizlbonsgk3tumfzwizlbonsgk3tu"
-	exampleWallet  = "TExampLe1111111111111111111111111x" // no wallet takes it
-)
+// examplePass is the password of examples.
+const examplePass = "mfzwizlbonsgk3tumfzwizlbonsgk3tu"
 
 var (
-	examplePagination = paginationReply{Page: 1, PageSize: 20, Total: 1, TotalPages: 1}
-	exampleLater      = exampleTime.Add(30 * 24 * time.Hour)
-	exampleProxy      = proxyReply{"http", "proxy.example.com", 8081, exampleID + "r0", examplePass,
+	exampleProxy = proxyReply{"http", "proxy.example.com", 8081, exampleID + "r0", examplePass,
 		"http://" + exampleID + "r0:" + examplePass + "@proxy.example.com:8081",
 		"http://" + exampleID + "r0:" + examplePass + "@proxy.example.com:8081",
 		"socks5://" + exampleID + "r0:" + examplePass + "@proxy.example.com:8081"}
+	exampleVerdict = sessionHealthBrief{75, 0.9, "medium", "consider_rotate"}
 	exampleCost    = costReply{usd("0.03"), usd("0.22"), usd("0"), domain.Currency}
 	exampleDynamic = sessionReply{
 		SessionID:    exampleSession,

@@ -6,32 +6,14 @@ import (
 	"net/url"
 	"strconv"
 
-	"github.com/gin-gonic/gin"
-
 	"agentproxy/adapters/conns"
-	"agentproxy/domain"
 )
 
-var (
-	errMisdirected = &domain.Error{Kind: domain.Misdirected, Code: "MISDIRECTED_REQUEST",
-		Message: "this port serves the API and is not a proxy; connect to the gateway, the address in proxy.full_url"}
-	errHost = errMisdirected.Msgf("the Host header is not a name of this service; use 127.0.0.1 or localhost, " +
-		"or set AGENTPROXY_PUBLIC_URL to the name that agents reach it by")
-	errCrossSite = &domain.Error{Kind: domain.Forbidden, Code: "CROSS_SITE_REQUEST",
-		Message: "a web page of another site must not call this service; call it from a program"}
-)
+var errHost = errMisdirected.Msgf("the Host header is not a name of this service; use 127.0.0.1 or localhost, " +
+	"or set AGENTPROXY_PUBLIC_URL to the name that agents reach it by")
 
-// guard refuses what is not meant for this server: requests for a proxy and, where every
-// program of this host is trusted, what web pages make a browser send.
-func (s *Server) guard(c *gin.Context) {
-	if err := s.misplaced(c.Request); err != nil {
-		c.Writer.Header()["Connection"] = []string{"close"}
-		s.refuse(callOf(c), err)
-		c.Abort()
-	}
-}
-
-// misplaced returns why a request is not served, or nil.
+// misplaced returns why a request is not meant for this server, or nil: it is one for a proxy or, where
+// every program of this host is trusted, one that a web page makes a browser send.
 func (s *Server) misplaced(r *http.Request) error {
 	if r.Method == http.MethodConnect || r.URL.Host != "" {
 		return errMisdirected.With("gateway", net.JoinHostPort(s.cfg.GatewayHost, strconv.Itoa(s.cfg.GatewayPort)))

@@ -1,11 +1,14 @@
 package httpapi
 
 import (
-	"github.com/danielgtaylor/huma/v2"
-
+	"context"
+	"net/http"
 	"strconv"
 
+	"github.com/danielgtaylor/huma/v2"
+
 	"agentproxy/app/telemetry"
+	"agentproxy/domain/account"
 	"agentproxy/domain/health"
 )
 
@@ -72,6 +75,31 @@ type healthStatsReply struct {
 type exitReply struct {
 	FigureFields
 	Observed observedReply `json:"observed"`
+}
+
+// declareHealth declares what shows how the exit of a session fares.
+func (s *telemetryService) declareHealth() {
+	op(s.api, operation{
+		ID:      "get-session-health",
+		Method:  http.MethodGet,
+		Path:    "/sessions/{session_id}/health",
+		Tag:     "sessions",
+		Summary: "How the current exit fares, and what to do",
+		Doc:     "Made from what the agent reported and from what the gateway saw. docs/health.md has the formula.",
+		Scope:   account.SessionsRead,
+		Refuses: ofSession,
+		OK:      []reply{{Status: ok, Doc: "The health at this moment.", Data: exampleHealth}},
+	}, func(ctx context.Context, in *sessionPath) (int, sessionHealthReply, error) {
+		id, err := in.id()
+		if err != nil {
+			return 0, sessionHealthReply{}, err
+		}
+		v, err := s.Telemetry.Health(ctx, caller(ctx), id)
+		if err != nil {
+			return 0, sessionHealthReply{}, err
+		}
+		return ok, toHealth(v), nil
+	})
 }
 
 func toHealth(v telemetry.HealthView) sessionHealthReply {

@@ -5,10 +5,8 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/json"
-	"net/http"
 
 	"agentproxy/app/idempotency"
-	"agentproxy/app/ledger"
 	"agentproxy/domain"
 )
 
@@ -55,27 +53,11 @@ func (p purchase) terms(ctx context.Context) (key idempotency.Call, dry bool, er
 	if key, err = p.call(ctx); err != nil {
 		return key, false, err
 	}
-	if v, given := callIn(ctx).gin.GetQuery("dry_run"); given && v == "" {
+	if v, given := callIn(ctx).query("dry_run"); given && v == "" {
 		return key, false, domain.InvalidField("dry_run", "must be true or false")
 	}
 	return key, p.DryRun == "true", nil
 }
-
-// dryRunReply is what a call would cost and leave.
-type dryRunReply struct {
-	DryRun       bool   `json:"dry_run" enum:"true"`
-	Cost         money  `json:"cost"`
-	Currency     string `json:"currency" enum:"USD"`
-	BalanceAfter money  `json:"balance_after"`
-}
-
-func toQuote(q *ledger.Quote) dryRunReply {
-	return dryRunReply{true, money(q.Cost), domain.Currency, money(q.BalanceAfter)}
-}
-
-var exampleDryRun = dryRunReply{true, money(domain.MustMoney("0.25")), domain.Currency, money(domain.MustMoney("9.75"))}
-
-const ok = http.StatusOK
 
 // canonical writes a checked body without insignificant space and with sorted
 // keys; numbers keep their digits.

@@ -18,10 +18,10 @@ const maxFields = 50
 // invalidInput returns the refusal of input that huma found invalid. Each issue is
 // worded by the first keyword of the schema that the value violates. The values
 // are left out.
-func (s *Server) invalidInput(o *operation, details []*huma.ErrorDetail) *domain.Error {
+func (a *API) invalidInput(o *operation, details []*huma.ErrorDetail) *domain.Error {
 	var issues []domain.FieldIssue
 	for _, d := range details {
-		for _, issue := range s.issuesOf(o, d) {
+		for _, issue := range a.issuesOf(o, d) {
 			if len(issues) < maxFields && !slices.Contains(issues, issue) {
 				issues = append(issues, issue)
 			}
@@ -36,15 +36,15 @@ func (s *Server) invalidInput(o *operation, details []*huma.ErrorDetail) *domain
 // issuesOf returns the issues at one location, under the path of the
 // request: body.config.quantity is config.quantity, query.page is page. It is more
 // than one if required fields of an object are missing.
-func (s *Server) issuesOf(o *operation, d *huma.ErrorDetail) []domain.FieldIssue {
+func (a *API) issuesOf(o *operation, d *huma.ErrorDetail) []domain.FieldIssue {
 	_, field, _ := strings.Cut(d.Location, ".")
-	schema := s.schemaAt(o, d.Location)
+	schema := a.schemaAt(o, d.Location)
 	members, isObject := d.Value.(map[string]any)
 	switch {
 	case schema == nil, field == "" && !isObject: // encoding/json could not bind the body
 		return []domain.FieldIssue{{Field: d.Location, Issue: "does not have the expected types"}}
 	case !isObject || schema.Type != huma.TypeObject:
-		return []domain.FieldIssue{{Field: field, Issue: s.issueOf(schema, d.Value)}}
+		return []domain.FieldIssue{{Field: field, Issue: a.issueOf(schema, d.Value)}}
 	}
 	var missing []domain.FieldIssue
 	for _, name := range schema.Required {
@@ -60,8 +60,8 @@ func (s *Server) issuesOf(o *operation, d *huma.ErrorDetail) []domain.FieldIssue
 
 // schemaAt returns the schema of a location such as query.page or
 // body.events[0].type, or nil if there is none.
-func (s *Server) schemaAt(o *operation, location string) *huma.Schema {
-	doc := s.api.OpenAPI()
+func (a *API) schemaAt(o *operation, location string) *huma.Schema {
+	doc := a.huma.OpenAPI()
 	h := operationOf(doc.Paths[o.Path], o.Method)
 	place, rest, _ := strings.Cut(location, ".")
 	if place != "body" {
@@ -92,7 +92,7 @@ func (s *Server) schemaAt(o *operation, location string) *huma.Schema {
 }
 
 // issueOf returns the first keyword of a schema that a value violates, in words.
-func (s *Server) issueOf(schema *huma.Schema, v any) string {
+func (a *API) issueOf(schema *huma.Schema, v any) string {
 	if schema.Enum != nil && !slices.Contains(schema.Enum, v) {
 		names := make([]string, len(schema.Enum))
 		for i, e := range schema.Enum {
@@ -108,7 +108,7 @@ func (s *Server) issueOf(schema *huma.Schema, v any) string {
 		if !ok {
 			return "must be a string"
 		}
-		return s.textIssue(schema, text)
+		return a.textIssue(schema, text)
 	case huma.TypeArray:
 		list, ok := v.([]any)
 		switch {
@@ -155,7 +155,7 @@ func numberIssue(schema *huma.Schema, v any) string {
 	return "is not valid"
 }
 
-func (s *Server) textIssue(schema *huma.Schema, text string) string {
+func (a *API) textIssue(schema *huma.Schema, text string) string {
 	switch n := utf8.RuneCountInString(text); {
 	case schema.MinLength != nil && n < *schema.MinLength:
 		return fmt.Sprintf("must have at least %d characters", *schema.MinLength)
@@ -163,8 +163,8 @@ func (s *Server) textIssue(schema *huma.Schema, text string) string {
 		return fmt.Sprintf("must have at most %d characters", *schema.MaxLength)
 	case schema.Format == "date-time":
 		return "must be a time in RFC 3339"
-	case s.patterns[schema.Pattern] != "":
-		return "must be " + s.patterns[schema.Pattern]
+	case a.patterns[schema.Pattern] != "":
+		return "must be " + a.patterns[schema.Pattern]
 	case schema.Pattern != "":
 		return "must match " + schema.Pattern
 	}

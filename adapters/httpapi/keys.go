@@ -2,7 +2,6 @@ package httpapi
 
 import (
 	"context"
-	"errors"
 	"net/http"
 	"time"
 
@@ -54,8 +53,8 @@ type keyPath struct {
 }
 
 // declareKeys declares the operations on the keys of an account.
-func (s *Server) declareKeys() {
-	op(s, operation{
+func (s *accountsService) declareKeys() {
+	op(s.api, operation{
 		ID:      "create-key",
 		Method:  http.MethodPost,
 		Path:    "/account/keys",
@@ -68,7 +67,7 @@ func (s *Server) declareKeys() {
 		Refuses: refusals(account.ErrTooManyKeys),
 		Example: map[string]any{"name": "CI", "permissions": []string{"sessions:read"}, "expires_at": "2027-05-15T12:00:00Z"},
 	}, s.createKey)
-	op(s, operation{
+	op(s.api, operation{
 		ID:      "list-keys",
 		Method:  http.MethodGet,
 		Path:    "/account/keys",
@@ -92,7 +91,7 @@ func (s *Server) declareKeys() {
 		items, pagination := toItems(list, toKey)
 		return ok, keysReply{items, pagination}, err
 	})
-	op(s, operation{
+	op(s.api, operation{
 		ID:      "delete-key",
 		Method:  http.MethodDelete,
 		Path:    "/account/keys/{key_id}",
@@ -105,7 +104,7 @@ func (s *Server) declareKeys() {
 			paginationReply{1, 100, 1, 1, ""}}}},
 		Refuses: refusals(account.ErrKeyNotFound, account.ErrFirstKey),
 	}, s.deleteKey)
-	op(s, operation{
+	op(s.api, operation{
 		ID:      "rotate-key",
 		Method:  http.MethodPost,
 		Path:    "/account/rotate-key",
@@ -125,7 +124,7 @@ func (s *Server) declareKeys() {
 	})
 }
 
-func (s *Server) createKey(ctx context.Context, in *struct{ Body newKeyBody }) (int, issuedKeyReply, error) {
+func (s *accountsService) createKey(ctx context.Context, in *struct{ Body newKeyBody }) (int, issuedKeyReply, error) {
 	ask := accounts.NewKey{Name: in.Body.Name,
 		Scopes: in.Body.Permissions}
 	if in.Body.ExpiresAt != "" {
@@ -139,7 +138,7 @@ func (s *Server) createKey(ctx context.Context, in *struct{ Body newKeyBody }) (
 	return http.StatusCreated, issuedKeyReply{toKey(k), text}, err
 }
 
-func (s *Server) deleteKey(ctx context.Context, in *keyPath) (int, keysReply, error) {
+func (s *accountsService) deleteKey(ctx context.Context, in *keyPath) (int, keysReply, error) {
 	if len(in.KeyID) > 64 || !strictjson.IsName(in.KeyID) {
 		return 0, keysReply{}, account.ErrKeyNotFound
 	}
@@ -155,32 +154,6 @@ func (s *Server) deleteKey(ctx context.Context, in *keyPath) (int, keysReply, er
 func toKey(k account.Key) keyReply {
 	return keyReply{k.ID, k.Name, maybeText(k.Hint), each(k.Grants(), func(s account.Scope) string { return string(s) }),
 		stamp(k.Created), maybeStamp(k.Used), maybeStamp(k.Expires)}
-}
-
-// guess is a look-up of a key that may be wrong.
-type guess struct {
-	s        *Server
-	c        *call
-	lookedUp bool
-}
-
-// allowLookup refuses a look-up in the database after too many wrong keys of the client. A key that is
-// in memory needs none.
-func (g *guess) allowLookup() error {
-	if d := g.s.Limits.WrongKeys().Left(g.s.clientAddr(g.c.gin.Request)); !d.Allowed {
-		return account.ErrRateLimited.Msgf(
-			"too many wrong API keys from this address; wait for the seconds in Retry-After").After(d.RetryAfter)
-	}
-	g.lookedUp = true
-	return nil
-}
-
-// ended counts a look-up that found no key.
-func (g *guess) ended(err error) error {
-	if g.lookedUp && errors.Is(err, account.ErrInvalidKey) {
-		g.s.Limits.WrongKeys().Record(g.s.clientAddr(g.c.gin.Request))
-	}
-	return err
 }
 
 var (

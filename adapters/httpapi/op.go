@@ -73,22 +73,22 @@ type result[O any] struct {
 
 // op declares an operation and its handler, which is called with valid input and
 // returns the status and the data, or an error. op alone writes the envelope.
-func op[I, O any](s *Server, o operation, handle func(context.Context, *I) (int, O, error)) {
-	opResult(s, o, func(ctx context.Context, in *I) (result[O], error) {
+func op[I, O any](a *API, o operation, handle func(context.Context, *I) (int, O, error)) {
+	opResult(a, o, func(ctx context.Context, in *I) (result[O], error) {
 		status, data, err := handle(ctx, in)
 		return result[O]{Status: status, Data: data}, err
 	})
 }
 
 // opResult is like op for a handler that decides about headers too.
-func opResult[I, O any](s *Server, o operation, handle func(context.Context, *I) (result[O], error)) {
-	h := s.declare(&o)
+func opResult[I, O any](a *API, o operation, handle func(context.Context, *I) (result[O], error)) {
+	h := a.declare(&o)
 	h.RequestBody = &huma.RequestBody{}
-	huma.Register(s.api, h, func(ctx context.Context, in *I) (*struct{}, error) {
+	huma.Register(a.huma, h, func(ctx context.Context, in *I) (*struct{}, error) {
 		c := callIn(ctx)
 		r, err := handle(ctx, in)
 		if err != nil {
-			s.refuse(c, err)
+			a.refuse(c, err)
 			return nil, nil
 		}
 		if r.Location != "" {
@@ -99,27 +99,27 @@ func opResult[I, O any](s *Server, o operation, handle func(context.Context, *I)
 		}
 		switch data := any(r.Data).(type) {
 		case qrCode:
-			s.show(c, r.Status, data)
+			a.show(c, r.Status, data)
 		case text:
-			s.showText(c, r.Status, data)
+			a.showText(c, r.Status, data)
 		default:
 			if o.CSV {
 				c.gin.Writer.Header().Add("Vary", "Accept")
 				if p, ok := data.(printed); ok &&
 					negotiate(c.gin.Request.Header.Get("Accept"), jsonType, csvType, htmlType) == htmlType {
-					s.showPage(c, r.Status, p)
+					a.showPage(c, r.Status, p)
 					return nil, nil
 				}
 				if acceptsCSV(c.gin.Request) {
-					s.answerCSV(c, r.Status, r.Data)
+					a.answerCSV(c, r.Status, r.Data)
 					return nil, nil
 				}
 			}
-			s.answer(c, r.Status, r.Data)
+			a.answer(c, r.Status, r.Data)
 		}
 		return nil, nil
 	})
-	s.documentOp(&o)
+	a.documentOp(&o)
 }
 
 // declares reports whether the document has a refusal.
@@ -134,25 +134,25 @@ func (o *operation) declares(status int, code string) bool {
 
 // adapter puts huma's operations on the gin group, behind our own steps.
 type adapter struct {
-	s     *Server
+	api   *API
 	group *gin.RouterGroup
 }
 
 // Handle registers the route of an operation.
 func (a adapter) Handle(h *huma.Operation, handler func(huma.Context)) {
 	path := strings.NewReplacer("{", ":", "}", "").Replace(h.Path)
-	o := a.s.ops[h.OperationID]
+	o := a.api.ops[h.OperationID]
 	serve := func(g *gin.Context) {
 		c := callOf(g)
 		for _, p := range g.Params {
 			if p.Value == "" { // a path such as /sessions//usage, which gin takes
-				a.s.refuseRoute(g)
+				a.api.refuseRoute(g)
 				return
 			}
 		}
 		c.op = o
-		if err := a.s.admit(c); err != nil {
-			a.s.refuse(c, err)
+		if err := a.api.admit(c); err != nil {
+			a.api.refuse(c, err)
 			return
 		}
 		handler(&humaContext{ginContext: humagin.NewContext(h, g), call: c})
@@ -164,18 +164,14 @@ func (a adapter) Handle(h *huma.Operation, handler func(huma.Context)) {
 }
 
 // ServeHTTP serves the whole engine.
-func (a adapter) ServeHTTP(w http.ResponseWriter, r *http.Request) { a.s.engine.ServeHTTP(w, r) }
+func (a adapter) ServeHTTP(w http.ResponseWriter, r *http.Request) { a.api.Engine.ServeHTTP(w, r) }
 
 // admit does what comes before the handler: credentials, limits, and the
 // judgement of what was sent.
-func (s *Server) admit(c *call) error {
+func (a *API) admit(c *call) error {
 	o := c.op
 	if !o.Open && !c.inside {
-		if err := s.authenticate(c); err != nil {
-			return err
-		}
-		c.conn.Trust()
-		if err := s.takeRate(c); err != nil {
+		if err := a.identify(c); err != nil {
 			return err
 		}
 		if o.Scope != "" {
@@ -195,7 +191,7 @@ func (s *Server) admit(c *call) error {
 		}
 	}
 	if o.hasBody {
-		if err := s.readBody(c); err != nil {
+		if err := a.readBody(c); err != nil {
 			return err
 		}
 	}

@@ -8,7 +8,6 @@ import (
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
-	"net/netip"
 	"strings"
 	"testing"
 	"time"
@@ -26,12 +25,14 @@ func TestTheCauseOfA503IsLoggedOnceASecondAndCounted(t *testing.T) {
 	t.Parallel()
 	var log bytes.Buffer
 	clock := fake.NewClock()
-	s := New(Config{}, Deps{Log: slog.New(slog.NewTextHandler(&log, nil)), Clock: clock})
+	a := newAPI(apiConfig{Log: slog.New(slog.NewTextHandler(&log, nil)), Clock: clock})
+	op(a, operation{ID: "list-sessions", Method: http.MethodGet, Path: "/sessions"},
+		func(context.Context, *struct{}) (int, struct{}, error) { return http.StatusOK, struct{}{}, nil })
 	answer := func(err error) {
 		t.Helper()
 		c, _ := gin.CreateTestContext(httptest.NewRecorder())
 		c.Request = httptest.NewRequest("GET", "/v1/sessions", nil)
-		if e := s.refusalOf(&call{Context: t.Context(), gin: c, op: s.ops["list-sessions"]}, err); e.Kind != domain.Unavailable {
+		if e := a.refusalOf(&call{Context: t.Context(), gin: c, op: a.ops["list-sessions"]}, err); e.Kind != domain.Unavailable {
 			t.Errorf("%v is %v", err, e)
 		}
 	}
@@ -67,33 +68,8 @@ func TestTheCauseOfA503IsLoggedOnceASecondAndCounted(t *testing.T) {
 	lines("more_since_last=3", "cause=cancelled", "cause=service_unavailable")
 	for cause, want := range map[string]float64{"deadlock": 5, "begin_snapshot": 1, "cancelled": 1, "service_unavailable": 1} {
 		var m dto.Metric
-		if err := s.metrics.outages.WithLabelValues(cause).Write(&m); err != nil || m.Counter.GetValue() != want {
+		if err := a.metrics.outages.WithLabelValues(cause).Write(&m); err != nil || m.Counter.GetValue() != want {
 			t.Errorf("%s is counted %v times, want %v; %v", cause, m.Counter.GetValue(), want, err)
 		}
-	}
-}
-
-// A page for people that is answered 503 is logged and counted as a call is.
-func TestAnOutageOfThePagesIsLoggedAndCounted(t *testing.T) {
-	t.Parallel()
-	var log bytes.Buffer
-	failed := engine.UnavailableFor("pool", "connect", errors.New("no connection is free"))
-	s := New(Config{}, Deps{Log: slog.New(slog.NewTextHandler(&log, nil)), Clock: fake.NewClock(), IDs: &fake.IDs{},
-		Console: func(w http.ResponseWriter, r *http.Request, _ netip.Addr) (string, error) {
-			if r.URL.Path == "/console/" {
-				return "", nil
-			}
-			w.WriteHeader(http.StatusServiceUnavailable)
-			return "", failed
-		}})
-	for _, path := range []string{"/console/", "/console/money", "/console/money"} {
-		s.Handler().ServeHTTP(httptest.NewRecorder(), httptest.NewRequest("GET", path, nil))
-	}
-	var m dto.Metric
-	if err := s.metrics.outages.WithLabelValues("pool").Write(&m); err != nil || m.Counter.GetValue() != 2 {
-		t.Errorf("it is counted %v times, %v", m.Counter.GetValue(), err)
-	}
-	if n := strings.Count(log.String(), "cause=pool"); n != 1 || !strings.Contains(log.String(), "no connection is free") {
-		t.Errorf("it is logged %d times:\n%s", n, log.String())
 	}
 }

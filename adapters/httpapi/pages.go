@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
-	"maps"
 	"net"
 	"net/http"
 	"slices"
@@ -40,7 +39,7 @@ func (s *Server) servePages() {
 			more.Set("Link", `<`+catalogPath+`>; rel="api-catalog"`)
 		}
 		s.serveText(p.Path, p.Kind, p.Text, more)
-		s.pages = append(s.pages, p.Path)
+		s.api.addPaths(p.Path)
 	}
 	s.serveHome(set)
 	if src.Contact != "" {
@@ -62,14 +61,14 @@ func (s *Server) serveHome(set *pages.Set) {
 		case htmlType:
 			home(g)
 		default:
-			s.answer(callOf(g), http.StatusOK, set.Welcome)
+			s.api.answer(callOf(g), http.StatusOK, set.Welcome)
 		}
 	}
 	for _, path := range []string{"/", Prefix} {
 		s.both(path, serve)
 	}
 	s.serveReference(set.API)
-	s.pages = append(s.pages, Prefix, "/docs", "/openapi.json")
+	s.api.addPaths(Prefix, "/docs", "/openapi.json")
 }
 
 // serveReference serves the reference page, in Markdown for those that ask for it.
@@ -93,27 +92,24 @@ func (s *Server) serveSecurity(src pages.Sources) {
 	s.both(securityPath, func(g *gin.Context) {
 		document("text/plain; charset=utf-8", pages.SecurityText(src, s.Clock.Now()), nil)(g)
 	})
-	s.pages = append(s.pages, securityPath)
+	s.api.addPaths(securityPath)
 }
 
 // sources returns what the pages show.
 func (s *Server) sources() pages.Sources {
 	src := pages.Sources{Base: s.base(), Version: s.cfg.Version, Contact: s.cfg.AbuseContact,
 		Gateway: net.JoinHostPort(s.cfg.GatewayHost, strconv.Itoa(s.cfg.GatewayPort)), Target: "https://example.com/",
-		Errors: s.documentedErrors(), Gateways: s.cfg.GatewayErrors}
+		Errors: documented(s.api.refusals()), Gateways: s.cfg.GatewayErrors}
 	if s.cfg.Dev {
 		src.Target = src.Base + Prefix + "/ip" // production refuses the service's own addresses
 	}
 	if s.Tools != nil {
 		src.Tools = s.cfg.ToolTable
 	}
-	for _, o := range s.ops {
+	for _, o := range s.api.operations() {
 		src.Operations = append(src.Operations, pages.Operation{Method: o.Method, Path: Prefix + o.Path,
 			Summary: o.Summary, Scope: string(o.Scope)})
 	}
-	slices.SortFunc(src.Operations, func(a, b pages.Operation) int {
-		return cmp.Or(strings.Compare(a.Path, b.Path), strings.Compare(a.Method, b.Method))
-	})
 	return src
 }
 
@@ -122,38 +118,19 @@ func (s *Server) base() string {
 	return cmp.Or(strings.TrimSuffix(s.cfg.PublicURL, "/"), "http://"+s.cfg.Addr)
 }
 
-// documentedErrors returns every code of the API once, with its most general message.
-func (s *Server) documentedErrors() (list []pages.Refusal) {
-	seen := map[string]bool{}
-	add := func(e *domain.Error) {
-		if !seen[e.Code] {
-			seen[e.Code] = true
-			list = append(list, pages.Refusal{Code: e.Code, Status: statusOf[e.Kind], Retryable: e.Retryable,
-				Message: e.Message})
-		}
+// documented writes refusals for the page of errors.
+func documented(errs []*domain.Error) (list []pages.Refusal) {
+	for _, e := range errs {
+		list = append(list, pages.Refusal{Code: e.Code, Status: statusOf[e.Kind], Retryable: e.Retryable,
+			Message: e.Message})
 	}
-	for _, e := range []*domain.Error{errNoRoute, errNoMethod, errMisdirected, errCrossSite, domain.ErrInvalid} {
-		add(e)
-	}
-	for _, id := range slices.Sorted(maps.Keys(s.ops)) {
-		codes := s.ops[id].codes
-		for _, status := range slices.Sorted(maps.Keys(codes)) {
-			for _, e := range codes[status] {
-				add(e)
-			}
-		}
-	}
-	slices.SortFunc(list, func(a, b pages.Refusal) int { return strings.Compare(a.Code, b.Code) })
 	return list
 }
 
-// errorPage returns the address of the row of a code.
-func (s *Server) errorPage(code string) string { return s.cfg.PublicURL + "/docs/errors.md#" + code }
-
 // both serves GET and HEAD.
 func (s *Server) both(path string, serve gin.HandlerFunc) {
-	s.engine.GET(path, serve)
-	s.engine.HEAD(path, serve)
+	s.api.Engine.GET(path, serve)
+	s.api.Engine.HEAD(path, serve)
 }
 
 // etag returns the weak tag of a text: it is the same compressed.

@@ -20,17 +20,17 @@ type Paging = paging
 
 // page returns the requested page. It refuses an empty parameter, which is not a number.
 func (p paging) page(ctx context.Context) (domain.Page, error) {
-	query := callIn(ctx).gin
+	c := callIn(ctx)
 	for _, name := range []string{"page", "page_size"} {
-		if v, given := query.GetQuery(name); given && v == "" {
+		if v, given := c.query(name); given && v == "" {
 			return domain.Page{}, domain.InvalidField(name, "must be an integer")
 		}
 	}
 	page := domain.Page{Number: p.Page, Size: min(p.PageSize, domain.MaxPageSize)}
-	if _, given := query.GetQuery("cursor"); !given {
+	if _, given := c.query("cursor"); !given {
 		return page, nil
 	}
-	if _, given := query.GetQuery("page"); given {
+	if _, given := c.query("page"); given {
 		return page, domain.InvalidField("cursor", "replaces page; send one of them")
 	}
 	var ok bool
@@ -99,11 +99,5 @@ func toItems[T, R any](l domain.List[T], one func(T) R) ([]R, paginationReply) {
 	return items, paginationReply{l.Page.Number, l.Page.Size, l.Total, l.TotalPages(), cursorOf(l.Next, l.Tie)}
 }
 
-// each converts a slice; the result is never nil, so it is never null.
-func each[T, R any](list []T, one func(T) R) []R {
-	out := make([]R, len(list))
-	for i, v := range list {
-		out[i] = one(v)
-	}
-	return out
-}
+// examplePagination is the position of a page that is the only one.
+var examplePagination = paginationReply{Page: 1, PageSize: 20, Total: 1, TotalPages: 1}

@@ -13,23 +13,23 @@ import (
 const maxPath = 200
 
 // refuseRoute refuses a path that there is nothing at, and names the nearest one that there is.
-func (s *Server) refuseRoute(g *gin.Context) {
+func (a *API) refuseRoute(g *gin.Context) {
 	e := errNoRoute
-	if nearest := s.nearest(g.Request.URL.Path); nearest != "" {
+	if nearest := a.nearest(g.Request.URL.Path); nearest != "" {
 		e = e.With("nearest", nearest)
 	}
-	s.refuse(callOf(g), e)
+	a.refuse(callOf(g), e)
 }
 
 // nearest returns the template of the path with the least edit distance to what was asked for, or ""
 // if half of it would have to change. Each parameter of a template matches any text.
-func (s *Server) nearest(path string) (nearest string) {
+func (a *API) nearest(path string) (nearest string) {
 	if len(path) > maxPath {
 		return ""
 	}
 	asked := strings.Split(strings.Trim(path, "/"), "/")
 	least := len(path)/2 + 1
-	for _, template := range s.templates() {
+	for _, template := range a.templates() {
 		d := pathDistance(asked, strings.Split(template[1:], "/"))
 		if d < least || d == least && template < nearest {
 			nearest, least = template, d
@@ -39,9 +39,9 @@ func (s *Server) nearest(path string) (nearest string) {
 }
 
 // templates returns the paths that GET or another method answers.
-func (s *Server) templates() []string {
-	list := slices.Clone(s.pages)
-	for _, o := range s.ops {
+func (a *API) templates() []string {
+	list := slices.Clone(a.pages)
+	for _, o := range a.ops {
 		list = append(list, Prefix+o.Path)
 	}
 	return list

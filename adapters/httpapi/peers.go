@@ -49,8 +49,8 @@ type hostsReply struct {
 }
 
 // declarePeers declares who uses a session and for what.
-func (s *Server) declarePeers() {
-	op(s, operation{
+func (s *sessionsService) declarePeers() {
+	op(s.api, operation{
 		ID:      "list-session-clients",
 		Method:  http.MethodGet,
 		Path:    "/sessions/{session_id}/clients",
@@ -73,7 +73,7 @@ func (s *Server) declarePeers() {
 		})
 		return ok, clientsReply{items, pagination}, err
 	})
-	op(s, operation{
+	op(s.api, operation{
 		ID:      "list-session-hosts",
 		Method:  http.MethodGet,
 		Path:    "/sessions/{session_id}/hosts",

@@ -140,10 +140,10 @@ type setPolicyInput struct {
 }
 
 // declarePolicy declares the rules of a session about its targets.
-func (s *Server) declarePolicy() {
+func (s *sessionsService) declarePolicy() {
 	example := toPolicy(policy.Own{Mode: policy.Enforce, Deny: []string{".ads.example", "192.0.2.0/24"},
 		Ports: []string{"80", "443", "8000-8010"}})
-	op(s, operation{
+	op(s.api, operation{
 		ID:      "get-session-policy",
 		Method:  http.MethodGet,
 		Path:    "/sessions/{session_id}/policy",
@@ -161,7 +161,7 @@ func (s *Server) declarePolicy() {
 		own, err := s.Policies.Get(ctx, caller(ctx), id)
 		return ok, toPolicy(own), err
 	})
-	op(s, operation{
+	op(s.api, operation{
 		ID:        "set-session-policy",
 		Method:    http.MethodPut,
 		Path:      "/sessions/{session_id}/policy",

@@ -66,7 +66,8 @@ type regionsReply struct {
 	Items []regionReply `json:"items"`
 }
 
-func (s *Server) declareProducts() {
+// declareProducts declares what is sold, and where.
+func (s *productsService) declareProducts() {
 	list := operation{
 		Method: http.MethodGet,
 		Tag:    "products",
@@ -74,13 +75,13 @@ func (s *Server) declareProducts() {
 	}
 	list.ID, list.Path, list.Scope, list.Summary = "list-products", "/products", account.ProductsRead, "What is sold"
 	list.Doc = "Prices, bounds and places. product_no goes into POST /sessions."
-	op(s, list, s.listProducts)
+	op(s.api, list, s.listProducts)
 	list.ID, list.Path, list.Scope, list.Open, list.Summary = "list-public-products", "/public/products", "", true,
 		"What is sold, without a credential"
 	list.Doc = "The same list as GET /products, for those who have no account yet."
-	op(s, list, s.listProducts)
+	op(s.api, list, s.listProducts)
 
-	op(s, operation{
+	op(s.api, operation{
 		ID:      "list-regions",
 		Method:  http.MethodGet,
 		Path:    "/products/regions",
@@ -92,7 +93,7 @@ func (s *Server) declareProducts() {
 	}, func(context.Context, *struct{}) (int, regionsReply, error) {
 		return ok, regionsReply{each(s.Catalog.Regions(), toRegion)}, nil
 	})
-	op(s, operation{
+	op(s.api, operation{
 		ID:      "recommend-products",
 		Method:  http.MethodPost,
 		Path:    "/products/recommend",
@@ -113,7 +114,7 @@ func (s *Server) declareProducts() {
 	}, s.recommend)
 }
 
-func (s *Server) listProducts(ctx context.Context, in *productsInput) (int, productsReply, error) {
+func (s *productsService) listProducts(ctx context.Context, in *productsInput) (int, productsReply, error) {
 	page, err := in.page(ctx)
 	if err != nil {
 		return 0, productsReply{}, err
@@ -128,7 +129,7 @@ func (s *Server) listProducts(ctx context.Context, in *productsInput) (int, prod
 }
 
 // toProduct returns a product with what its sessions can do.
-func (s *Server) toProduct(p catalog.Product) productReply {
+func (s *productsService) toProduct(p catalog.Product) productReply {
 	r := toProduct(p)
 	carries, unique := s.Catalog.Workers(p)
 	r.Workers, r.UniqueExits = carries, maybeInt(unique)

@@ -11,10 +11,10 @@ import (
 
 // takeRate counts the request against the agent's limit and sets the headers that
 // describe what is left of it. An unlimited agent gets no such headers.
-func (s *Server) takeRate(c *call) error {
-	d := s.Limits.Take(c.caller.AgentID, c.caller.PerMinute)
+func (a *API) takeRate(c *call) error {
+	d := a.Limits.Take(c.caller.AgentID, c.caller.PerMinute)
 	if d.Limit > 0 {
-		s.limitHeaders(c, d)
+		a.limitHeaders(c, d)
 	}
 	if !d.Allowed {
 		return account.ErrRateLimited.After(d.RetryAfter)
@@ -40,9 +40,9 @@ func (l *limitHeaderCache) of(perMinute int) limitHeader {
 
 // limitHeaders writes the headers in both forms. Of a refusal, t is the wait
 // that Retry-After names: one must not point earlier than the other.
-func (s *Server) limitHeaders(c *call, d ratelimit.Decision) {
-	fixed := s.fixed.of(d.Limit)
-	seconds := int64(max(d.ResetAt.Sub(s.Clock.Now())+time.Second-1, 0) / time.Second)
+func (a *API) limitHeaders(c *call, d ratelimit.Decision) {
+	fixed := a.fixed.of(d.Limit)
+	seconds := int64(max(d.ResetAt.Sub(a.Clock.Now())+time.Second-1, 0) / time.Second)
 	if !d.Allowed {
 		seconds = int64(d.RetryAfter / time.Second)
 	}

@@ -76,6 +76,9 @@ type rechargesReply struct {
 	Pagination paginationReply `json:"pagination"`
 }
 
+// exampleWallet is an address that no wallet takes.
+const exampleWallet = "TExampLe1111111111111111111111111x"
+
 // network is the name of USDT on TRON in wallets.
 const network = "TRC20"
 
@@ -84,8 +87,8 @@ is paid. The exchange's fee comes on top. The address is the agent's own and sta
 credited once, with or without an order. At most 10 orders are open at a time. dry_run creates nothing.`
 
 // declareRecharges declares how money comes in.
-func (s *Server) declareRecharges() {
-	opResult(s, operation{
+func (s *billingService) declareRecharges() {
+	opResult(s.api, operation{
 		ID:         "create-recharge",
 		Method:     http.MethodPost,
 		Path:       "/billing/recharge",
@@ -101,7 +104,7 @@ func (s *Server) declareRecharges() {
 		Refuses: refusals(recharge.ErrLimit, recharge.ErrOff),
 		Example: map[string]any{"amount": 25.5, "payment_method": "usdt"},
 	}, s.createRecharge)
-	op(s, operation{
+	op(s.api, operation{
 		ID:      "list-recharges",
 		Method:  http.MethodGet,
 		Path:    "/billing/recharge",
@@ -118,19 +121,19 @@ func (s *Server) declareRecharges() {
 			},
 		},
 	}, s.listRecharges)
-	op(s, operation{
+	op(s.api, operation{
 		ID:      "get-recharge-status",
 		Method:  http.MethodGet,
 		Path:    "/billing/recharge/{order_id}/status",
 		Tag:     "billing",
 		Summary: "How far a recharge order is",
 		Scope:   account.BillingRead,
-		Refuses: ofOrder,
+		Refuses: refusals(recharge.ErrNotFound),
 		Doc: `Poll every few seconds until paid. An order that expired is still paid by money that comes within 72 hours;
 later money is credited without the order.`,
 		OK: []reply{{Status: ok, Doc: "The order.", Data: exampleRechargeStatus}},
 	}, s.rechargeStatus)
-	op(s, operation{
+	op(s.api, operation{
 		ID:      "get-recharge-qr",
 		Method:  http.MethodGet,
 		Path:    "/billing/recharge/{order_id}/qr",
@@ -144,7 +147,7 @@ later money is credited without the order.`,
 	}, s.rechargeCode)
 }
 
-func (s *Server) listRecharges(ctx context.Context, in *rechargesInput) (int, rechargesReply, error) {
+func (s *billingService) listRecharges(ctx context.Context, in *rechargesInput) (int, rechargesReply, error) {
 	page, err := in.page(ctx)
 	if err != nil {
 		return 0, rechargesReply{}, err
@@ -157,7 +160,7 @@ func (s *Server) listRecharges(ctx context.Context, in *rechargesInput) (int, re
 	return ok, rechargesReply{items, pagination}, nil
 }
 
-func (s *Server) rechargeStatus(ctx context.Context, in *orderPath) (int, rechargeStatusReply, error) {
+func (s *billingService) rechargeStatus(ctx context.Context, in *orderPath) (int, rechargeStatusReply, error) {
 	v, err := s.readOrder(ctx, in)
 	return ok, rechargeStatusReply{
 		toRecharge(v.Order),
@@ -168,7 +171,7 @@ func (s *Server) rechargeStatus(ctx context.Context, in *orderPath) (int, rechar
 	}, err
 }
 
-func (s *Server) rechargeCode(ctx context.Context, in *orderPath) (int, qrCode, error) {
+func (s *billingService) rechargeCode(ctx context.Context, in *orderPath) (int, qrCode, error) {
 	v, err := s.readOrder(ctx, in)
 	if err == nil && v.Address == "" {
 		err = recharge.ErrOff
@@ -182,7 +185,7 @@ func (s *Server) rechargeCode(ctx context.Context, in *orderPath) (int, qrCode, 
 
 // createRecharge makes an order. It checks the amount by the text that was sent, so that no digit
 // is lost.
-func (s *Server) createRecharge(ctx context.Context, in *rechargeInput) (result[any], error) {
+func (s *billingService) createRecharge(ctx context.Context, in *rechargeInput) (result[any], error) {
 	key, dry, err := in.terms(ctx)
 	if err != nil {
 		return result[any]{}, err
@@ -205,7 +208,7 @@ func (s *Server) createRecharge(ctx context.Context, in *rechargeInput) (result[
 		nil
 }
 
-func (s *Server) readOrder(ctx context.Context, in *orderPath) (payments.OrderView, error) {
+func (s *billingService) readOrder(ctx context.Context, in *orderPath) (payments.OrderView, error) {
 	id, err := in.id()
 	if err != nil {
 		return payments.OrderView{}, err

@@ -48,7 +48,7 @@ type recommendationsReply struct {
 	Items []recommendationReply `json:"items"`
 }
 
-func (s *Server) recommend(_ context.Context, in *struct{ Body recommendBody }) (int, recommendationsReply, error) {
+func (s *productsService) recommend(_ context.Context, in *struct{ Body recommendBody }) (int, recommendationsReply, error) {
 	b := in.Body
 	w := catalog.Criteria{
 		UseCase:         b.UseCase,

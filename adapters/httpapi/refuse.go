@@ -5,8 +5,11 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"maps"
 	"net/http"
+	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"agentproxy/domain"
@@ -18,6 +21,10 @@ var (
 		Message: "there is nothing at this path; GET /v1/openapi.json lists what there is"}
 	errNoMethod = &domain.Error{Kind: domain.MethodNotAllowed, Code: "METHOD_NOT_ALLOWED",
 		Message: "this path does not take the method; the header Allow lists those it takes"}
+	errMisdirected = &domain.Error{Kind: domain.Misdirected, Code: "MISDIRECTED_REQUEST",
+		Message: "this port serves the API and is not a proxy; connect to the gateway, the address in proxy.full_url"}
+	errCrossSite = &domain.Error{Kind: domain.Forbidden, Code: "CROSS_SITE_REQUEST",
+		Message: "a web page of another site must not call this service; call it from a program"}
 	errTooLarge = &domain.Error{Kind: domain.TooLarge, Code: "PAYLOAD_TOO_LARGE",
 		Message: "the body is too large; send less at a time"}
 	errInternal = &domain.Error{Kind: domain.Internal, Code: "INTERNAL_ERROR", Retryable: true,
@@ -26,8 +33,8 @@ var (
 
 // refuse answers an error. An error that is not a refusal of the core is a fault of
 // the service: it is logged once, in full, and answered without its text.
-func (s *Server) refuse(c *call, err error) {
-	e := s.refusalOf(c, err)
+func (a *API) refuse(c *call, err error) {
+	e := a.refusalOf(c, err)
 	status := statusOf[e.Kind]
 	h := c.gin.Writer.Header()
 	if status == http.StatusTooManyRequests || status == http.StatusServiceUnavailable && e.Retryable || e.RetryAfter > 0 {
@@ -36,19 +43,19 @@ func (s *Server) refuse(c *call, err error) {
 	}
 	if status == http.StatusUnauthorized {
 		h.Set("WWW-Authenticate", cmp.Or(c.challenge, `Bearer realm="agentproxy"`))
-		e = e.With("register", "POST "+s.cfg.PublicURL+Prefix+"/account/register")
+		e = e.With("register", "POST "+a.PublicURL+Prefix+"/account/register")
 	}
-	e = e.With("docs", s.errorPage(e.Code))
-	s.sendRefusal(c, status, e)
+	e = e.With("docs", a.PublicURL+"/docs/errors.md#"+e.Code)
+	a.sendRefusal(c, status, e)
 }
 
 // refusalOf returns an error as the caller may see it.
-func (s *Server) refusalOf(c *call, err error) *domain.Error {
+func (a *API) refusalOf(c *call, err error) *domain.Error {
 	var e *domain.Error
-	if errors.As(err, &e) && (c.op != nil && c.op.declares(statusOf[e.Kind], e.Code) || s.public(e)) &&
+	if errors.As(err, &e) && (c.op != nil && c.op.declares(statusOf[e.Kind], e.Code) || a.public(e)) &&
 		e != errInternal {
 		if e.Kind == domain.Unavailable {
-			s.outages.note(c, e, err)
+			a.outages.note(c, e, err)
 		}
 		return e
 	}
@@ -56,21 +63,21 @@ func (s *Server) refusalOf(c *call, err error) *domain.Error {
 		return e
 	}
 	if unavailable(err) {
-		s.outages.note(c, domain.ErrUnavailable, err)
+		a.outages.note(c, domain.ErrUnavailable, err)
 		return domain.ErrUnavailable
 	}
-	s.Log.LogAttrs(c, slog.LevelError, "a request failed", slog.String("request_id", c.id),
+	a.Log.LogAttrs(c, slog.LevelError, "a request failed", slog.String("request_id", c.id),
 		slog.String("route", c.route()), slog.String("agent_id", c.caller.AgentID), slog.Any("err", err))
 	return errInternal
 }
 
 // public reports whether the document has the code of a refusal for some
 // operation. Any other refusal is an internal fault and is not answered.
-func (s *Server) public(e *domain.Error) bool {
+func (a *API) public(e *domain.Error) bool {
 	if errors.Is(e, errNoRoute) || e == errNoMethod || errors.Is(e, errMisdirected) || errors.Is(e, errCrossSite) {
 		return true
 	}
-	for _, o := range s.ops {
+	for _, o := range a.ops {
 		if o.declares(statusOf[e.Kind], e.Code) {
 			return true
 		}
@@ -82,3 +89,30 @@ func (s *Server) public(e *domain.Error) bool {
 func unavailable(err error) bool {
 	return errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded)
 }
+
+// refusals returns the refusal of every code that the API has, with its most general message, by code.
+func (a *API) refusals() (list []*domain.Error) {
+	seen := map[string]bool{}
+	add := func(e *domain.Error) {
+		if !seen[e.Code] {
+			seen[e.Code] = true
+			list = append(list, e)
+		}
+	}
+	for _, e := range []*domain.Error{errNoRoute, errNoMethod, errMisdirected, errCrossSite, domain.ErrInvalid} {
+		add(e)
+	}
+	for _, id := range slices.Sorted(maps.Keys(a.ops)) {
+		codes := a.ops[id].codes
+		for _, status := range slices.Sorted(maps.Keys(codes)) {
+			for _, e := range codes[status] {
+				add(e)
+			}
+		}
+	}
+	slices.SortFunc(list, func(x, y *domain.Error) int { return strings.Compare(x.Code, y.Code) })
+	return list
+}
+
+// noteOutage counts a call that was answered 503 beside the operations, and logs why.
+func (a *API) noteOutage(c *call, err error) { a.outages.note(c, domain.ErrUnavailable, err) }

@@ -10,6 +10,7 @@ import (
 	"github.com/gin-gonic/gin"
 
 	"agentproxy/adapters/conns"
+	"agentproxy/adapters/httpapi/strictjson"
 	"agentproxy/app/accounts"
 	"agentproxy/ports"
 )
@@ -23,10 +24,10 @@ type call struct {
 	op              *operation  // nil: no route
 	id              string      // meta.request_id
 	caller          accounts.Caller
-	inside          bool          // run by Agent.Run: the request around it is counted, logged and authenticated
-	registration    *registration // of a call that opens an account
-	challenge       string        // of a 401; empty: the usual one
-	body            []byte        // checked; of operations that have one
+	inside          bool   // run by Agent.Run: the request around it is counted, logged and authenticated
+	found           any    // what Operation.Before found, for the handler
+	challenge       string // of a 401; empty: the usual one
+	body            []byte // checked; of operations that have one
 	headers         [6]string
 }
 
@@ -52,9 +53,14 @@ func callIn(ctx context.Context) *call {
 // caller returns the id of the agent that makes the request.
 func caller(ctx context.Context) string { return callIn(ctx).caller.AgentID }
 
-// Trace begins to trace a request to a route, by its template. It returns the context of what the
-// request does, and what ends it with the status of the answer.
-type Trace func(r *http.Request, method, route, id string) (context.Context, func(status int))
+// request returns the request of the call.
+func (c *call) request() *http.Request { return c.gin.Request }
+
+// query returns a parameter of the query, and whether it was given.
+func (c *call) query(name string) (string, bool) { return c.gin.GetQuery(name) }
+
+// bodyFields returns the names of the fields of the body, as the document has them.
+func (c *call) bodyFields() strictjson.Names { return c.op.fields }
 
 const ginCallKey = "call"
 
@@ -69,16 +75,16 @@ const headerRequestID = "X-Request-Id"
 
 // observe surrounds every request: it gives it an id, turns a panic into an
 // answer, and writes the one line of the access log.
-func (s *Server) observe(c *gin.Context) {
+func (a *API) observe(c *gin.Context) {
 	start := time.Now()
 	ctx := c.Request.Context()
-	call := &call{Context: ctx, gin: c, conn: conns.Of(ctx), id: s.IDs.New("req_")}
+	call := &call{Context: ctx, gin: c, conn: conns.Of(ctx), id: a.IDs.New("req_")}
 	if outer := outerCall(ctx); outer != nil {
 		call.inside, call.caller, call.conn, call.id = true, outer.caller, nil, outer.id
 	}
 	c.Set(ginCallKey, call)
-	if s.Trace != nil {
-		traced, end := s.Trace(c.Request, method(c.Request.Method), call.route(), call.id)
+	if a.Trace != nil {
+		traced, end := a.Trace(c.Request, method(c.Request.Method), call.route(), call.id)
 		call.Context, c.Request = traced, c.Request.WithContext(traced)
 		defer func() { end(c.Writer.Status()) }()
 	}
@@ -86,27 +92,27 @@ func (s *Server) observe(c *gin.Context) {
 	c.Writer.Header()[headerRequestID] = call.headers[0:1:1]
 	defer func() {
 		if fault := recover(); fault != nil {
-			s.panicked(call, fault)
+			a.panicked(call, fault)
 		}
 		if !call.inside {
-			s.metrics.count(call, start)
-			s.logRequest(call, start)
+			a.metrics.count(call, start)
+			a.logRequest(call, start)
 		}
 	}()
 	c.Next()
 }
 
 // panicked answers a request whose handler panicked.
-func (s *Server) panicked(c *call, fault any) {
+func (a *API) panicked(c *call, fault any) {
 	if fault == http.ErrAbortHandler {
 		panic(fault)
 	}
-	s.Log.LogAttrs(c, slog.LevelError, "a handler panicked", slog.String("request_id", c.id),
+	a.Log.LogAttrs(c, slog.LevelError, "a handler panicked", slog.String("request_id", c.id),
 		slog.String("route", c.route()), slog.Any("panic", fault), slog.String("stack", string(debug.Stack())))
 	if c.gin.Writer.Written() {
 		panic(http.ErrAbortHandler) // half an answer: cut the connection
 	}
-	s.refuse(c, errInternal)
+	a.refuse(c, errInternal)
 }
 
 // route returns the template of the path, which holds nothing of the caller's.
@@ -119,18 +125,18 @@ func (c *call) route() string {
 
 // logRequest writes the line. Neither the query nor the path is in it: callers
 // put secrets into both.
-func (s *Server) logRequest(c *call, start time.Time) {
-	if !s.Log.Enabled(c, slog.LevelInfo) {
+func (a *API) logRequest(c *call, start time.Time) {
+	if !a.Log.Enabled(c, slog.LevelInfo) {
 		return
 	}
-	s.Log.LogAttrs(c, slog.LevelInfo, "request",
+	a.Log.LogAttrs(c, slog.LevelInfo, "request",
 		slog.String("method", method(c.gin.Request.Method)),
 		slog.String("route", c.route()),
 		slog.Int("status", c.gin.Writer.Status()),
 		slog.Duration("duration", time.Since(start)),
 		slog.String("request_id", c.id),
 		slog.String("agent_id", c.caller.AgentID),
-		slog.String("client", s.clientAddr(c.gin.Request).String()),
+		slog.String("client", a.clientAddr(c.gin.Request).String()),
 		slog.Int("bytes", max(c.gin.Writer.Size(), 0)))
 }
 

@@ -197,31 +197,6 @@ func (ratio) Schema(huma.Registry) *huma.Schema {
 	return &huma.Schema{Type: huma.TypeNumber, Minimum: &zero, Maximum: &one}
 }
 
-// decimal is a number of a request: its text, so that no digit is lost. The
-// empty text is an absent field; null stays "null", which no rule of the domain
-// takes for a number.
-type decimal string
-
-// UnmarshalJSON keeps the text.
-func (d *decimal) UnmarshalJSON(b []byte) error {
-	*d = decimal(b)
-	return nil
-}
-
-// orNone returns the text, empty for null: of fields that buy nothing.
-func (d decimal) orNone() string {
-	if d == "null" {
-		return ""
-	}
-	return string(d)
-}
-
-// given reports whether the field was there and not null.
-func (d decimal) given() bool { return d != "" && d != "null" }
-
-// Schema describes the type in the document.
-func (decimal) Schema(huma.Registry) *huma.Schema { return &huma.Schema{Type: huma.TypeNumber} }
-
 // percent is a share in hundredths of a percent; a negative one is null.
 type percent int64
 

@@ -9,8 +9,6 @@ import (
 	"net"
 	"net/http"
 
-	"github.com/gin-gonic/gin"
-
 	"agentproxy/adapters/conns"
 )
 
@@ -21,40 +19,23 @@ func New(cfg Config, deps Deps) *Server {
 	cfg.GatewayHost = cmp.Or(cfg.GatewayHost, "127.0.0.1")
 	cfg.GatewayPort = cmp.Or(cfg.GatewayPort, 8081)
 	cfg.Version = cmp.Or(cfg.Version, "dev")
-	s := &Server{Deps: &deps, cfg: cfg, ops: map[string]*operation{}, patterns: map[string]string{},
-		metrics: newMetrics()}
-	s.outages = newOutages(s.Log, s.Clock, s.metrics)
+	s := &Server{Deps: &deps, cfg: cfg}
 	s.table = conns.New(conns.Config{Name: "api", Limit: cfg.Connections, PerAddress: cfg.PerAddress,
 		Exempt: cfg.TrustedProxies})
-	s.metrics.all = append(s.metrics.all, s.table)
-	s.newEngine()
-	s.newAPI()
+	s.api = newAPI(apiConfig{PublicURL: cfg.PublicURL, Version: cfg.Version, TrustedProxies: cfg.TrustedProxies,
+		Accounts: deps.Accounts, Limits: deps.Limits, Clock: deps.Clock, IDs: deps.IDs, Log: deps.Log,
+		Trace: deps.Trace, Misplaced: s.misplaced})
+	s.api.collect(s.table)
 	s.declareService()
-	s.declareAccounts()
-	s.declareProducts()
-	s.declareSessions()
-	s.declarePolicy()
-	s.declareChanges()
-	s.declareSettings()
-	s.declareTopUp()
-	s.declareWorkers()
-	s.declarePeers()
-	s.declareSessionViews()
-	s.declareReveal()
-	s.declareConnect()
-	s.declareTelemetry()
-	s.declareBilling()
-	s.declareRecharges()
-	s.declareWebhooks()
-	s.declareStats()
 	s.declareCallbacks()
-	s.finishDocument()
+	declareFamilies(s.api, &deps, s.gateway())
+	s.serveDocument(s.api.finishDocument())
 	s.serveDocs()
 	s.servePages()
 	s.serveTools()
 	s.serveConsole()
 	s.http = &http.Server{
-		Handler:           compress(s.engine),
+		Handler:           compress(s.api.Engine),
 		ReadHeaderTimeout: headerTimeout,
 		ReadTimeout:       readTimeout,
 		WriteTimeout:      writeTimeout,
@@ -64,19 +45,6 @@ func New(cfg Config, deps Deps) *Server {
 	}
 	conns.Attach(s.http)
 	return s
-}
-
-func (s *Server) newEngine() {
-	gin.SetMode(gin.ReleaseMode)
-	e := gin.New()
-	e.RedirectTrailingSlash = false
-	e.RedirectFixedPath = false
-	e.HandleMethodNotAllowed = true
-	e.ForwardedByClientIP = false // see clientAddr
-	e.Use(s.observe, s.guard)
-	e.NoRoute(s.refuseRoute)
-	e.NoMethod(func(c *gin.Context) { s.refuse(callOf(c), errNoMethod) })
-	s.engine = e
 }
 
 // Handler returns the handler of the API, for tests and other listeners.
@@ -90,7 +58,7 @@ func (s *Server) Start(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("listen for the API: %w", err)
 	}
-	if err := s.metrics.register(s.Metrics); err != nil {
+	if err := s.api.register(s.Metrics); err != nil {
 		return errors.Join(fmt.Errorf("register the metrics of the API: %w", err), l.Close())
 	}
 	s.listener, s.hosts = l, s.guarded(l)
@@ -109,7 +77,7 @@ func (s *Server) Addr() net.Addr { return s.listener.Addr() }
 // Stop accepts nothing more and waits for the requests under way; when the
 // context ends first they are cut.
 func (s *Server) Stop(ctx context.Context) error {
-	defer s.metrics.unregister(s.Metrics)
+	defer s.api.unregister(s.Metrics)
 	err := s.http.Shutdown(ctx)
 	if err != nil {
 		err = errors.Join(err, s.http.Close())

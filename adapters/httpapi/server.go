@@ -4,14 +4,13 @@
 package httpapi
 
 import (
+	"context"
 	"log/slog"
 	"net"
 	"net/http"
 	"net/netip"
 	"time"
 
-	"github.com/danielgtaylor/huma/v2"
-	"github.com/gin-gonic/gin"
 	"github.com/prometheus/client_golang/prometheus"
 	"go.uber.org/fx"
 
@@ -85,28 +84,21 @@ type Deps struct {
 type Server struct {
 	*Deps    // a pointer, since fx refuses results that embed fx.In
 	cfg      Config
-	engine   *gin.Engine
-	api      huma.API
-	ops      map[string]*operation // by id
+	api      *API
 	http     *http.Server
 	listener net.Listener
 	table    *conns.Table
 	hosts    *conns.Hosts // that requests may name; nil: any
-	fixed    limitHeaderCache
-	patterns map[string]string // descriptions of the patterns of the document
-	pages    []string          // paths of what is served beside the operations
-	metrics  *metrics
-	outages  *outages
 }
 
-// Prefix is where the API begins; the document's paths are relative to it.
-const Prefix = "/v1"
+// Trace begins to trace a request to a route, by its template. It returns the context of what the
+// request does, and what ends it with the status of the answer.
+type Trace func(r *http.Request, method, route, id string) (context.Context, func(status int))
 
 // The limits of a connection. WriteTimeout leaves time for a provider that is
 // slow to deliver.
 const (
 	headerTimeout  = 10 * time.Second
-	readTimeout    = 30 * time.Second
 	writeTimeout   = 2 * time.Minute
 	idleTimeout    = 30 * time.Second
 	maxHeaderBytes = 32 << 10

@@ -10,7 +10,6 @@ import (
 	"agentproxy/domain/account"
 	"agentproxy/domain/billing"
 	"agentproxy/domain/catalog"
-	"agentproxy/domain/health"
 	"agentproxy/ports"
 )
 
@@ -18,13 +17,6 @@ type rotateInput struct {
 	Idempotent
 	OneSession
 	Body rotateBody
-}
-
-type rotateBody struct {
-	_      struct{}              `json:"-" additionalProperties:"true"`
-	Reason health.RotationReason `json:"reason,omitempty" nullable:"true" doc:"Counts as evidence about the exit that is left. manual is the default."`
-
-	CloseConnections bool `json:"close_connections,omitempty" doc:"Closes what is open on the old exit."`
 }
 
 type rotateReply struct {
@@ -59,8 +51,8 @@ func (renewBody) TransformSchema(_ huma.Registry, s *huma.Schema) *huma.Schema {
 }
 
 // declareChanges declares what changes a session.
-func (s *Server) declareChanges() {
-	opResult(s, operation{
+func (s *sessionsService) declareChanges() {
+	opResult(s.api, operation{
 		ID:         "rotate-session",
 		Method:     http.MethodPost,
 		Path:       "/sessions/{session_id}/rotate",
@@ -81,7 +73,7 @@ func (s *Server) declareChanges() {
 		Refuses: and(ofLive, catalog.ErrOutOfStock, ports.ErrProvider, ports.ErrTimeout),
 		Example: map[string]any{"reason": "http_403"},
 	}, s.rotateSession)
-	opResult(s, operation{
+	opResult(s.api, operation{
 		ID:         "renew-session",
 		Method:     http.MethodPost,
 		Path:       "/sessions/{session_id}/renew",
@@ -124,13 +116,13 @@ func (s *Server) declareChanges() {
 			"seller may still deliver and does not take back stays held, and is charged or released when the outcome is " +
 			"known: see cost.",
 		OK: []reply{{Status: ok, Doc: "The session as it ended.", Data: exampleEnded}}}
-	op(s, end, s.terminate)
+	op(s.api, end, s.terminate)
 	end.ID, end.Method, end.Path, end.Doc = "delete-session", http.MethodDelete, "/sessions/{session_id}",
 		"The same as terminate."
-	op(s, end, s.terminate)
+	op(s.api, end, s.terminate)
 }
 
-func (s *Server) rotateSession(ctx context.Context, in *rotateInput) (result[rotateReply], error) {
+func (s *sessionsService) rotateSession(ctx context.Context, in *rotateInput) (result[rotateReply], error) {
 	id, err := in.id()
 	if err != nil {
 		return result[rotateReply]{}, err
@@ -152,7 +144,7 @@ func (s *Server) rotateSession(ctx context.Context, in *rotateInput) (result[rot
 	return result[rotateReply]{Status: ok, Data: data, Replayed: done.Replayed}, nil
 }
 
-func (s *Server) renewSession(ctx context.Context, in *renewInput) (result[any], error) {
+func (s *sessionsService) renewSession(ctx context.Context, in *renewInput) (result[any], error) {
 	id, err := in.id()
 	if err != nil {
 		return result[any]{}, err
@@ -169,7 +161,7 @@ func (s *Server) renewSession(ctx context.Context, in *renewInput) (result[any],
 	return s.bought(done, err)
 }
 
-func (s *Server) terminate(ctx context.Context, in *sessionPath) (int, sessionReply, error) {
+func (s *sessionsService) terminate(ctx context.Context, in *sessionPath) (int, sessionReply, error) {
 	id, err := in.id()
 	if err != nil {
 		return 0, sessionReply{}, err

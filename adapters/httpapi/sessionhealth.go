@@ -49,29 +49,8 @@ type checkReply struct {
 }
 
 // declareSessionViews declares what shows how a session fares.
-func (s *Server) declareSessionViews() {
-	op(s, operation{
-		ID:      "get-session-health",
-		Method:  http.MethodGet,
-		Path:    "/sessions/{session_id}/health",
-		Tag:     "sessions",
-		Summary: "How the current exit fares, and what to do",
-		Doc:     "Made from what the agent reported and from what the gateway saw. docs/health.md has the formula.",
-		Scope:   account.SessionsRead,
-		Refuses: ofSession,
-		OK:      []reply{{Status: ok, Doc: "The health at this moment.", Data: exampleHealth}},
-	}, func(ctx context.Context, in *sessionPath) (int, sessionHealthReply, error) {
-		id, err := in.id()
-		if err != nil {
-			return 0, sessionHealthReply{}, err
-		}
-		v, err := s.Telemetry.Health(ctx, caller(ctx), id)
-		if err != nil {
-			return 0, sessionHealthReply{}, err
-		}
-		return ok, toHealth(v), nil
-	})
-	op(s, operation{
+func (s *sessionsService) declareSessionViews() {
+	op(s.api, operation{
 		ID:      "list-session-events",
 		Method:  http.MethodGet,
 		Path:    "/sessions/{session_id}/events",
@@ -97,7 +76,7 @@ func (s *Server) declareSessionViews() {
 		items, pagination := toItems(list, toEvent)
 		return ok, eventsReply{items, pagination}, nil
 	})
-	op(s, operation{
+	op(s.api, operation{
 		ID:      "check-session",
 		Method:  http.MethodPost,
 		Path:    "/sessions/{session_id}/check",
@@ -117,12 +96,12 @@ type checkInput struct {
 	Worker string `query:"worker" doc:"Its exit in place of the session's; made if it is new."`
 }
 
-func (s *Server) checkSession(ctx context.Context, in *checkInput) (int, checkReply, error) {
+func (s *sessionsService) checkSession(ctx context.Context, in *checkInput) (int, checkReply, error) {
 	id, err := in.id()
 	if err != nil {
 		return 0, checkReply{}, err
 	}
-	if d := s.Limits.TakeCheck(caller(ctx)); !d.Allowed {
+	if d := s.api.Limits.TakeCheck(caller(ctx)); !d.Allowed {
 		return 0, checkReply{}, account.ErrRateLimited.Msgf(
 			"at most 10 checks a minute; wait for the seconds in Retry-After",
 		).After(

@@ -1,21 +1,15 @@
 package httpapi
 
 import (
-	"net"
 	"net/netip"
-	"net/url"
-	"strconv"
 	"time"
 
 	"github.com/danielgtaylor/huma/v2"
 
-	"agentproxy/app/fulfilment"
 	"agentproxy/app/sessions"
 	"agentproxy/domain"
 	"agentproxy/domain/health"
-	"agentproxy/domain/procurement"
 	"agentproxy/domain/session"
-	"agentproxy/domain/traffic"
 )
 
 // sessionReply is the record of a session.
@@ -51,16 +45,6 @@ type SessionFields = sessionReply
 // TransformSchema lets the objects that may be missing be null.
 func (sessionReply) TransformSchema(_ huma.Registry, s *huma.Schema) *huma.Schema {
 	return nullable(s, "proxy", "failure", "auto_top_up")
-}
-
-// nullable lets properties that are objects be null, which huma's tags cannot.
-func nullable(s *huma.Schema, names ...string) *huma.Schema {
-	for _, name := range names {
-		p := s.Properties[name]
-		s.Properties[name] = &huma.Schema{Description: p.Description,
-			AnyOf: []*huma.Schema{{Ref: p.Ref}, {Type: "null"}}}
-	}
-	return s
 }
 
 type proxyReply struct {
@@ -172,7 +156,7 @@ type failureReply struct {
 }
 
 // toSession returns the reply that shows a session to its agent.
-func (s *Server) toSession(v sessions.View) sessionReply {
+func (g gateway) toSession(v sessions.View) sessionReply {
 	r := sessionReply{
 		SessionID: v.ID, Type: v.Type, Status: v.Status, StatusReason: maybeText(v.Reason),
 		ProductNo: v.ProductNo, Quantity: v.Quantity, DurationDays: -1, TrafficGB: -1,
@@ -203,78 +187,9 @@ func (s *Server) toSession(v sessions.View) sessionReply {
 		r.Failure = &failureReply{v.Failure.Code, v.Failure.Message}
 	}
 	if v.Status == session.Active {
-		s.showProxy(&r, v)
+		g.showProxy(&r, v)
 	}
 	return r
-}
-
-// showProxy fills in the credentials of an active session. A direct one whose
-// provider does not return them has none, because the gateway would refuse its own.
-func (s *Server) showProxy(r *sessionReply, v sessions.View) {
-	if v.Direct != nil && len(v.Direct) < len(v.Exits) {
-		return
-	}
-	if v.Type == session.Dynamic {
-		p := s.toProxy(v, 0, traffic.User{SessionID: v.ID, Number: v.Rotation.Count})
-		r.Proxy = &p
-		return
-	}
-	r.IPList = make([]ipListReply, len(v.Exits))
-	for i, exit := range v.Exits {
-		r.IPList[i] = ipListReply{
-			IP:          exit.IP.String(),
-			Country:     maybeText(v.Location.Country),
-			City:        maybeText(v.Location.City),
-			ProxyFields: s.toProxy(v, i, traffic.User{SessionID: v.ID, Static: true, Number: i}),
-		}
-	}
-	if len(r.IPList) > 0 {
-		r.Proxy = &r.IPList[0].ProxyFields
-	}
-}
-
-// toProxy returns the proxy of the i-th exit: the gateway, or an upstream itself.
-func (s *Server) toProxy(v sessions.View, i int, user traffic.User) proxyReply {
-	if i < len(v.Direct) {
-		return toDirect(v.Direct[i], v.Protocol)
-	}
-	return s.toGateway(v, user.String())
-}
-
-// toGateway returns the gateway as a proxy under a user name.
-func (s *Server) toGateway(v sessions.View, name string) proxyReply {
-	at := "://" + name + ":" + v.Password + "@" + net.JoinHostPort(s.cfg.GatewayHost, strconv.Itoa(s.cfg.GatewayPort))
-	p := proxyReply{Protocol: v.Protocol, Host: s.cfg.GatewayHost, Port: s.cfg.GatewayPort,
-		Username: name, Password: v.Password, HTTPURL: "http" + at, SOCKS5URL: "socks5" + at}
-	p.FullURL = p.HTTPURL
-	if v.Protocol == session.SOCKS5 {
-		p.FullURL = p.SOCKS5URL
-	}
-	return p
-}
-
-// toDirect returns an upstream's own proxy. A protocol that it does not offer has no
-// URL.
-func toDirect(d fulfilment.DirectProxy, wanted session.Protocol) proxyReply {
-	urlOf := func(scheme string, e procurement.Endpoint) string {
-		if e.Host == "" {
-			return ""
-		}
-		u := url.URL{
-			Scheme: scheme,
-			User:   url.UserPassword(e.User, e.Password),
-			Host:   net.JoinHostPort(e.Host, strconv.Itoa(int(e.Port))),
-		}
-		return u.String()
-	}
-	p := proxyReply{HTTPURL: urlOf("http", d.HTTP), SOCKS5URL: urlOf("socks5", d.SOCKS5)}
-	e := d.HTTP
-	p.Protocol, p.FullURL = session.HTTP, p.HTTPURL
-	if wanted == session.SOCKS5 && d.SOCKS5.Host != "" || d.HTTP.Host == "" {
-		e, p.Protocol, p.FullURL = d.SOCKS5, session.SOCKS5, p.SOCKS5URL
-	}
-	p.Host, p.Port, p.Username, p.Password = e.Host, int(e.Port), e.User, e.Password
-	return p
 }
 
 func toHealthBrief(v health.Verdict) sessionHealthBrief {
@@ -313,4 +228,19 @@ func toUsage(v sessions.View) usageReply {
 		r.Time.RemainingSeconds = maybeInt(max(v.ExpiresAt.Sub(end), 0) / time.Second)
 	}
 	return r
+}
+
+// autoTopUpReply is what a session buys by itself, and why it did not when it last tried.
+type autoTopUpReply struct {
+	BelowPercent int       `json:"below_percent" doc:"Of the traffic."`
+	AddGB        gigabytes `json:"add_gb" doc:"Of each purchase."`
+	MaxPerDay    int       `json:"max_per_day" doc:"Purchases on a UTC day."`
+	Refused      maybeText `json:"refused" doc:"The code for which the last purchase was refused; it is tried every minute. null: it was not."`
+}
+
+func toAutoTopUp(t session.TopUps) *autoTopUpReply {
+	if t.Auto == (session.AutoTopUp{}) {
+		return nil
+	}
+	return &autoTopUpReply{t.Auto.BelowPercent, gigabytes(t.Auto.Bytes), t.Auto.MaxPerDay, maybeText(t.Failed)}
 }

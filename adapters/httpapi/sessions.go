@@ -4,34 +4,16 @@ import (
 	"context"
 	"net/http"
 	"strings"
-	"time"
 
-	"agentproxy/adapters/httpapi/strictjson"
-	"agentproxy/app/ledger"
+	"agentproxy/app/policy"
+	"agentproxy/app/reveals"
 	"agentproxy/app/sessions"
-	"agentproxy/domain"
 	"agentproxy/domain/account"
 	"agentproxy/domain/billing"
 	"agentproxy/domain/catalog"
 	"agentproxy/domain/session"
 	"agentproxy/ports"
 )
-
-// sessionPath is the path of every operation on one session.
-type sessionPath struct {
-	SessionID string `path:"session_id" doc:"The session, prefix sess_."`
-}
-
-// OneSession is sessionPath under an exported name, by which huma reads it where it is embedded.
-type OneSession = sessionPath
-
-// id returns the session's id, or an error if the text cannot be one.
-func (p sessionPath) id() (string, error) {
-	if len(p.SessionID) > 64 || !strictjson.IsName(p.SessionID) {
-		return "", session.ErrNotFound
-	}
-	return p.SessionID, nil
-}
 
 type createInput struct {
 	Purchase
@@ -53,7 +35,7 @@ type sessionsInput struct {
 func (in *sessionsInput) filter(ctx context.Context) (f ports.SessionFilter, err error) {
 	f = ports.SessionFilter{Status: in.Status, Type: in.Type, ProductNo: in.ProductNo,
 		Country: strings.ToUpper(in.Country)}
-	if _, given := callIn(ctx).gin.GetQuery("label"); given {
+	if _, given := callIn(ctx).query("label"); given {
 		if f.LabelKey, f.LabelValue, err = session.ParseLabel(in.Label); err != nil {
 			return f, err
 		}
@@ -62,30 +44,44 @@ func (in *sessionsInput) filter(ctx context.Context) (f ports.SessionFilter, err
 	return f, err
 }
 
-// between reads two dates of the query, the second exclusive. What is not given is the zero time.
-func between(ctx context.Context, from, to string) (a, b time.Time, err error) {
-	for name, at := range map[string]*time.Time{from: &a, to: &b} {
-		if text, given := callIn(ctx).gin.GetQuery(name); given {
-			if *at, err = ledger.ParseDate(name, text); err != nil {
-				return a, b, err
-			}
-		}
-	}
-	if !a.IsZero() && !b.IsZero() && !a.Before(b) {
-		return a, b, domain.InvalidField(from, "must be before %s", to)
-	}
-	return a, b, nil
-}
-
 type sessionsReply struct {
 	Items      []sessionReply  `json:"items"`
 	Pagination paginationReply `json:"pagination"`
 }
 
+// sessionsUses are the use cases that the operations on sessions call.
+type sessionsUses struct {
+	Sessions *sessions.Service
+	Policies *policy.Service
+	Checks   *sessions.Checks
+	Reveals  *reveals.Service
+}
+
+// sessionsService serves the operations on sessions.
+type sessionsService struct {
+	sessionsUses
+	gateway
+	api *API
+}
+
+// declareSessionsFamily declares the operations on sessions, whose proxies are at a gateway.
+func declareSessionsFamily(a *API, u sessionsUses, g gateway) {
+	s := &sessionsService{u, g, a}
+	s.declareSessions()
+	s.declarePolicy()
+	s.declareChanges()
+	s.declareSettings()
+	s.declareTopUp()
+	s.declarePeers()
+	s.declareSessionViews()
+	s.declareReveal()
+	s.declareConnect()
+}
+
 // declareSessions declares buying and reading sessions.
-func (s *Server) declareSessions() {
-	opResult(s, createOperation(), s.createSession)
-	op(s, operation{
+func (s *sessionsService) declareSessions() {
+	opResult(s.api, createOperation(), s.createSession)
+	op(s.api, operation{
 		ID:      "list-sessions",
 		Method:  http.MethodGet,
 		Path:    "/sessions",
@@ -101,7 +97,7 @@ func (s *Server) declareSessions() {
 			},
 		},
 	}, s.listSessions)
-	op(s, operation{
+	op(s.api, operation{
 		ID:      "get-session",
 		Method:  http.MethodGet,
 		Path:    "/sessions/{session_id}",
@@ -112,7 +108,7 @@ func (s *Server) declareSessions() {
 		Refuses: ofSession,
 		OK:      []reply{{Status: ok, Doc: "The session.", Data: exampleStatic}},
 	}, s.session)
-	op(s, operation{
+	op(s.api, operation{
 		ID:      "get-session-usage",
 		Method:  http.MethodGet,
 		Path:    "/sessions/{session_id}/usage",
@@ -164,17 +160,17 @@ func createOperation() operation {
 	}
 }
 
-func (s *Server) session(ctx context.Context, in *sessionPath) (int, sessionReply, error) {
-	v, err := s.readSession(ctx, in)
+func (s *sessionsService) session(ctx context.Context, in *sessionPath) (int, sessionReply, error) {
+	v, err := in.read(ctx, s.Sessions)
 	return ok, s.toSession(v), err
 }
 
-func (s *Server) sessionUsage(ctx context.Context, in *sessionPath) (int, usageReply, error) {
-	v, err := s.readSession(ctx, in)
+func (s *sessionsService) sessionUsage(ctx context.Context, in *sessionPath) (int, usageReply, error) {
+	v, err := in.read(ctx, s.Sessions)
 	return ok, toUsage(v), err
 }
 
-func (s *Server) listSessions(ctx context.Context, in *sessionsInput) (int, sessionsReply, error) {
+func (s *sessionsService) listSessions(ctx context.Context, in *sessionsInput) (int, sessionsReply, error) {
 	page, err := in.page(ctx)
 	if err != nil {
 		return 0, sessionsReply{}, err
@@ -191,15 +187,7 @@ func (s *Server) listSessions(ctx context.Context, in *sessionsInput) (int, sess
 	return ok, sessionsReply{items, pagination}, nil
 }
 
-func (s *Server) readSession(ctx context.Context, in *sessionPath) (sessions.View, error) {
-	id, err := in.id()
-	if err != nil {
-		return sessions.View{}, err
-	}
-	return s.Sessions.Read(ctx, caller(ctx), id)
-}
-
-func (s *Server) createSession(ctx context.Context, in *createInput) (result[any], error) {
+func (s *sessionsService) createSession(ctx context.Context, in *createInput) (result[any], error) {
 	key, dry, err := in.terms(ctx)
 	if err != nil {
 		return result[any]{}, err
@@ -216,16 +204,9 @@ func (s *Server) createSession(ctx context.Context, in *createInput) (result[any
 	return s.bought(done, renamed(err, in.Body.path))
 }
 
-// outcomeStatus is the HTTP status of an outcome.
-var outcomeStatus = map[ports.Outcome]int{
-	ports.Completed: http.StatusOK,
-	ports.Created:   http.StatusCreated,
-	ports.Pending:   http.StatusAccepted,
-}
-
 // bought returns the result of a call that buys: a dry run, or the session with
 // where to poll it while it is not ready.
-func (s *Server) bought(d sessions.Done, err error) (result[any], error) {
+func (s *sessionsService) bought(d sessions.Done, err error) (result[any], error) {
 	switch {
 	case err != nil:
 		return result[any]{}, err

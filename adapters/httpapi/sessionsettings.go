@@ -36,8 +36,8 @@ func (b changeBody) change(agentID, sessionID string) sessions.Change {
 }
 
 // declareSettings declares what an agent may set of a session that it has.
-func (s *Server) declareSettings() {
-	op(s, operation{
+func (s *sessionsService) declareSettings() {
+	op(s.api, operation{
 		ID:        "change-session",
 		Method:    http.MethodPatch,
 		Path:      "/sessions/{session_id}",
@@ -50,7 +50,7 @@ func (s *Server) declareSettings() {
 		OK:        []reply{{Status: ok, Doc: "The session after the change.", Data: exampleDynamic}},
 		Example:   map[string]any{"labels": map[string]string{"team": "prices"}},
 	}, s.changeSession)
-	opResult(s, operation{
+	opResult(s.api, operation{
 		ID:      "rotate-password",
 		Method:  http.MethodPost,
 		Path:    "/sessions/{session_id}/rotate-password",
@@ -78,7 +78,7 @@ type rotatePasswordBody struct {
 	CloseConnections bool     `json:"close_connections,omitempty" doc:"Closes what is open with the old password."`
 }
 
-func (s *Server) rotatePassword(ctx context.Context, in *rotatePasswordInput) (result[sessionReply], error) {
+func (s *sessionsService) rotatePassword(ctx context.Context, in *rotatePasswordInput) (result[sessionReply], error) {
 	id, err := in.id()
 	if err != nil {
 		return result[sessionReply]{}, err
@@ -92,7 +92,7 @@ func (s *Server) rotatePassword(ctx context.Context, in *rotatePasswordInput) (r
 	return result[sessionReply]{Status: ok, Data: s.toSession(done.View), Replayed: done.Replayed}, err
 }
 
-func (s *Server) changeSession(ctx context.Context, in *changeInput) (int, sessionReply, error) {
+func (s *sessionsService) changeSession(ctx context.Context, in *changeInput) (int, sessionReply, error) {
 	id, err := in.id()
 	if err != nil {
 		return 0, sessionReply{}, err

@@ -70,8 +70,8 @@ type statementItemReply struct {
 	Amount    money        `json:"amount" doc:"The signed change of the balance."`
 }
 
-func (s *Server) declareStatements() {
-	op(s, operation{
+func (s *billingService) declareStatements() {
+	op(s.api, operation{
 		ID:      "get-statement",
 		Method:  http.MethodGet,
 		Path:    "/billing/statements/{month}",
@@ -103,12 +103,6 @@ func toStatement(s ledger.Statement) statementReply {
 		OpeningBalance: money(s.Opening), ClosingBalance: money(s.Closing),
 		ByType: s.ByType,
 		Items:  items, Pagination: pagination}
-}
-
-// printed is an answer that has a page to print, too.
-type printed interface {
-	print(next string) ([]byte, error)
-	pages() paginationReply
 }
 
 func (r statementReply) pages() paginationReply { return r.Pagination }
@@ -152,30 +146,6 @@ var statementPage = template.Must(template.New("statement").Parse(`<!doctype htm
 {{with .Next}}<p><a href="{{.}}">More sessions</a></p>
 {{end}}</body></html>
 `))
-
-// showPage writes the page to print of an answer.
-func (s *Server) showPage(c *call, status int, p printed) {
-	next := ""
-	if cursor := p.pages().NextCursor; cursor != "" {
-		query := c.gin.Request.URL.Query()
-		query.Del("page")
-		query.Set("cursor", string(cursor))
-		next = "?" + query.Encode()
-	}
-	page, err := p.print(next)
-	if err != nil {
-		s.refuse(c, err)
-		return
-	}
-	w := c.gin.Writer
-	h := w.Header()
-	h["Content-Type"] = []string{htmlType + "; charset=utf-8"}
-	h["Cache-Control"] = noStore
-	h["X-Content-Type-Options"] = noSniff
-	h.Set("Content-Security-Policy", "default-src 'none'; frame-ancestors 'none'")
-	w.WriteHeader(status)
-	_, _ = w.Write(page) // an error means that the client is gone
-}
 
 var (
 	exampleStatement = statementReply{"2026-05", stamp(exampleMonth), stamp(exampleMonth.AddDate(0, 1, 0)),

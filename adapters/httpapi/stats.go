@@ -60,8 +60,8 @@ type costStatsReply struct {
 }
 
 // declareStats declares the figures over all sessions.
-func (s *Server) declareStats() {
-	op(s, operation{
+func (s *billingService) declareStats() {
+	op(s.api, operation{
 		ID:      "get-overview",
 		Method:  http.MethodGet,
 		Path:    "/stats/overview",
@@ -77,7 +77,7 @@ func (s *Server) declareStats() {
 				o.TotalSpent,
 			), money(o.TotalRecharged), gigabytes(o.UsedBytes), o.EventsReported, ratio(o.SuccessRate), o.Rotations}, err
 	})
-	op(s, operation{
+	op(s.api, operation{
 		ID:      "get-traffic-stats",
 		Method:  http.MethodGet,
 		Path:    "/stats/traffic",
@@ -100,7 +100,7 @@ func (s *Server) declareStats() {
 			}
 		})}, err
 	})
-	op(s, operation{
+	op(s.api, operation{
 		ID:      "get-cost-stats",
 		Method:  http.MethodGet,
 		Path:    "/stats/cost",
@@ -125,14 +125,14 @@ func (s *Server) declareStats() {
 }
 
 // series reads the buckets that a query asks for.
-func (s *Server) series(ctx context.Context, in *rangeQuery) (string, []ports.Hour, error) {
+func (s *billingService) series(ctx context.Context, in *rangeQuery) (string, []ports.Hour, error) {
 	c := callIn(ctx)
 	for _, name := range []string{"start_date", "end_date"} {
-		if v, given := c.gin.GetQuery(name); given && v == "" {
+		if v, given := c.query(name); given && v == "" {
 			return "", nil, domain.InvalidField(name, "must be YYYY-MM-DD or RFC 3339")
 		}
 	}
-	r, err := ledger.ParseRange(in.Granularity, in.StartDate, in.EndDate, s.Clock.Now())
+	r, err := ledger.ParseRange(in.Granularity, in.StartDate, in.EndDate, s.api.Clock.Now())
 	if err != nil {
 		return "", nil, err
 	}

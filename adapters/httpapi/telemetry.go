@@ -103,9 +103,25 @@ type resultErrorReply struct {
 	Message string `json:"message"`
 }
 
-// declareTelemetry declares what agents report.
-func (s *Server) declareTelemetry() {
-	op(s, operation{
+// telemetryUses are the use cases that the operations on telemetry call.
+type telemetryUses struct{ Telemetry *telemetry.Service }
+
+// telemetryService serves the operations on telemetry.
+type telemetryService struct {
+	telemetryUses
+	api *API
+}
+
+// declareTelemetryFamily declares what agents report, and the health that follows from it.
+func declareTelemetryFamily(a *API, u telemetryUses) {
+	s := &telemetryService{u, a}
+	s.declareReports()
+	s.declareHealth()
+}
+
+// declareReports declares what agents report.
+func (s *telemetryService) declareReports() {
+	op(s.api, operation{
 		ID:      "report-event",
 		Method:  http.MethodPost,
 		Path:    "/sessions/{session_id}/report-event",
@@ -123,7 +139,7 @@ func (s *Server) declareTelemetry() {
 			"target_host": "shop.example",
 		},
 	}, s.report)
-	op(s, operation{
+	op(s.api, operation{
 		ID:        "report-batch",
 		Method:    http.MethodPost,
 		Path:      "/telemetry/batch",
@@ -143,7 +159,7 @@ func (s *Server) declareTelemetry() {
 	}, s.reportBatch)
 }
 
-func (s *Server) report(ctx context.Context, in *reportInput) (int, reportedReply, error) {
+func (s *telemetryService) report(ctx context.Context, in *reportInput) (int, reportedReply, error) {
 	id, err := in.id()
 	if err != nil {
 		return 0, reportedReply{}, err
@@ -185,8 +201,8 @@ func (e eventFields) report() (health.Report, error) {
 	return r, nil
 }
 
-func (s *Server) reportBatch(ctx context.Context, _ *struct{}) (int, batchReply, error) {
-	events, err := decodeBatch(callIn(ctx).body, callIn(ctx).op.fields)
+func (s *telemetryService) reportBatch(ctx context.Context, _ *struct{}) (int, batchReply, error) {
+	events, err := decodeBatch(callIn(ctx).body, callIn(ctx).bodyFields())
 	if err != nil {
 		return 0, batchReply{}, err
 	}
@@ -208,7 +224,6 @@ func (s *Server) reportBatch(ctx context.Context, _ *struct{}) (int, batchReply,
 }
 
 var (
-	exampleVerdict  = sessionHealthBrief{75, 0.9, "medium", "consider_rotate"}
 	exampleReported = reportedReply{"evt_" + exampleID, sessionHealthShort{exampleVerdict, "block_rate"}}
 	exampleBatch    = batchReply{1, 1, []resultReply{{0, exampleSession, "accepted", nil},
 		{

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"math"
 	"strconv"
-	"time"
 
 	"agentproxy/adapters/httpapi/strictjson"
 	"agentproxy/app/telemetry"
@@ -200,13 +199,4 @@ func digits(text []byte) (n int, plain bool) {
 		n = n*10 + int(c-'0')
 	}
 	return n, true
-}
-
-// occurredAt parses a time, and returns what is wrong with it.
-func occurredAt(text string) (time.Time, string) {
-	t, err := time.Parse(time.RFC3339, text)
-	if err != nil || t.Year() < 1970 {
-		return time.Time{}, "must be a time in RFC 3339"
-	}
-	return t.UTC(), ""
 }

@@ -32,8 +32,8 @@ func (topUpBody) TransformSchema(_ huma.Registry, s *huma.Schema) *huma.Schema {
 }
 
 // declareTopUp declares what adds traffic to a session.
-func (s *Server) declareTopUp() {
-	opResult(s, operation{
+func (s *sessionsService) declareTopUp() {
+	opResult(s.api, operation{
 		ID:         "add-traffic",
 		Method:     http.MethodPost,
 		Path:       "/sessions/{session_id}/traffic",
@@ -58,7 +58,7 @@ func (s *Server) declareTopUp() {
 	}, s.addTraffic)
 }
 
-func (s *Server) addTraffic(ctx context.Context, in *topUpInput) (result[any], error) {
+func (s *sessionsService) addTraffic(ctx context.Context, in *topUpInput) (result[any], error) {
 	id, err := in.id()
 	if err != nil {
 		return result[any]{}, err

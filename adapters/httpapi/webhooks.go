@@ -5,6 +5,7 @@ import (
 	"net/http"
 
 	"agentproxy/adapters/httpapi/strictjson"
+	"agentproxy/app/webhooks"
 	"agentproxy/domain/account"
 	"agentproxy/domain/webhook"
 )
@@ -61,9 +62,19 @@ type deliveriesReply struct {
 	Pagination paginationReply `json:"pagination"`
 }
 
-// declareWebhooks declares the operations on webhooks and their deliveries.
-func (s *Server) declareWebhooks() {
-	op(s, operation{
+// webhooksUses are the use cases that the operations on webhooks call.
+type webhooksUses struct{ Webhooks *webhooks.Service }
+
+// webhooksService serves the operations on webhooks.
+type webhooksService struct {
+	webhooksUses
+	api *API
+}
+
+// declareWebhooksFamily declares the operations on webhooks and their deliveries.
+func declareWebhooksFamily(a *API, u webhooksUses) {
+	s := &webhooksService{u, a}
+	op(s.api, operation{
 		ID:      "get-webhook",
 		Method:  http.MethodGet,
 		Path:    "/account/webhook",
@@ -73,7 +84,7 @@ func (s *Server) declareWebhooks() {
 		Scope:   account.AccountRead,
 		OK:      []reply{{Status: ok, Doc: "The webhook.", Data: exampleWebhook}},
 	}, s.webhook)
-	op(s, operation{
+	op(s.api, operation{
 		ID:      "rotate-webhook-secret",
 		Method:  http.MethodPost,
 		Path:    "/account/webhook/rotate-secret",
@@ -86,7 +97,7 @@ func (s *Server) declareWebhooks() {
 		OK: []reply{{Status: ok, Doc: "The new " +
 			"secret.", Data: webhookSecretReply{"whsec_…", stamp(exampleTime)}}},
 	}, s.rotateWebhookSecret)
-	op(s, operation{
+	op(s.api, operation{
 		ID:      "test-webhook",
 		Method:  http.MethodPost,
 		Path:    "/account/webhook/test",
@@ -97,7 +108,7 @@ func (s *Server) declareWebhooks() {
 		Doc:     "10 an hour, each sent once. GET /account/webhook/deliveries has the result.",
 		OK:      []reply{{Status: ok, Doc: "It is on its way.", Data: webhookTestReply{"evt_" + exampleID}}},
 	}, s.testWebhook)
-	op(s, operation{
+	op(s.api, operation{
 		ID:      "list-webhook-deliveries",
 		Method:  http.MethodGet,
 		Path:    "/account/webhook/deliveries",
@@ -114,7 +125,7 @@ func (s *Server) declareWebhooks() {
 			},
 		},
 	}, s.listDeliveries)
-	op(s, operation{
+	op(s.api, operation{
 		ID:      "redeliver-webhook",
 		Method:  http.MethodPost,
 		Path:    "/account/webhook/deliveries/{delivery_id}/redeliver",
@@ -130,23 +141,23 @@ func (s *Server) declareWebhooks() {
 	s.documentWebhooks()
 }
 
-func (s *Server) webhook(ctx context.Context, _ *struct{}) (int, webhookReply, error) {
+func (s *webhooksService) webhook(ctx context.Context, _ *struct{}) (int, webhookReply, error) {
 	v, err := s.Webhooks.Endpoint(ctx, caller(ctx))
 	return ok, webhookReply{maybeText(v.URL), maybeText(v.SecretHint), v.State(), maybeStamp(v.DisabledAt),
 		maybeStamp(v.LastDeliveryAt)}, err
 }
 
-func (s *Server) rotateWebhookSecret(ctx context.Context, _ *struct{}) (int, webhookSecretReply, error) {
+func (s *webhooksService) rotateWebhookSecret(ctx context.Context, _ *struct{}) (int, webhookSecretReply, error) {
 	secret, at, err := s.Webhooks.RotateSecret(ctx, caller(ctx))
 	return ok, webhookSecretReply{secret, stamp(at)}, err
 }
 
-func (s *Server) testWebhook(ctx context.Context, _ *struct{}) (int, webhookTestReply, error) {
+func (s *webhooksService) testWebhook(ctx context.Context, _ *struct{}) (int, webhookTestReply, error) {
 	id, err := s.Webhooks.Test(ctx, caller(ctx))
 	return ok, webhookTestReply{id}, err
 }
 
-func (s *Server) listDeliveries(ctx context.Context, in *deliveriesInput) (int, deliveriesReply, error) {
+func (s *webhooksService) listDeliveries(ctx context.Context, in *deliveriesInput) (int, deliveriesReply, error) {
 	page, err := in.page(ctx)
 	if err != nil {
 		return 0, deliveriesReply{}, err
@@ -159,7 +170,7 @@ func (s *Server) listDeliveries(ctx context.Context, in *deliveriesInput) (int, 
 	return ok, deliveriesReply{items, pagination}, nil
 }
 
-func (s *Server) redeliver(ctx context.Context, in *deliveryPath) (int, deliveryReply, error) {
+func (s *webhooksService) redeliver(ctx context.Context, in *deliveryPath) (int, deliveryReply, error) {
 	id, err := in.id()
 	if err != nil {
 		return 0, deliveryReply{}, err

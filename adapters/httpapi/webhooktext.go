@@ -28,13 +28,13 @@ type webhookEvent struct {
 }
 
 // documentWebhooks describes what is sent, beside the operations that are served.
-func (s *Server) documentWebhooks() {
+func (s *webhooksService) documentWebhooks() {
 	types := make([]any, len(webhook.Types))
 	for i, t := range webhook.Types {
 		types[i] = string(t)
 	}
-	body := s.schemaOf(webhookEvent{})
-	s.api.OpenAPI().Components.Schemas.SchemaFromRef(body.Ref).Properties["type"].Enum = types
+	body := s.api.schemaOf(webhookEvent{})
+	s.api.openAPI().Components.Schemas.SchemaFromRef(body.Ref).Properties["type"].Enum = types
 	header := func(name, doc string) *huma.Param {
 		return &huma.Param{
 			Name:        name,
@@ -44,7 +44,7 @@ func (s *Server) documentWebhooks() {
 			Schema:      &huma.Schema{Type: huma.TypeString},
 		}
 	}
-	s.api.OpenAPI().Webhooks = map[string]*huma.PathItem{"event": {Post: &huma.Operation{
+	s.api.openAPI().Webhooks = map[string]*huma.PathItem{"event": {Post: &huma.Operation{
 		OperationID: "receive-event", Tags: []string{"webhooks"}, Security: []map[string][]string{},
 		Summary:     "An event, sent to webhook_url",
 		Description: webhookDoc,

@@ -147,10 +147,24 @@ type workerErrorReply struct {
 // ofWorkers is what an operation on workers of a live session can refuse with.
 var ofWorkers = and(ofLive, ports.ErrProvider)
 
-// declareWorkers declares the sticky identities of a session.
-func (s *Server) declareWorkers() {
+// workersUses are the use cases that the operations on workers call.
+type workersUses struct {
+	Workers  *workers.Service
+	Sessions *sessions.Service
+}
+
+// workersService serves the operations on workers.
+type workersService struct {
+	workersUses
+	gateway
+	api *API
+}
+
+// declareWorkersFamily declares the sticky identities of a session, whose proxies are at a gateway.
+func declareWorkersFamily(a *API, u workersUses, g gateway) {
+	s := &workersService{u, g, a}
 	const many, one = "/sessions/{session_id}/workers", "/sessions/{session_id}/workers/{name}"
-	op(s, operation{
+	op(s.api, operation{
 		ID: "make-workers", Method: http.MethodPost, Path: many, Tag: "workers", Scope: account.SessionsWrite,
 		Summary: "Make or read workers of a session",
 		Doc: "A worker is a sticky exit of its own, used by its name in the proxy user name. Free, and without this call " +
@@ -160,25 +174,25 @@ func (s *Server) declareWorkers() {
 		Refuses: and(ofWorkers, worker.ErrDiffers, worker.ErrLimit, catalog.ErrOutOfStock),
 		Example: map[string]any{"count": 50, "unique_exits": true},
 	}, s.makeWorkers)
-	op(s, operation{
+	op(s.api, operation{
 		ID: "list-workers", Method: http.MethodGet, Path: many, Tag: "workers", Scope: account.SessionsRead,
 		Summary: "The workers of a session, by name", Doc: "Of any status, or of one.", Refuses: ofSession,
 		OK: []reply{{Status: ok, Doc: "A page of workers.",
 			Data: workersReply{[]workerReply{exampleWorker}, examplePagination}}},
 	}, s.listWorkers)
-	op(s, operation{
+	op(s.api, operation{
 		ID: "get-worker", Method: http.MethodGet, Path: one, Tag: "workers", Scope: account.SessionsRead,
 		Summary: "One worker", Doc: "With its usage and health.", Refuses: and(ofSession, worker.ErrNotFound),
 		OK: []reply{{Status: ok, Doc: "The worker.", Data: exampleWorker}},
 	}, s.worker)
-	opResult(s, operation{
+	opResult(s.api, operation{
 		ID: "rotate-worker", Method: http.MethodPost, Path: one + "/rotate", Tag: "workers", Scope: account.SessionsWrite,
 		Summary: "Give a worker another exit", Doc: "Open tunnels finish on the old one. Its next use may change its words.",
 		Idempotent: true, EmptyBody: true, Refuses: and(ofWorkers, worker.ErrNotFound, catalog.ErrOutOfStock),
 		OK:      []reply{{Status: ok, Doc: "The worker with its new exit.", Data: exampleWorker}},
 		Example: map[string]any{"reason": "http_403"},
 	}, s.rotateWorker)
-	op(s, operation{
+	op(s.api, operation{
 		ID: "delete-worker", Method: http.MethodDelete, Path: one, Tag: "workers", Scope: account.SessionsWrite,
 		Summary: "Remove a worker",
 		Doc:     "Its tunnels are cut and its exit is free. What it used stays in the session's usage.",
@@ -187,9 +201,9 @@ func (s *Server) declareWorkers() {
 	}, s.deleteWorker)
 }
 
-func (s *Server) makeWorkers(ctx context.Context, in *makeWorkersInput) (int, madeWorkersReply, error) {
+func (s *workersService) makeWorkers(ctx context.Context, in *makeWorkersInput) (int, madeWorkersReply, error) {
 	var r madeWorkersReply
-	v, err := s.readSession(ctx, &in.OneSession)
+	v, err := in.OneSession.read(ctx, s.Sessions)
 	if err != nil {
 		return 0, r, err
 	}
@@ -207,8 +221,8 @@ func (s *Server) makeWorkers(ctx context.Context, in *makeWorkersInput) (int, ma
 	return ok, r, err
 }
 
-func (s *Server) listWorkers(ctx context.Context, in *workersInput) (int, workersReply, error) {
-	v, err := s.readSession(ctx, &in.OneSession)
+func (s *workersService) listWorkers(ctx context.Context, in *workersInput) (int, workersReply, error) {
+	v, err := in.OneSession.read(ctx, s.Sessions)
 	if err != nil {
 		return 0, workersReply{}, err
 	}
@@ -225,8 +239,8 @@ func (s *Server) listWorkers(ctx context.Context, in *workersInput) (int, worker
 }
 
 // readWorker reads a worker and its session, whose owner decides first.
-func (s *Server) readWorker(ctx context.Context, p OneWorker) (v sessions.View, w workers.View, err error) {
-	if v, err = s.readSession(ctx, &p.OneSession); err != nil {
+func (s *workersService) readWorker(ctx context.Context, p OneWorker) (v sessions.View, w workers.View, err error) {
+	if v, err = p.OneSession.read(ctx, s.Sessions); err != nil {
 		return v, w, err
 	}
 	if !worker.IsName(p.Name) { // what cannot be a name is not looked for
@@ -236,12 +250,12 @@ func (s *Server) readWorker(ctx context.Context, p OneWorker) (v sessions.View, 
 	return v, w, err
 }
 
-func (s *Server) worker(ctx context.Context, in *OneWorker) (int, workerReply, error) {
+func (s *workersService) worker(ctx context.Context, in *OneWorker) (int, workerReply, error) {
 	v, w, err := s.readWorker(ctx, *in)
 	return ok, s.toWorker(v, w), err
 }
 
-func (s *Server) rotateWorker(ctx context.Context, in *rotateWorkerInput) (result[workerReply], error) {
+func (s *workersService) rotateWorker(ctx context.Context, in *rotateWorkerInput) (result[workerReply], error) {
 	key, err := in.call(ctx)
 	if err != nil {
 		return result[workerReply]{}, err
@@ -255,7 +269,7 @@ func (s *Server) rotateWorker(ctx context.Context, in *rotateWorkerInput) (resul
 	return result[workerReply]{Status: ok, Data: s.toWorker(v, w), Replayed: replayed}, err
 }
 
-func (s *Server) deleteWorker(ctx context.Context, in *OneWorker) (int, workerReply, error) {
+func (s *workersService) deleteWorker(ctx context.Context, in *OneWorker) (int, workerReply, error) {
 	v, w, err := s.readWorker(ctx, *in)
 	if err == nil {
 		err = s.Workers.Remove(ctx, caller(ctx), v.ID, w.Name)
@@ -264,7 +278,7 @@ func (s *Server) deleteWorker(ctx context.Context, in *OneWorker) (int, workerRe
 }
 
 // toWorker returns the reply that shows a worker to its agent.
-func (s *Server) toWorker(v sessions.View, w workers.View) workerReply {
+func (s *workersService) toWorker(v sessions.View, w workers.View) workerReply {
 	r := workerReply{Name: w.Name, Status: w.Status(), Location: locationReply{maybeText(w.Location.Country),
 		maybeText(w.Location.City)}, TTLSeconds: -1, ExitExpiresAt: maybeStamp(w.ExpiresAt()), Strict: w.Strict, MaxBytes: -1,
 		Usage:  workerUsageReply{w.Usage.Bytes(), w.Usage.Up, w.Usage.Down, w.Usage.Connections, w.Open},

@@ -1,0 +1,16 @@
+package httpapi
+
+import (
+	"testing"
+
+	"agentproxy/adapters/httpapi/strictjson"
+)
+
+func BenchmarkEncodeSession(b *testing.B) {
+	var buf []byte
+	var v any = exampleDynamic
+	b.ReportAllocs()
+	for b.Loop() {
+		buf = strictjson.Append(buf[:0], v)
+	}
+}

@@ -1,0 +1,31 @@
+package httpapi
+
+// printed is an answer that has a page to print, too.
+type printed interface {
+	print(next string) ([]byte, error)
+	pages() paginationReply
+}
+
+// showPage writes the page to print of an answer.
+func (a *API) showPage(c *call, status int, p printed) {
+	next := ""
+	if cursor := p.pages().NextCursor; cursor != "" {
+		query := c.gin.Request.URL.Query()
+		query.Del("page")
+		query.Set("cursor", string(cursor))
+		next = "?" + query.Encode()
+	}
+	page, err := p.print(next)
+	if err != nil {
+		a.refuse(c, err)
+		return
+	}
+	w := c.gin.Writer
+	h := w.Header()
+	h["Content-Type"] = []string{htmlType + "; charset=utf-8"}
+	h["Cache-Control"] = noStore
+	h["X-Content-Type-Options"] = noSniff
+	h.Set("Content-Security-Policy", "default-src 'none'; frame-ancestors 'none'")
+	w.WriteHeader(status)
+	_, _ = w.Write(page) // an error means that the client is gone
+}
