@@ -4,6 +4,7 @@ import (
 	"context"
 	"net/http"
 
+	"agentproxy/adapters/httpapi/endpoint"
 	"agentproxy/app/procurement"
 	"agentproxy/domain"
 	"agentproxy/domain/account"
@@ -22,7 +23,7 @@ type callbackReply struct {
 
 // declareCallbacks declares what providers call.
 func (s *Server) declareCallbacks() {
-	op(s.api, operation{
+	endpoint.Declare(s.api, endpoint.Operation{
 		ID:        "provider-callback",
 		Method:    http.MethodPost,
 		Path:      "/providers/{provider}/callback",
@@ -34,15 +35,15 @@ func (s *Server) declareCallbacks() {
 		Doc: "For providers, not for agents. The call is signed by the provider, and means only that the order is to " +
 			"be read again.",
 		Refuses: []*domain.Error{domain.ErrInvalid, procurement.ErrNoCallback, account.ErrRateLimited},
-		OK:      []reply{{Status: ok, Doc: "The orders are read soon.", Data: callbackReply{true}}},
+		OK:      []endpoint.Reply{{Status: http.StatusOK, Doc: "The orders are read soon.", Data: callbackReply{true}}},
 		Example: map[string]any{"event": "proxy.status.changed"},
 	}, func(ctx context.Context, in *callbackInput) (int, callbackReply, error) {
-		c := callIn(ctx)
-		if d := s.Limits.TakeCallback(in.Provider, s.api.clientAddr(c.request())); !d.Allowed {
+		c := endpoint.CallIn(ctx)
+		if d := s.Limits.TakeCallback(in.Provider, s.api.ClientAddr(c.Request())); !d.Allowed {
 			return 0, callbackReply{}, account.ErrRateLimited.Msgf(
 				"too many calls for this provider; wait for the seconds in Retry-After").After(d.RetryAfter)
 		}
-		err := s.Callbacks.Receive(ctx, in.Provider, c.request().Header, c.body)
-		return ok, callbackReply{err == nil}, err
+		err := s.Callbacks.Receive(ctx, in.Provider, c.Request().Header, c.Body)
+		return http.StatusOK, callbackReply{err == nil}, err
 	})
 }

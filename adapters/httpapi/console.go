@@ -3,6 +3,8 @@ package httpapi
 import (
 	"net/http"
 	"net/netip"
+
+	"agentproxy/adapters/httpapi/endpoint"
 )
 
 // Console serves the pages for people below /console, for a client address. It returns the id of the
@@ -12,22 +14,22 @@ type Console func(w http.ResponseWriter, r *http.Request, client netip.Addr) (ag
 const consolePath = "/console"
 
 // consoleOperation names the pages in metrics. The document does not have them.
-var consoleOperation = &operation{ID: "console"}
+var consoleOperation = &endpoint.Operation{ID: "console"}
 
 // serveConsole adds the pages. They are outside the API's prefix.
 func (s *Server) serveConsole() {
 	if s.Console == nil {
 		return
 	}
-	serve := func(c *call) {
+	serve := func(c *endpoint.Call) {
 		var outage error
-		c.caller.AgentID, outage = s.Console(c.writer(), c.request(), s.api.clientAddr(c.request()))
+		c.Caller.AgentID, outage = s.Console(c.Writer(), c.Request(), s.api.ClientAddr(c.Request()))
 		if outage != nil {
-			s.api.noteOutage(c, outage)
+			s.api.NoteOutage(c, outage)
 		}
 	}
 	for _, method := range []string{http.MethodGet, http.MethodHead, http.MethodPost} {
-		s.api.route(method, consolePath, consoleOperation, serve)
-		s.api.route(method, consolePath+"/*page", consoleOperation, serve)
+		s.api.Route(method, consolePath, consoleOperation, serve)
+		s.api.Route(method, consolePath+"/*page", consoleOperation, serve)
 	}
 }

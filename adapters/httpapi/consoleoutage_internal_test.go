@@ -33,7 +33,7 @@ func TestAnOutageOfThePagesIsLoggedAndCounted(t *testing.T) {
 		s.Handler().ServeHTTP(httptest.NewRecorder(), httptest.NewRequest("GET", path, nil))
 	}
 	registry := prometheus.NewRegistry()
-	if err := s.api.register(registry); err != nil {
+	if err := s.api.Register(registry); err != nil {
 		t.Fatal(err)
 	}
 	counted := 0.0

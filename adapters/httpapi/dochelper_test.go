@@ -16,6 +16,7 @@ import (
 	"github.com/getkin/kin-openapi/routers"
 
 	"agentproxy/adapters/httpapi"
+	"agentproxy/adapters/httpapi/endpoint"
 )
 
 func init() {
@@ -79,7 +80,7 @@ func documentOf(s *httpapi.Server) []byte {
 
 // route finds the operation of a request; nil when there is none.
 func (d *document) route(method, path string) *routers.Route {
-	path, ok := strings.CutPrefix(path, httpapi.Prefix)
+	path, ok := strings.CutPrefix(path, endpoint.Prefix)
 	if !ok {
 		return nil
 	}

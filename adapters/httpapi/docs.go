@@ -9,6 +9,9 @@ import (
 	"time"
 
 	"github.com/gin-gonic/gin"
+
+	"agentproxy/adapters/httpapi/endpoint"
+	"agentproxy/adapters/httpapi/openapi"
 )
 
 // docsFiles are the reference page: it reads the document and shows it.
@@ -48,8 +51,8 @@ func (s *Server) serveDocs() {
 
 // serveDocument serves what write returns.
 func (s *Server) serveDocument(write func() []byte) {
-	answer := sync.OnceValue(func() gin.HandlerFunc { return document(jsonType, write(), nil) })
-	for _, path := range []string{"/openapi.json", Prefix + "/openapi.json"} {
+	answer := sync.OnceValue(func() gin.HandlerFunc { return document(openapi.JSONType, write(), nil) })
+	for _, path := range []string{"/openapi.json", endpoint.Prefix + "/openapi.json"} {
 		s.both(path, func(c *gin.Context) { answer()(c) })
 	}
 }

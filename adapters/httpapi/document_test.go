@@ -12,7 +12,7 @@ import (
 
 	"github.com/getkin/kin-openapi/openapi3"
 
-	"agentproxy/adapters/httpapi"
+	"agentproxy/adapters/httpapi/endpoint"
 )
 
 func TestDocument(t *testing.T) {
@@ -48,7 +48,7 @@ func TestDocument(t *testing.T) {
 		param := regexp.MustCompile(`:(\w+)`)
 		var heads, gets int
 		for _, r := range w.server.Routes() {
-			if path, ok := strings.CutPrefix(r.Path, httpapi.Prefix); ok && path != "" { // /v1 itself is a page
+			if path, ok := strings.CutPrefix(r.Path, endpoint.Prefix); ok && path != "" { // /v1 itself is a page
 				if r.Method == http.MethodHead { // of every GET, so the document leaves it out
 					heads++
 					continue

@@ -7,16 +7,18 @@ import (
 	"strconv"
 
 	"agentproxy/adapters/conns"
+	"agentproxy/adapters/httpapi/endpoint"
 )
 
-var errHost = errMisdirected.Msgf("the Host header is not a name of this service; use 127.0.0.1 or localhost, " +
-	"or set AGENTPROXY_PUBLIC_URL to the name that agents reach it by")
+var errHost = endpoint.ErrMisdirected.Msgf(
+	"the Host header is not a name of this service; use 127.0.0.1 or localhost, " +
+		"or set AGENTPROXY_PUBLIC_URL to the name that agents reach it by")
 
 // misplaced returns why a request is not meant for this server, or nil: it is one for a proxy or, where
 // every program of this host is trusted, one that a web page makes a browser send.
 func (s *Server) misplaced(r *http.Request) error {
 	if r.Method == http.MethodConnect || r.URL.Host != "" {
-		return errMisdirected.With("gateway", net.JoinHostPort(s.cfg.GatewayHost, strconv.Itoa(s.cfg.GatewayPort)))
+		return endpoint.ErrMisdirected.With("gateway", net.JoinHostPort(s.cfg.GatewayHost, strconv.Itoa(s.cfg.GatewayPort)))
 	}
 	if s.hosts == nil {
 		return nil
@@ -25,12 +27,12 @@ func (s *Server) misplaced(r *http.Request) error {
 		return errHost
 	}
 	if r.Header.Get("Sec-Fetch-Site") == "cross-site" {
-		return errCrossSite
+		return endpoint.ErrCrossSite
 	}
 	if origin := r.Header.Get("Origin"); origin != "" {
 		from, err := url.Parse(origin)
 		if err != nil || from.Host != r.Host {
-			return errCrossSite
+			return endpoint.ErrCrossSite
 		}
 	}
 	return nil

@@ -8,6 +8,7 @@ import (
 
 	"github.com/gin-gonic/gin"
 
+	"agentproxy/adapters/httpapi/endpoint"
 	"agentproxy/adapters/httpapi/strictjson"
 )
 
@@ -19,11 +20,11 @@ func (s *Server) Routes() gin.RoutesInfo { return s.api.Engine.Routes() }
 func TestEncoder(t *testing.T) {
 	t.Parallel()
 	s := newBare()
-	for _, o := range s.api.operations() {
+	for _, o := range s.api.Operations() {
 		for _, r := range o.OK {
 			for _, v := range []any{r.Data, r.Or} {
 				switch v.(type) {
-				case qrCode, text:
+				case endpoint.PNG, endpoint.Text:
 					continue // nothing encodes it
 				}
 				got := strictjson.Append(nil, v)

@@ -12,6 +12,8 @@ import (
 
 	"github.com/gin-gonic/gin"
 
+	"agentproxy/adapters/httpapi/endpoint"
+	"agentproxy/adapters/httpapi/openapi"
 	"agentproxy/adapters/httpapi/pages"
 	"agentproxy/domain"
 )
@@ -21,7 +23,6 @@ var pagesLinks = []string{`</llms.txt>; rel="llms-txt"`, `</.well-known/api-cata
 
 const (
 	markdownType = "text/markdown"
-	htmlType     = "text/html"
 	catalogPath  = "/.well-known/api-catalog"
 	securityPath = "/.well-known/security.txt"
 )
@@ -39,7 +40,7 @@ func (s *Server) servePages() {
 			more.Set("Link", `<`+catalogPath+`>; rel="api-catalog"`)
 		}
 		s.serveText(p.Path, p.Kind, p.Text, more)
-		s.api.addPaths(p.Path)
+		s.api.AddPaths(p.Path)
 	}
 	s.serveHome(set)
 	if src.Contact != "" {
@@ -55,20 +56,20 @@ func (s *Server) serveHome(set *pages.Set) {
 		h := g.Writer.Header()
 		h.Add("Vary", "Accept")
 		h["Link"] = slices.Clone(pagesLinks)
-		switch negotiate(g.GetHeader("Accept"), jsonType, markdownType, htmlType) {
+		switch endpoint.Negotiate(g.GetHeader("Accept"), openapi.JSONType, markdownType, openapi.HTMLType) {
 		case markdownType:
 			index(g)
-		case htmlType:
+		case openapi.HTMLType:
 			home(g)
 		default:
-			s.api.answer(callOf(g), http.StatusOK, set.Welcome)
+			s.api.Answer(endpoint.CallOf(g), http.StatusOK, set.Welcome)
 		}
 	}
-	for _, path := range []string{"/", Prefix} {
+	for _, path := range []string{"/", endpoint.Prefix} {
 		s.both(path, serve)
 	}
 	s.serveReference(set.API)
-	s.api.addPaths(Prefix, "/docs", "/openapi.json")
+	s.api.AddPaths(endpoint.Prefix, "/docs", "/openapi.json")
 }
 
 // serveReference serves the reference page, in Markdown for those that ask for it.
@@ -79,7 +80,7 @@ func (s *Server) serveReference(markdown []byte) {
 		h := g.Writer.Header()
 		h.Add("Vary", "Accept")
 		h["Link"] = slices.Clone(pagesLinks)
-		if negotiate(g.GetHeader("Accept"), htmlType, markdownType) == markdownType {
+		if endpoint.Negotiate(g.GetHeader("Accept"), openapi.HTMLType, markdownType) == markdownType {
 			text(g)
 			return
 		}
@@ -92,22 +93,22 @@ func (s *Server) serveSecurity(src pages.Sources) {
 	s.both(securityPath, func(g *gin.Context) {
 		document("text/plain; charset=utf-8", pages.SecurityText(src, s.Clock.Now()), nil)(g)
 	})
-	s.api.addPaths(securityPath)
+	s.api.AddPaths(securityPath)
 }
 
 // sources returns what the pages show.
 func (s *Server) sources() pages.Sources {
 	src := pages.Sources{Base: s.base(), Version: s.cfg.Version, Contact: s.cfg.AbuseContact,
 		Gateway: net.JoinHostPort(s.cfg.GatewayHost, strconv.Itoa(s.cfg.GatewayPort)), Target: "https://example.com/",
-		Errors: documented(s.api.refusals()), Gateways: s.cfg.GatewayErrors}
+		Errors: documented(s.api.Refusals()), Gateways: s.cfg.GatewayErrors}
 	if s.cfg.Dev {
-		src.Target = src.Base + Prefix + "/ip" // production refuses the service's own addresses
+		src.Target = src.Base + endpoint.Prefix + "/ip" // production refuses the service's own addresses
 	}
 	if s.Tools != nil {
 		src.Tools = s.cfg.ToolTable
 	}
-	for _, o := range s.api.operations() {
-		src.Operations = append(src.Operations, pages.Operation{Method: o.Method, Path: Prefix + o.Path,
+	for _, o := range s.api.Operations() {
+		src.Operations = append(src.Operations, pages.Operation{Method: o.Method, Path: endpoint.Prefix + o.Path,
 			Summary: o.Summary, Scope: string(o.Scope)})
 	}
 	return src
@@ -121,7 +122,7 @@ func (s *Server) base() string {
 // documented writes refusals for the page of errors.
 func documented(errs []*domain.Error) (list []pages.Refusal) {
 	for _, e := range errs {
-		list = append(list, pages.Refusal{Code: e.Code, Status: statusOf[e.Kind], Retryable: e.Retryable,
+		list = append(list, pages.Refusal{Code: e.Code, Status: endpoint.StatusOf[e.Kind], Retryable: e.Retryable,
 			Message: e.Message})
 	}
 	return list

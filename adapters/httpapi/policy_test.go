@@ -1,6 +1,8 @@
 package httpapi_test
 
-import "testing"
+import (
+	"testing"
+)
 
 func TestPolicy(t *testing.T) {
 	t.Parallel()

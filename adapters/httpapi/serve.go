@@ -10,6 +10,7 @@ import (
 	"net/http"
 
 	"agentproxy/adapters/conns"
+	"agentproxy/adapters/httpapi/endpoint"
 )
 
 // New declares every operation and builds the document. It panics when an
@@ -22,14 +23,15 @@ func New(cfg Config, deps Deps) *Server {
 	s := &Server{Deps: &deps, cfg: cfg}
 	s.table = conns.New(conns.Config{Name: "api", Limit: cfg.Connections, PerAddress: cfg.PerAddress,
 		Exempt: cfg.TrustedProxies})
-	s.api = newAPI(apiConfig{PublicURL: cfg.PublicURL, Version: cfg.Version, TrustedProxies: cfg.TrustedProxies,
-		Accounts: deps.Accounts, Limits: deps.Limits, Clock: deps.Clock, IDs: deps.IDs, Log: deps.Log,
+	s.api = endpoint.New(endpoint.Config{PublicURL: cfg.PublicURL, Version: cfg.Version,
+		TrustedProxies: cfg.TrustedProxies,
+		Accounts:       deps.Accounts, Limits: deps.Limits, Clock: deps.Clock, IDs: deps.IDs, Log: deps.Log,
 		Trace: deps.Trace, Misplaced: s.misplaced})
-	s.api.collect(s.table)
+	s.api.Collect(s.table)
 	s.declareService()
 	s.declareCallbacks()
 	declareFamilies(s.api, &deps, s.gateway())
-	s.serveDocument(s.api.finishDocument())
+	s.serveDocument(s.api.FinishDocument())
 	s.serveDocs()
 	s.servePages()
 	s.serveTools()
@@ -37,7 +39,7 @@ func New(cfg Config, deps Deps) *Server {
 	s.http = &http.Server{
 		Handler:           compress(s.api.Engine),
 		ReadHeaderTimeout: headerTimeout,
-		ReadTimeout:       readTimeout,
+		ReadTimeout:       endpoint.ReadTimeout,
 		WriteTimeout:      writeTimeout,
 		IdleTimeout:       idleTimeout,
 		MaxHeaderBytes:    maxHeaderBytes,
@@ -58,7 +60,7 @@ func (s *Server) Start(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("listen for the API: %w", err)
 	}
-	if err := s.api.register(s.Metrics); err != nil {
+	if err := s.api.Register(s.Metrics); err != nil {
 		return errors.Join(fmt.Errorf("register the metrics of the API: %w", err), l.Close())
 	}
 	s.listener, s.hosts = l, s.guarded(l)
@@ -77,7 +79,7 @@ func (s *Server) Addr() net.Addr { return s.listener.Addr() }
 // Stop accepts nothing more and waits for the requests under way; when the
 // context ends first they are cut.
 func (s *Server) Stop(ctx context.Context) error {
-	defer s.api.unregister(s.Metrics)
+	defer s.api.Unregister(s.Metrics)
 	err := s.http.Shutdown(ctx)
 	if err != nil {
 		err = errors.Join(err, s.http.Close())

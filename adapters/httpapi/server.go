@@ -15,6 +15,7 @@ import (
 	"go.uber.org/fx"
 
 	"agentproxy/adapters/conns"
+	"agentproxy/adapters/httpapi/endpoint"
 	"agentproxy/adapters/httpapi/pages"
 	"agentproxy/app/accounts"
 	"agentproxy/app/catalog"
@@ -84,7 +85,7 @@ type Deps struct {
 type Server struct {
 	*Deps    // a pointer, since fx refuses results that embed fx.In
 	cfg      Config
-	api      *API
+	api      *endpoint.API
 	http     *http.Server
 	listener net.Listener
 	table    *conns.Table

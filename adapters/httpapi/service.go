@@ -4,6 +4,7 @@ import (
 	"context"
 	"net/http"
 
+	"agentproxy/adapters/httpapi/endpoint"
 	"agentproxy/domain"
 )
 
@@ -18,7 +19,7 @@ type ipReply struct {
 
 // declareService declares what needs no credential and sells nothing.
 func (s *Server) declareService() {
-	op(s.api, operation{
+	endpoint.Declare(s.api, endpoint.Operation{
 		ID:      "get-health",
 		Method:  http.MethodGet,
 		Path:    "/health",
@@ -26,14 +27,14 @@ func (s *Server) declareService() {
 		Open:    true,
 		Summary: "Whether the service can answer",
 		Doc:     "For load balancers: 200 while the database answers.",
-		OK:      []reply{{Status: http.StatusOK, Doc: "It can.", Data: healthReply{"ok", "1.0.0"}}},
+		OK:      []endpoint.Reply{{Status: http.StatusOK, Doc: "It can.", Data: healthReply{"ok", "1.0.0"}}},
 	}, func(ctx context.Context, _ *struct{}) (int, healthReply, error) {
 		if err := s.Store.Ping(ctx); err != nil {
 			return 0, healthReply{}, domain.ErrUnavailable.Msgf("the store does not answer; try again shortly")
 		}
 		return http.StatusOK, healthReply{"ok", s.cfg.Version}, nil
 	})
-	op(s.api, operation{
+	endpoint.Declare(s.api, endpoint.Operation{
 		ID:      "get-ip",
 		Method:  http.MethodGet,
 		Path:    "/ip",
@@ -41,9 +42,9 @@ func (s *Server) declareService() {
 		Open:    true,
 		Summary: "The address that the request came from",
 		Doc:     "Through a proxy session it is the exit, so a call shows whether the session works.",
-		OK:      []reply{{Status: http.StatusOK, Doc: "The caller's address.", Data: ipReply{"203.0.113.7"}}},
+		OK:      []endpoint.Reply{{Status: http.StatusOK, Doc: "The caller's address.", Data: ipReply{"203.0.113.7"}}},
 	}, func(ctx context.Context, _ *struct{}) (int, ipReply, error) {
-		addr := s.api.clientAddr(callIn(ctx).request())
+		addr := s.api.ClientAddr(endpoint.CallIn(ctx).Request())
 		return http.StatusOK, ipReply{addr.String()}, nil
 	})
 }

@@ -13,6 +13,7 @@ import (
 
 	"github.com/gin-gonic/gin"
 
+	"agentproxy/adapters/httpapi/endpoint"
 	"agentproxy/domain"
 	"agentproxy/domain/account"
 	"agentproxy/domain/connect"
@@ -28,12 +29,12 @@ const (
 
 // toolsOperation names the path in metrics. The document does not have it: its messages are those of
 // the protocol.
-var toolsOperation = &operation{ID: "call-tools"}
+var toolsOperation = &endpoint.Operation{ID: "call-tools"}
 
 // mostMessages bounds a batch, which versions of the protocol before 2025-06-18 have.
 const mostMessages = 20
 
-var errOrigin = errCrossSite.Msgf(
+var errOrigin = endpoint.ErrCrossSite.Msgf(
 	"the Origin header names another site; call this path from a program, without the header")
 
 // serveTools adds the path of the tools and the metadata of RFC 9728 that its 401 names. They are
@@ -42,15 +43,15 @@ func (s *Server) serveTools() {
 	if s.Tools == nil {
 		return
 	}
-	s.api.route(http.MethodPost, toolsPath, toolsOperation, func(c *call) {
-		r := c.request()
-		c.challenge = fmt.Sprintf("Bearer resource_metadata=%q", s.baseURL(r)+metadataPath+toolsPath)
+	s.api.Route(http.MethodPost, toolsPath, toolsOperation, func(c *endpoint.Call) {
+		r := c.Request()
+		c.Challenge = fmt.Sprintf("Bearer resource_metadata=%q", s.baseURL(r)+metadataPath+toolsPath)
 		if err := s.admitTools(c); err != nil {
-			s.api.refuse(c, err)
+			s.api.Refuse(c, err)
 			return
 		}
-		r.Body, r.ContentLength = io.NopCloser(bytes.NewReader(c.body)), int64(len(c.body))
-		w := c.writer()
+		r.Body, r.ContentLength = io.NopCloser(bytes.NewReader(c.Body)), int64(len(c.Body))
+		w := c.Writer()
 		w.Header().Set("Cache-Control", "no-store")
 		w.Header().Set("X-Content-Type-Options", "nosniff")
 		s.Tools(w, r, &Agent{s: s, c: c})
@@ -69,34 +70,34 @@ func (s *Server) serveTools() {
 }
 
 // admitTools does what comes before an operation of the API: credentials, limits and the reading of the body.
-func (s *Server) admitTools(c *call) error {
-	r := c.request()
+func (s *Server) admitTools(c *endpoint.Call) error {
+	r := c.Request()
 	if origin := r.Header.Get("Origin"); origin != "" && !s.ownOrigin(r, origin) {
 		return errOrigin
 	}
-	if err := s.api.identify(c); err != nil {
+	if err := s.api.Identify(c); err != nil {
 		return err
 	}
-	if err := c.readWhole(); err != nil {
+	if err := c.ReadWhole(); err != nil {
 		return err
 	}
 	return s.takeBatch(c)
 }
 
 // takeBatch counts each message of a batch after the first like a request.
-func (s *Server) takeBatch(c *call) error {
-	if body := bytes.TrimSpace(c.body); len(body) == 0 || body[0] != '[' {
+func (s *Server) takeBatch(c *endpoint.Call) error {
+	if body := bytes.TrimSpace(c.Body); len(body) == 0 || body[0] != '[' {
 		return nil
 	}
 	var messages []json.RawMessage
-	if err := json.Unmarshal(c.body, &messages); err != nil {
+	if err := json.Unmarshal(c.Body, &messages); err != nil {
 		return domain.ErrInvalid.Msgf("the body is not valid JSON")
 	}
 	if len(messages) > mostMessages {
 		return domain.ErrInvalid.Msgf("a batch has at most %d messages; send them one by one", mostMessages)
 	}
 	for range max(len(messages)-1, 0) {
-		if err := s.api.takeRate(c); err != nil {
+		if err := s.api.TakeRate(c); err != nil {
 			return err
 		}
 	}
@@ -125,26 +126,26 @@ func (s *Server) baseURL(r *http.Request) string {
 // Agent runs operations of the API for the agent of one request, inside the process.
 type Agent struct {
 	s *Server
-	c *call
+	c *endpoint.Call
 }
 
 // May reports whether the credential of the request has a permission.
-func (a *Agent) May(scope string) bool { return a.c.caller.May(account.Scope(scope)) == nil }
+func (a *Agent) May(scope string) bool { return a.c.Caller.May(account.Scope(scope)) == nil }
 
 // Run runs an operation: its path is relative to the API's prefix and may have a query, key is its
 // Idempotency-Key or empty. It returns the HTTP status and the body of the answer. The caller of Run
 // has checked the permission, and the request was counted already.
 func (a *Agent) Run(ctx context.Context, method, path, key string, body []byte) (int, []byte, error) {
-	return a.s.api.run(ctx, a.c, method, path, key, body)
+	return a.s.api.Run(ctx, a.c, method, path, key, body)
 }
 
 // StoreCredentials makes a link that shows the credentials of a session once, and returns it with its end.
 func (a *Agent) StoreCredentials(ctx context.Context, sessionID string) (string, time.Time, error) {
-	l, err := a.s.Reveals.Issue(ctx, a.c.caller.AgentID, sessionID)
+	l, err := a.s.Reveals.Issue(ctx, a.c.Caller.AgentID, sessionID)
 	if err != nil {
-		return "", time.Time{}, a.s.api.refusalOf(a.c, err)
+		return "", time.Time{}, a.s.api.RefusalOf(a.c, err)
 	}
-	return a.s.baseURL(a.c.request()) + Prefix + "/reveal/" + l.Token, l.Expires, nil
+	return a.s.baseURL(a.c.Request()) + endpoint.Prefix + "/reveal/" + l.Token, l.Expires, nil
 }
 
 // Reveal returns the credentials of a session for the answer itself. allowed is false unless the
@@ -153,9 +154,9 @@ func (a *Agent) Reveal(ctx context.Context, sessionID string) (list []connect.Pr
 	if !a.s.cfg.RevealSecrets {
 		return nil, false, nil
 	}
-	v, err := a.s.Reveals.Reveal(ctx, a.c.caller.AgentID, sessionID)
+	v, err := a.s.Reveals.Reveal(ctx, a.c.Caller.AgentID, sessionID)
 	if err != nil {
-		return nil, true, a.s.api.refusalOf(a.c, err)
+		return nil, true, a.s.api.RefusalOf(a.c, err)
 	}
-	return a.s.gateway().proxies(v), true, nil
+	return a.s.gateway().Proxies(v), true, nil
 }

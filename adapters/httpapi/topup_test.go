@@ -1,6 +1,8 @@
 package httpapi_test
 
-import "testing"
+import (
+	"testing"
+)
 
 func TestTopUpOverHTTP(t *testing.T) {
 	t.Parallel()

@@ -9,7 +9,7 @@ import (
 
 	"github.com/getkin/kin-openapi/openapi3"
 
-	"agentproxy/adapters/httpapi"
+	"agentproxy/adapters/httpapi/endpoint"
 	"agentproxy/domain/account"
 )
 
@@ -19,7 +19,7 @@ func (d *document) operations(fn func(method, path string, op *openapi3.Operatio
 	for _, path := range d.doc.Paths.InMatchingOrder() {
 		for _, method := range []string{"GET", "POST", "PUT", "PATCH", "DELETE"} {
 			if op := paths[path].GetOperation(method); op != nil {
-				fn(method, httpapi.Prefix+path, op)
+				fn(method, endpoint.Prefix+path, op)
 			}
 		}
 	}
@@ -179,7 +179,7 @@ func TestEveryOperation(t *testing.T) {
 	t.Run("with another method is 405 and lists those it takes", func(t *testing.T) {
 		paths := w.doc.doc.Paths.Map()
 		w.doc.operations(func(_, path string, _ *openapi3.Operation) {
-			item := paths[strings.TrimPrefix(path, httpapi.Prefix)]
+			item := paths[strings.TrimPrefix(path, endpoint.Prefix)]
 			for _, method := range []string{"GET", "POST", "PUT", "DELETE", "PATCH", "HEAD", "OPTIONS", "TRACE", "BREW"} {
 				if item.GetOperation(known(method)) != nil && method != "BREW" || method == "HEAD" && item.Get != nil && !strings.HasPrefix(path, "/v1/reveal/") {
 					continue

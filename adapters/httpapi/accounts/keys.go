@@ -1,0 +1,171 @@
+package accounts
+
+import (
+	"context"
+	"net/http"
+	"time"
+
+	"agentproxy/adapters/httpapi/endpoint"
+	"agentproxy/adapters/httpapi/openapi"
+	"agentproxy/adapters/httpapi/strictjson"
+	"agentproxy/adapters/httpapi/value"
+	"agentproxy/app/accounts"
+	"agentproxy/domain"
+	"agentproxy/domain/account"
+)
+
+type newKeyBody struct {
+	_           struct{}        `json:"-" additionalProperties:"true"`
+	Name        string          `json:"name" minLength:"2" doc:"2 to 100 characters after trimming, no control characters." example:"CI"`
+	Permissions []account.Scope `json:"permissions,omitempty" nullable:"true" maxItems:"50" doc:"None that the caller lacks; empty: all of the caller's."`
+	ExpiresAt   string          `json:"expires_at,omitempty" nullable:"true" format:"date-time" doc:"When the key ends, in the future. Left out: never."`
+}
+
+type rotateKeyBody struct {
+	_            struct{} `json:"-" additionalProperties:"true"`
+	APISecret    string   `json:"api_secret"`
+	GraceSeconds int      `json:"grace_seconds,omitempty" minimum:"0" maximum:"86400" doc:"How long the old key stays valid beside the new one; 0: it ends at once."`
+}
+
+type keyReply struct {
+	KeyID       string           `json:"key_id" pattern:"^key_[a-z0-9]+$"`
+	Name        string           `json:"name"`
+	Hint        value.MaybeText  `json:"hint" doc:"The last characters of the key; null for a key of an early version."`
+	Permissions []string         `json:"permissions"`
+	CreatedAt   value.Stamp      `json:"created_at"`
+	LastUsedAt  value.MaybeStamp `json:"last_used_at" doc:"Written once a minute, so up to a minute late; null: not used yet."`
+	ExpiresAt   value.MaybeStamp `json:"expires_at" doc:"null: it does not expire."`
+}
+
+// KeyFields is keyReply under an exported name, by which huma reads it where it is embedded.
+type KeyFields = keyReply
+
+type issuedKeyReply struct {
+	KeyFields
+	APIKey string `json:"api_key" pattern:"^ak_" doc:"Sent in the header X-API-Key. Shown once."`
+}
+
+type keysReply struct {
+	Items      []keyReply          `json:"items"`
+	Pagination endpoint.Pagination `json:"pagination"`
+}
+
+// keyPath is the path of every operation on one key.
+type keyPath struct {
+	KeyID string `path:"key_id" doc:"The key, prefix key_."`
+}
+
+// declareKeys declares the operations on the keys of an account.
+func (s *service) declareKeys() {
+	endpoint.Declare(s.api, endpoint.Operation{
+		ID:      "create-key",
+		Method:  http.MethodPost,
+		Path:    "/account/keys",
+		Tag:     "account",
+		Summary: "Issue a further API key",
+		Scope:   account.AccountWrite,
+		Doc: "At most 20 keys, the first one included. A key holds no permission that the credential of " +
+			"this call lacks.",
+		OK:      []endpoint.Reply{{Status: http.StatusCreated, Doc: "The key, which is shown once.", Data: exampleIssuedKey}},
+		Refuses: endpoint.Refusals(account.ErrTooManyKeys),
+		Example: map[string]any{"name": "CI", "permissions": []string{"sessions:read"}, "expires_at": "2027-05-15T12:00:00Z"},
+	}, s.createKey)
+	endpoint.Declare(s.api, endpoint.Operation{
+		ID:      "list-keys",
+		Method:  http.MethodGet,
+		Path:    "/account/keys",
+		Tag:     "account",
+		Summary: "The API keys of the account, newest first",
+		Doc: "The first key, of the registration, is among them. No key is shown again, only its last " +
+			"characters.",
+		Scope: account.AccountRead,
+		OK: []endpoint.Reply{{Status: http.StatusOK, Doc: "A page of keys that have not expired.",
+			Data: keysReply{[]keyReply{exampleKey}, endpoint.ExamplePagination}}},
+	}, s.listKeys)
+	endpoint.Declare(s.api, endpoint.Operation{
+		ID:      "delete-key",
+		Method:  http.MethodDelete,
+		Path:    "/account/keys/{key_id}",
+		Tag:     "account",
+		Summary: "End a further API key",
+		Scope:   account.AccountWrite,
+		Doc: "At once, on every replica within a second. The first key is replaced with POST " +
+			"/account/rotate-key instead.",
+		OK: []endpoint.Reply{{Status: http.StatusOK, Doc: "The keys that are left.", Data: keysReply{[]keyReply{exampleKey},
+			endpoint.Pagination{Page: 1, PageSize: 100, Total: 1, TotalPages: 1, NextCursor: ""}}}},
+		Refuses: endpoint.Refusals(account.ErrKeyNotFound, account.ErrFirstKey),
+	}, s.deleteKey)
+	endpoint.Declare(s.api, endpoint.Operation{
+		ID:      "rotate-key",
+		Method:  http.MethodPost,
+		Path:    "/account/rotate-key",
+		Tag:     "account",
+		Summary: "Replace the first API key",
+		Scope:   account.AccountWrite,
+		Doc: "Needs the api_secret and a credential with every permission. The old key ends at once, or after " +
+			"grace_seconds; a key that was replaced before ends now. Bearer tokens go on until they expire: " +
+			"rotate-secret ends those.",
+		OK: []endpoint.Reply{{Status: http.StatusOK, Doc: "The new first key, which is shown once.",
+			Data: exampleIssuedKey}},
+		Refuses: endpoint.Refusals(account.ErrInvalidKey),
+		Example: map[string]any{"api_secret": "sk_…", "grace_seconds": 3600},
+	}, func(ctx context.Context, in *struct{ Body rotateKeyBody }) (int, issuedKeyReply, error) {
+		k, text, err := s.Accounts.Keys.Rotate(ctx, endpoint.CallIn(ctx).Caller, in.Body.APISecret,
+			time.Duration(in.Body.GraceSeconds)*time.Second)
+		return http.StatusOK, issuedKeyReply{toKey(k), text}, err
+	})
+}
+
+func (s *service) createKey(ctx context.Context, in *struct{ Body newKeyBody }) (int, issuedKeyReply, error) {
+	ask := accounts.NewKey{Name: in.Body.Name,
+		Scopes: in.Body.Permissions}
+	if in.Body.ExpiresAt != "" {
+		var issue string
+		if ask.Expires, issue = value.ParseTime(in.Body.ExpiresAt); issue != "" {
+			return 0, issuedKeyReply{}, domain.InvalidField("expires_at", "%s", issue)
+		}
+		ask.Expires = ask.Expires.Truncate(time.Microsecond)
+	}
+	k, text, err := s.Accounts.Keys.Create(ctx, endpoint.CallIn(ctx).Caller, ask)
+	return http.StatusCreated, issuedKeyReply{toKey(k), text}, err
+}
+
+func (s *service) listKeys(ctx context.Context, in *struct{ endpoint.Paging }) (int, keysReply, error) {
+	page, err := in.ReadPage(ctx)
+	if err != nil {
+		return 0, keysReply{}, err
+	}
+	all, err := s.Accounts.Keys.List(ctx, endpoint.Caller(ctx))
+	if err != nil {
+		return 0, keysReply{}, err
+	}
+	list, err := domain.PagedAfter(all, page, func(k account.Key) int64 { return domain.PlaceOf(k.ID) })
+	items, pagination := endpoint.PageOf(list, toKey)
+	return http.StatusOK, keysReply{items, pagination}, err
+}
+
+func (s *service) deleteKey(ctx context.Context, in *keyPath) (int, keysReply, error) {
+	if len(in.KeyID) > 64 || !strictjson.IsName(in.KeyID) {
+		return 0, keysReply{}, account.ErrKeyNotFound
+	}
+	if err := s.Accounts.Keys.Delete(ctx, endpoint.CallIn(ctx).Caller, in.KeyID); err != nil {
+		return 0, keysReply{}, err
+	}
+	left, err := s.Accounts.Keys.List(ctx, endpoint.Caller(ctx))
+	items, pagination := endpoint.PageOf(domain.List[account.Key]{Items: left, Total: len(left),
+		Page: domain.Page{Number: 1, Size: domain.MaxPageSize}}, toKey)
+	return http.StatusOK, keysReply{items, pagination}, err
+}
+
+func toKey(k account.Key) keyReply {
+	return keyReply{k.ID, k.Name, value.MaybeText(k.Hint),
+		value.Each(k.Grants(), func(s account.Scope) string { return string(s) }),
+		value.Stamp(k.Created), value.MaybeStamp(k.Used), value.MaybeStamp(k.Expires)}
+}
+
+var (
+	exampleKey = keyReply{KeyID: "key_" + openapi.ExampleID, Name: "CI", Hint: "x4Ab",
+		Permissions: []string{"sessions:read"},
+		CreatedAt:   value.Stamp(openapi.ExampleTime)}
+	exampleIssuedKey = issuedKeyReply{exampleKey, "ak_…"}
+)

@@ -1,0 +1,229 @@
+// Package billing declares the operations on an agent's money, and the figures over all its sessions.
+package billing
+
+import (
+	"context"
+	"net/http"
+	"time"
+
+	"agentproxy/adapters/httpapi/accounts"
+	"agentproxy/adapters/httpapi/endpoint"
+	"agentproxy/adapters/httpapi/openapi"
+	"agentproxy/adapters/httpapi/value"
+	"agentproxy/app/ledger"
+	"agentproxy/app/payments"
+	"agentproxy/domain"
+	"agentproxy/domain/account"
+	"agentproxy/domain/billing"
+	"agentproxy/domain/session"
+	"agentproxy/ports"
+)
+
+type balanceReply struct {
+	Balance  value.Money    `json:"balance" doc:"What can be spent."`
+	Currency string         `json:"currency" enum:"USD"`
+	Held     value.Money    `json:"held" doc:"Kept for what open sessions may still use."`
+	Trial    accounts.Trial `json:"trial"`
+}
+
+type transactionsInput struct {
+	endpoint.Paging
+	Type billing.Type `query:"type"`
+	From string       `query:"from" maxLength:"40" doc:"YYYY-MM-DD or RFC 3339, inclusive."`
+	To   string       `query:"to" maxLength:"40" doc:"YYYY-MM-DD or RFC 3339, exclusive."`
+}
+
+type transactionReply struct {
+	TransactionID string          `json:"transaction_id"`
+	Type          billing.Type    `json:"type"`
+	Amount        value.Money     `json:"amount" doc:"The signed change of the spendable balance."`
+	BalanceAfter  value.Money     `json:"balance_after"`
+	ChargedAmount value.Money     `json:"charged_amount" doc:"Of a charge: what it took of the held money."`
+	Currency      string          `json:"currency" enum:"USD"`
+	Description   string          `json:"description"`
+	SessionID     value.MaybeText `json:"session_id"`
+	OrderID       value.MaybeText `json:"order_id"`
+	CreatedAt     value.Stamp     `json:"created_at"`
+}
+
+type transactionsReply struct {
+	Items      []transactionReply  `json:"items"`
+	Pagination endpoint.Pagination `json:"pagination"`
+}
+
+type reportQuery struct {
+	endpoint.Paging
+	Period string `query:"period" enum:"day,week,month" doc:"The current UTC day, or the last 7 or 30 days with it. day is the default."`
+}
+
+type reportReply struct {
+	Period   string            `json:"period" enum:"day,week,month"`
+	From     value.Stamp       `json:"from"`
+	To       value.Stamp       `json:"to" doc:"Exclusive."`
+	Currency string            `json:"currency" enum:"USD"`
+	Totals   reportTotalsReply `json:"totals"`
+	Items    []reportItemReply `json:"items" doc:"One for each session, the newest first."`
+
+	Pagination *endpoint.Pagination `json:"pagination,omitempty" doc:"Only when page, page_size or cursor was sent; else items has all sessions."`
+}
+
+type reportTotalsReply struct {
+	Charged  value.Money     `json:"charged"`
+	UsedGB   value.Gigabytes `json:"used_gb"`
+	Sessions int             `json:"sessions"`
+}
+
+type reportItemReply struct {
+	SessionID   string          `json:"session_id"`
+	Type        session.Type    `json:"type"`
+	ProductNo   string          `json:"product_no"`
+	Charged     value.Money     `json:"charged"`
+	Refunded    value.Money     `json:"refunded"`
+	UsedGB      value.Gigabytes `json:"used_gb"`
+	UsedBytes   int64           `json:"used_bytes"`
+	Connections int64           `json:"connections"`
+}
+
+// UseCases are the use cases that the operations on money call.
+type UseCases struct {
+	Wallet    *ledger.Wallet
+	Recharges *payments.Orders
+	Stats     *ledger.Stats
+}
+
+// service serves the operations on money.
+type service struct {
+	UseCases
+	api *endpoint.API
+}
+
+// Declare declares the operations on money, and the figures over all sessions.
+func Declare(a *endpoint.API, u UseCases) {
+	s := &service{u, a}
+	s.declareBilling()
+	s.declareStatements()
+	s.declareBudget()
+	s.declareRecharges()
+	s.declareStats()
+}
+
+// declareBilling declares what shows the agent's money.
+func (s *service) declareBilling() {
+	endpoint.Declare(s.api, endpoint.Operation{
+		ID:      "get-balance",
+		Method:  http.MethodGet,
+		Path:    "/billing/balance",
+		Tag:     "billing",
+		Summary: "The balance",
+		Doc:     "What can be spent, what is held for live sessions, and what of it is trial credit.",
+		Scope:   account.BillingRead,
+		OK:      []endpoint.Reply{{Status: http.StatusOK, Doc: "The balance.", Data: exampleBalance}},
+	}, func(ctx context.Context, _ *struct{}) (int, balanceReply, error) {
+		b, err := s.Wallet.Balance(ctx, endpoint.Caller(ctx))
+		w := b.Wallet
+		return http.StatusOK, balanceReply{value.Money(w.Balance()), domain.Currency, value.Money(b.Held),
+			accounts.ToTrial(w, b.IsTrial)}, err
+	})
+	endpoint.Declare(s.api, endpoint.Operation{
+		ID:      "list-transactions",
+		Method:  http.MethodGet,
+		Path:    "/billing/transactions",
+		Tag:     "billing",
+		Summary: "Every movement of the balance, newest first",
+		Scope:   account.BillingRead,
+		CSV:     true,
+		Doc: "The sum of all amounts is the balance. A purchase is a hold, charges, and the release of the rest. " +
+			endpoint.CSVDoc,
+		OK: []endpoint.Reply{{Status: http.StatusOK, Doc: "A page of transactions.", Data: exampleTransactions}},
+	}, func(ctx context.Context, in *transactionsInput) (int, transactionsReply, error) {
+		page, err := in.ReadPage(ctx)
+		if err != nil {
+			return 0, transactionsReply{}, err
+		}
+		filter := ports.LedgerFilter{Type: in.Type}
+		if filter.From, filter.To, err = endpoint.Between(ctx, "from", "to"); err != nil {
+			return 0, transactionsReply{}, err
+		}
+		list, err := s.Wallet.Transactions(ctx, endpoint.Caller(ctx), filter, page)
+		if err != nil {
+			return 0, transactionsReply{}, err
+		}
+		items, pagination := endpoint.PageOf(list, toTransaction)
+		return http.StatusOK, transactionsReply{items, pagination}, nil
+	})
+	endpoint.Declare(s.api, endpoint.Operation{
+		ID:      "get-usage-report",
+		Method:  http.MethodGet,
+		Path:    "/billing/usage-report",
+		Tag:     "billing",
+		Summary: "What each session used and cost in a period",
+		CSV:     true,
+		Doc: "By session, and the sum of all, for the current UTC day, or the last 7 or 30 days with it. All sessions, " +
+			"unless page, page_size or cursor asks for a page of them. " + endpoint.CSVDoc,
+		Scope: account.BillingRead,
+		OK:    []endpoint.Reply{{Status: http.StatusOK, Doc: "The report.", Data: exampleReport}},
+	}, func(ctx context.Context, in *reportQuery) (int, reportReply, error) {
+		page, err := in.ReadPage(ctx)
+		if err != nil {
+			return 0, reportReply{}, err
+		}
+		paged := in.PageGiven(ctx)
+		if !paged {
+			page = domain.Page{}
+		}
+		r, err := s.Wallet.UsageReport(ctx, endpoint.Caller(ctx), in.Period, page)
+		return http.StatusOK, toReport(r, paged), err
+	})
+}
+
+func toTransaction(e billing.Entry) transactionReply {
+	return transactionReply{
+		TransactionID: e.ID,
+		Type:          e.Type,
+		Amount:        value.Money(e.Amount()),
+		BalanceAfter:  value.Money(e.BalanceAfter),
+		ChargedAmount: value.Money(e.Charged()),
+		Currency:      domain.Currency,
+		Description:   e.Description,
+		SessionID:     value.MaybeText(e.SessionID),
+		OrderID:       value.MaybeText(e.OrderID),
+		CreatedAt:     value.Stamp(e.At),
+	}
+}
+
+func toReport(r ledger.UsageReport, paged bool) reportReply {
+	items, pagination := endpoint.PageOf(r.Sessions, func(t ports.SessionTotal) reportItemReply {
+		return reportItemReply{t.SessionID, t.Type, t.ProductNo, value.Money(t.Charged), value.Money(t.Refunded),
+			value.Gigabytes(t.Up + t.Down), t.Up + t.Down, t.Connections}
+	})
+	report := reportReply{Period: r.Period, From: value.Stamp(r.From), To: value.Stamp(r.To), Currency: domain.Currency,
+		Totals: reportTotalsReply{value.Money(r.Totals.Charged), value.Gigabytes(r.Totals.Up + r.Totals.Down),
+			r.Sessions.Total},
+		Items: items}
+	if paged {
+		report.Pagination = &pagination
+	}
+	return report
+}
+
+var (
+	exampleBalance      = balanceReply{openapi.USD("9.75"), domain.Currency, openapi.USD("0.25"), accounts.ExampleTrial}
+	exampleTransactions = transactionsReply{
+		[]transactionReply{{TransactionID: "txn_" + openapi.ExampleID, Type: "hold", Amount: openapi.USD("-0.25"),
+			BalanceAfter: openapi.USD(
+				"9.75",
+			), Currency: domain.Currency, Description: "1 GB of dyn_global_1", SessionID: openapi.ExampleSession,
+			CreatedAt: value.Stamp(openapi.ExampleTime)}},
+		endpoint.ExamplePagination,
+	}
+	exampleReport = reportReply{
+		"day",
+		value.Stamp(openapi.ExampleTime.Truncate(24 * time.Hour)),
+		value.Stamp(openapi.ExampleTime.Truncate(24 * time.Hour).Add(24 * time.Hour)),
+		domain.Currency,
+		reportTotalsReply{openapi.USD("0.03"), 120_000_000, 1},
+		[]reportItemReply{{openapi.ExampleSession, "dynamic", "dyn_global_1", openapi.USD("0.03"), 0, 120_000_000,
+			120_000_000, 12}},
+		nil,
+	}
+)

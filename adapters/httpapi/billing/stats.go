@@ -1,0 +1,176 @@
+package billing
+
+import (
+	"context"
+	"net/http"
+	"time"
+
+	"agentproxy/adapters/httpapi/endpoint"
+	"agentproxy/adapters/httpapi/openapi"
+	"agentproxy/adapters/httpapi/value"
+	"agentproxy/app/ledger"
+	"agentproxy/domain"
+	"agentproxy/domain/account"
+	"agentproxy/ports"
+)
+
+type overviewReply struct {
+	Balance          value.Money     `json:"balance"`
+	Currency         string          `json:"currency" enum:"USD"`
+	Held             value.Money     `json:"held"`
+	ActiveSessions   int             `json:"active_sessions"`
+	CreatingSessions int             `json:"creating_sessions"`
+	TotalSessions    int             `json:"total_sessions"`
+	TotalSpent       value.Money     `json:"total_spent" doc:"Charges less refunds."`
+	TotalRecharged   value.Money     `json:"total_recharged"`
+	TrafficUsedGB    value.Gigabytes `json:"traffic_used_gb"`
+	EventsReported   int64           `json:"events_reported"`
+	SuccessRate      value.Ratio     `json:"success_rate" doc:"1 when nothing was scored."`
+	Rotations        int64           `json:"rotations"`
+}
+
+type rangeQuery struct {
+	Granularity string `query:"granularity" enum:"hour,day" doc:"day is the default."`
+	StartDate   string `query:"start_date" maxLength:"40" doc:"YYYY-MM-DD or RFC 3339, inclusive. Seven days before the end is the default."`
+	EndDate     string `query:"end_date" maxLength:"40" doc:"YYYY-MM-DD or RFC 3339, exclusive. The end of the current bucket is the default."`
+}
+
+type trafficBucketReply struct {
+	Start         value.Stamp     `json:"start"`
+	UsedGB        value.Gigabytes `json:"used_gb"`
+	UsedBytes     int64           `json:"used_bytes"`
+	UploadBytes   int64           `json:"upload_bytes"`
+	DownloadBytes int64           `json:"download_bytes"`
+	Connections   int64           `json:"connections"`
+}
+
+type trafficStatsReply struct {
+	Granularity string               `json:"granularity" enum:"hour,day"`
+	Items       []trafficBucketReply `json:"items" doc:"Oldest first, empty buckets included."`
+}
+
+type costBucketReply struct {
+	Start     value.Stamp `json:"start"`
+	Charged   value.Money `json:"charged"`
+	Refunded  value.Money `json:"refunded"`
+	Recharged value.Money `json:"recharged"`
+	Currency  string      `json:"currency" enum:"USD"`
+}
+
+type costStatsReply struct {
+	Granularity string            `json:"granularity" enum:"hour,day"`
+	Items       []costBucketReply `json:"items" doc:"Oldest first, empty buckets included."`
+}
+
+// declareStats declares the figures over all sessions.
+func (s *service) declareStats() {
+	endpoint.Declare(s.api, endpoint.Operation{
+		ID:      "get-overview",
+		Method:  http.MethodGet,
+		Path:    "/stats/overview",
+		Tag:     "stats",
+		Summary: "One look at the account",
+		Doc:     "Sessions, traffic, balance and events of the account in one answer.",
+		Scope:   account.StatsRead,
+		OK:      []endpoint.Reply{{Status: http.StatusOK, Doc: "The figures.", Data: exampleOverview}},
+	}, func(ctx context.Context, _ *struct{}) (int, overviewReply, error) {
+		o, err := s.Stats.Overview(ctx, endpoint.Caller(ctx))
+		return http.StatusOK, overviewReply{value.Money(o.Balance), domain.Currency, value.Money(o.Held), o.Active,
+			o.Creating, o.Total,
+			value.Money(
+				o.TotalSpent,
+			), value.Money(o.TotalRecharged), value.Gigabytes(o.UsedBytes), o.EventsReported, value.Ratio(o.SuccessRate),
+			o.Rotations}, err
+	})
+	endpoint.Declare(s.api, endpoint.Operation{
+		ID:      "get-traffic-stats",
+		Method:  http.MethodGet,
+		Path:    "/stats/traffic",
+		Tag:     "stats",
+		Summary: "Traffic over time",
+		Scope:   account.StatsRead,
+		CSV:     true,
+		Doc:     "At most 92 days. " + endpoint.CSVDoc,
+		OK:      []endpoint.Reply{{Status: http.StatusOK, Doc: "Traffic by bucket.", Data: exampleTraffic}},
+	}, func(ctx context.Context, in *rangeQuery) (int, trafficStatsReply, error) {
+		step, hours, err := s.series(ctx, in)
+		return http.StatusOK, trafficStatsReply{step, value.Each(hours, func(h ports.Hour) trafficBucketReply {
+			return trafficBucketReply{
+				value.Stamp(h.Start),
+				value.Gigabytes(h.Up + h.Down),
+				h.Up + h.Down,
+				h.Up,
+				h.Down,
+				h.Connections,
+			}
+		})}, err
+	})
+	endpoint.Declare(s.api, endpoint.Operation{
+		ID:      "get-cost-stats",
+		Method:  http.MethodGet,
+		Path:    "/stats/cost",
+		Tag:     "stats",
+		Summary: "Money over time",
+		Scope:   account.StatsRead,
+		CSV:     true,
+		Doc:     "At most 92 days. " + endpoint.CSVDoc,
+		OK:      []endpoint.Reply{{Status: http.StatusOK, Doc: "Money by bucket.", Data: exampleCosts}},
+	}, func(ctx context.Context, in *rangeQuery) (int, costStatsReply, error) {
+		step, hours, err := s.series(ctx, in)
+		return http.StatusOK, costStatsReply{step, value.Each(hours, func(h ports.Hour) costBucketReply {
+			return costBucketReply{
+				value.Stamp(h.Start),
+				value.Money(h.Charged),
+				value.Money(h.Refunded),
+				value.Money(h.Recharged),
+				domain.Currency,
+			}
+		})}, err
+	})
+}
+
+// series reads the buckets that a query asks for.
+func (s *service) series(ctx context.Context, in *rangeQuery) (string, []ports.Hour, error) {
+	c := endpoint.CallIn(ctx)
+	for _, name := range []string{"start_date", "end_date"} {
+		if v, given := c.Query(name); given && v == "" {
+			return "", nil, domain.InvalidField(name, "must be YYYY-MM-DD or RFC 3339")
+		}
+	}
+	r, err := ledger.ParseRange(in.Granularity, in.StartDate, in.EndDate, s.api.Clock.Now())
+	if err != nil {
+		return "", nil, err
+	}
+	hours, err := s.Stats.Series(ctx, endpoint.Caller(ctx), r)
+	step := in.Granularity
+	if step == "" {
+		step = "day"
+	}
+	return step, hours, err
+}
+
+var (
+	exampleOverview = overviewReply{
+		Balance:        openapi.USD("9.75"),
+		Currency:       domain.Currency,
+		Held:           openapi.USD("0.22"),
+		ActiveSessions: 1,
+		TotalSessions:  3,
+		TotalSpent:     openapi.USD("0.03"),
+		TrafficUsedGB:  120_000_000,
+		EventsReported: 10,
+		SuccessRate:    0.9,
+		Rotations:      1,
+	}
+	exampleTraffic = trafficStatsReply{
+		"day",
+		[]trafficBucketReply{
+			{value.Stamp(openapi.ExampleTime.Truncate(24 * time.Hour)), 120_000_000, 120_000_000, 20_000_000, 100_000_000, 12},
+		},
+	}
+	exampleCosts = costStatsReply{
+		"day",
+		[]costBucketReply{{value.Stamp(openapi.ExampleTime.Truncate(24 * time.Hour)), openapi.USD("0.03"), 0, 0,
+			domain.Currency}},
+	}
+)

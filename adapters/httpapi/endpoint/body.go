@@ -1,0 +1,193 @@
+package endpoint
+
+import (
+	"bytes"
+	"cmp"
+	"errors"
+	"io"
+	"maps"
+	"net"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+	"time"
+	"unicode"
+	"unicode/utf8"
+
+	"agentproxy/adapters/httpapi/strictjson"
+	"agentproxy/domain"
+	"agentproxy/domain/spelling"
+)
+
+// bodyReader reads a checked body.
+type bodyReader struct{ bytes.Reader }
+
+// BodyReader gives huma the checked body.
+func (h *humaContext) BodyReader() io.Reader {
+	h.body.Reset(h.call.Body)
+	return &h.body
+}
+
+// ReadTimeout is the time in which a request has to arrive, unless its operation allows less.
+const ReadTimeout = 30 * time.Second
+
+var emptyObject = []byte("{}")
+
+// readBody reads the body of a request and checks it, unless the handler binds it by
+// itself. A missing body that is optional is read as an empty object.
+func (a *API) readBody(c *Call) error {
+	r := c.gin.Request
+	limit := c.op.bodyLimit()
+	if err := checkLength(r.ContentLength, limit); err != nil {
+		return err
+	}
+	if c.op.Open {
+		// The deadline that follows is the server's own: it holds while the handler runs.
+		until := http.NewResponseController(c.gin.Writer)
+		_ = until.SetReadDeadline(time.Now().Add(openBodyTime))
+		defer func() { _ = until.SetReadDeadline(time.Now().Add(ReadTimeout)) }()
+	}
+	body, err := readAll(r.Body, int(max(r.ContentLength, 0)), limit)
+	if err != nil {
+		// Before a connection is used again net/http waits for the rest of the body, and answers
+		// after that.
+		c.gin.Header("Connection", "close")
+		return err
+	}
+	if c.op.EmptyBody && len(bytes.TrimSpace(body)) == 0 {
+		c.Body = emptyObject
+		return nil
+	}
+	c.Body = body
+	if c.op.OwnBody != nil {
+		return nil
+	}
+	return CheckBody(body, c.op.fields)
+}
+
+// checkLength refuses a body that announces more bytes than a limit.
+func checkLength(length int64, limit int) error {
+	if length > int64(limit) {
+		return errTooLarge.Msgf("the body is larger than %d bytes; send less at a time", limit)
+	}
+	return nil
+}
+
+// ReadWhole reads the body of a route that the document does not have: of at most 1 MiB, and unchecked.
+func (c *Call) ReadWhole() error {
+	r := c.gin.Request
+	if err := checkLength(r.ContentLength, bodyLimit); err != nil {
+		return err
+	}
+	var err error
+	c.Body, err = readAll(r.Body, int(max(r.ContentLength, 0)), bodyLimit)
+	if err == nil {
+		c.conn.Work()
+	}
+	return err
+}
+
+// bodyLimit returns how many bytes a body may have.
+func (o *Operation) bodyLimit() int {
+	if o.Open {
+		return cmp.Or(o.BodyLimit, openBodyLimit)
+	}
+	return cmp.Or(o.BodyLimit, bodyLimit)
+}
+
+// CheckBody refuses a body that is not one JSON object, before anything is bound
+// from it.
+func CheckBody(body []byte, fields strictjson.Names) error {
+	if len(bytes.TrimSpace(body)) == 0 {
+		return domain.ErrInvalid.Msgf("the body is empty; send a JSON object")
+	}
+	if err := strictjson.Check(body, fields); err != nil {
+		return InvalidBody(err)
+	}
+	if bytes.TrimSpace(body)[0] != '{' {
+		return domain.ErrInvalid.Msgf("the body must be a JSON object")
+	}
+	return nil
+}
+
+// InvalidBody returns the refusal of a body that is not valid JSON, with the field
+// that the fault is in, if there is one.
+func InvalidBody(err error) error {
+	e, ok := errors.AsType[*strictjson.Error](err)
+	switch {
+	case !ok:
+		return err
+	case e.Key:
+		return domain.InvalidField(e.Field, "%s", e.Issue)
+	}
+	refusal := domain.ErrInvalid.Msgf("the body is not valid JSON: %v", e)
+	if e.Field == "" {
+		return refusal
+	}
+	return refusal.With("fields", []domain.FieldIssue{{Field: e.Field, Issue: "is not valid JSON: " + e.Issue}})
+}
+
+// readAll reads a body of the size announced, or of any size up to the limit.
+func readAll(r io.Reader, size, limit int) ([]byte, error) {
+	if size == 0 {
+		size = 512
+	}
+	body := make([]byte, 0, size+1)
+	for {
+		n, err := r.Read(body[len(body):cap(body)])
+		body = body[:len(body)+n]
+		switch {
+		case len(body) > limit:
+			return nil, errTooLarge.Msgf("the body is larger than %d bytes; send less at a time", limit)
+		case err == io.EOF:
+			return body, nil
+		case err != nil:
+			return nil, brokenBody(err)
+		case len(body) == cap(body):
+			body = append(body, 0)[:len(body)]
+		}
+	}
+}
+
+// brokenBody returns the refusal of a body that could not be read: the client's
+// connection failed it.
+func brokenBody(err error) error {
+	var timeout net.Error
+	if errors.As(err, &timeout) && timeout.Timeout() {
+		return domain.ErrInvalid.Msgf("the body did not arrive in time; send it again")
+	}
+	return domain.ErrInvalid.Msgf("the body ended before its announced length; send it again")
+}
+
+// checkQuery refuses a query that is malformed, that no database would keep, or whose parameters the
+// operation does not have. A GET ignores those that are no near miss of one it has.
+func (o *Operation) checkQuery(raw string) error {
+	if raw == "" {
+		return nil
+	}
+	query, err := url.ParseQuery(raw)
+	if err != nil {
+		return domain.ErrInvalid.Msgf("the query is malformed; percent-encode its values")
+	}
+	for _, name := range slices.Sorted(maps.Keys(query)) {
+		shown := name
+		if len(name) > 64 || !strictjson.IsName(name) {
+			shown = "query"
+		}
+		if !slices.Contains(o.query, name) {
+			if i := slices.IndexFunc(o.query, func(known string) bool { return spelling.NearMiss(name, known) }); i >= 0 {
+				return domain.InvalidField(shown, "is not a parameter of this call; did you mean %s?", o.query[i])
+			}
+			if o.Method != http.MethodGet {
+				return domain.InvalidField(shown, "is not a parameter of this call")
+			}
+		}
+		for _, v := range query[name] {
+			if !utf8.ValidString(v) || strings.ContainsFunc(v, unicode.IsControl) {
+				return domain.InvalidField(shown, "must not contain control characters or invalid UTF-8")
+			}
+		}
+	}
+	return nil
+}

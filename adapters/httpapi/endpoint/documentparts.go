@@ -1,0 +1,156 @@
+package endpoint
+
+import (
+	"encoding/json"
+	"net/http"
+	"sync"
+
+	"github.com/danielgtaylor/huma/v2"
+
+	"agentproxy/adapters/httpapi/openapi"
+	"agentproxy/adapters/httpapi/strictjson"
+	"agentproxy/adapters/httpapi/value"
+	"agentproxy/domain"
+	"agentproxy/domain/recharge"
+)
+
+const apiDescription = `Sells proxy access to software agents: register, pick a product, create a session, route
+traffic through its proxy address, report what came of it, rotate or renew, terminate, recharge.
+
+Every answer but a picture and the text of a reveal link is an envelope: success, data, error, meta. On success error
+is null; on an error data is null and error has a code for programs, a message for people, whether it is worth to
+retry, and details. Unknown paths answer 404 NOT_FOUND and wrong methods 405 METHOD_NOT_ALLOWED with Allow, in the
+same envelope. A request for a proxy answers 421 MISDIRECTED_REQUEST with where the gateway is. On loopback a foreign
+Host answers 421 too, and a request that a browser sends for another site 403 CROSS_SITE_REQUEST.
+
+Bodies are JSON objects of at most 1 MiB, of 16 KiB where no credential is needed. Unknown fields are ignored,
+unless one is a near miss of a known one; keys match exactly; a key that is given twice, also in another case, is
+refused. Amounts are US dollars with at most 6 decimals; 1 GB is 1,000,000,000 bytes. Times are RFC 3339 in UTC. Lists
+are paged by page and page_size, newest first.
+
+Every answer to a credential has the limit of requests in X-RateLimit-Limit, X-RateLimit-Remaining and
+X-RateLimit-Reset, and in RateLimit and RateLimit-Policy, unless the account has no limit.`
+
+var apiTags = []*huma.Tag{
+	{Name: "service", Description: "The service itself. No credential is needed."},
+	{Name: "account", Description: "Registration, credentials and the account."},
+	{Name: "products", Description: "What is sold, where, and what fits."},
+	{Name: "sessions", Description: "Buying, using and ending proxy sessions."},
+	{Name: "workers", Description: "Sticky identities of their own inside one session."},
+	{Name: "telemetry", Description: "What agents report of their requests, and what follows from it."},
+	{Name: "billing", Description: "Balance, movements, recharges in USDT, and the agent's own spending guard."},
+	{Name: "webhooks", Description: "What the service sends to agents by itself. See receive-event for its form."},
+	{Name: "stats", Description: "Figures over all sessions and over time."},
+}
+
+// exampleEnvelope returns an answer as an example shows it.
+func (a *API) exampleEnvelope(success bool, data any, e *domain.Error) any {
+	errText := []byte("null")
+	if e != nil {
+		errText = appendError(nil, e)
+	}
+	out := struct {
+		Success bool            `json:"success"`
+		Data    json.RawMessage `json:"data"`
+		Error   json.RawMessage `json:"error"`
+		Meta    metaReply       `json:"meta"`
+	}{success, strictjson.Append(nil, data), errText,
+		metaReply{"req_" + openapi.ExampleID, value.Stamp(openapi.ExampleTime)}}
+	return out
+}
+
+// exampleDetails are the details that some refusals always have.
+var exampleDetails = map[string]map[string]any{
+	"INVALID_REQUEST": {
+		"fields": []domain.FieldIssue{{Field: "config.quantity", Issue: "must be a whole number from 1 to 100"}},
+	},
+	"INSUFFICIENT_BALANCE": {"required": domain.MustMoney("25"), "available": domain.MustMoney("9.75"),
+		"currency": domain.Currency},
+	"PRICE_MISMATCH":               {"cost": domain.MustMoney("2"), "max_cost": domain.MustMoney("1.5")},
+	"AUTH_INSUFFICIENT_PERMISSION": {"required": "sessions:write"},
+	"ORDER_LIMIT_REACHED":          {"limit": recharge.MaxOpen},
+}
+
+func withExampleDetails(e *domain.Error) *domain.Error {
+	c := *e
+	c.Details = exampleDetails[e.Code]
+	return &c
+}
+
+// responseHeaders documents the headers of an answer. The limit of requests, which every answer to a
+// credential shows, is documented where an agent looks for it: at successes and at 429.
+func responseHeaders(o *Operation, status int) map[string]*huma.Param {
+	text := &huma.Schema{Type: huma.TypeString}
+	number := &huma.Schema{Type: huma.TypeInteger}
+	h := map[string]*huma.Param{
+		"X-Request-ID": {Description: "meta.request_id again.", Schema: text},
+	}
+	limited := status == http.StatusTooManyRequests
+	if !o.Open && (limited || status < 300) {
+		h["X-RateLimit-Limit"] = &huma.Param{
+			Description: "Requests a minute, and the burst. Absent when unlimited, like the next two.",
+			Schema:      number,
+		}
+		h["X-RateLimit-Remaining"] = &huma.Param{Description: "Requests that may be sent at once.", Schema: number}
+		h["X-RateLimit-Reset"] = &huma.Param{
+			Description: "When the whole limit is free again, in Unix seconds.",
+			Schema:      number,
+		}
+	}
+	if !o.Open && limited {
+		h["RateLimit"] = &huma.Param{Description: "The same in the form of the IETF draft.", Schema: text}
+		h["RateLimit-Policy"] = &huma.Param{Description: "The same in the form of the IETF draft.", Schema: text}
+	}
+	if limited || status == http.StatusServiceUnavailable {
+		h["Retry-After"] = &huma.Param{Description: "Seconds to wait, at least 1.", Schema: number}
+	}
+	if status == http.StatusAccepted {
+		h["Location"] = &huma.Param{Description: "Where to poll the session.", Schema: text}
+	}
+	if o.Idempotent && status < 300 {
+		h["Idempotency-Replayed"] = &huma.Param{
+			Description: "true when the Idempotency-Key was used before.",
+			Schema:      text,
+		}
+	}
+	return h
+}
+
+// FinishDocument freezes the document when all operations are declared, and returns what writes it
+// when it is called first: that is a third of what a start computes, and few ask for it.
+func (a *API) FinishDocument() func() []byte {
+	a.declareDocument()
+	doc := a.huma.OpenAPI()
+	schemas := doc.Components.Schemas.Map()
+	delete(schemas, "ErrorModel") // huma's own errors, which are never answered
+	delete(schemas, "ErrorDetail")
+	for _, schema := range schemas {
+		a.standard(schema)
+	}
+	for _, item := range doc.Paths {
+		for _, h := range []*huma.Operation{item.Get, item.Post, item.Put, item.Patch, item.Delete} {
+			if h == nil {
+				continue
+			}
+			for _, p := range h.Parameters {
+				a.standard(p.Schema)
+			}
+		}
+	}
+	return sync.OnceValue(func() []byte { return documentText(doc) })
+}
+
+// standard removes the descriptions of patterns, which the standard does not have,
+// and keeps them for the wording of issues.
+func (a *API) standard(schema *huma.Schema) {
+	if schema.PatternDescription != "" {
+		a.patterns[schema.Pattern] = schema.PatternDescription
+	}
+	schema.PatternDescription = ""
+	if schema.Items != nil {
+		a.standard(schema.Items)
+	}
+	for _, p := range schema.Properties {
+		a.standard(p)
+	}
+}

@@ -1,0 +1,46 @@
+package endpoint
+
+import (
+	"encoding/json"
+	"net/http"
+
+	"github.com/danielgtaylor/huma/v2"
+
+	"agentproxy/adapters/httpapi/openapi"
+)
+
+// declareDocument declares the document itself, the one answer without envelope.
+func (a *API) declareDocument() {
+	const path = "/openapi.json"
+	a.huma.OpenAPI().AddOperation(&huma.Operation{OperationID: "get-openapi", Method: http.MethodGet, Path: path,
+		Tags: []string{"service"}, Summary: "This document", Description: "It is the same at /openapi.json, " +
+			"and has an ETag.", Security: []map[string][]string{},
+		Responses: map[string]*huma.Response{"200": {
+			Description: "The OpenAPI 3.1 document, without envelope.",
+			Content: map[string]*huma.MediaType{openapi.JSONType: {
+				Schema: &huma.Schema{
+					Type:                 huma.TypeObject,
+					Required:             []string{"openapi", "info", "paths"},
+					AdditionalProperties: true,
+					Properties: map[string]*huma.Schema{
+						"openapi": {Type: huma.TypeString, Description: "The version of the specification."},
+						"info":    {Type: huma.TypeObject, Description: "Title, version and description."},
+						"paths":   {Type: huma.TypeObject, Description: "The operations."},
+					},
+				},
+				Example: map[string]any{"openapi": "3.1.0", "info": map[string]any{}, "paths": map[string]any{}},
+			}},
+		}, "421": a.errorResponse(&Operation{Open: true}, http.StatusMisdirectedRequest, Refusals(ErrMisdirected))}})
+}
+
+// documentText writes the document. It panics where the operations cannot be described.
+func documentText(doc *huma.OpenAPI) []byte {
+	text, err := json.Marshal(doc)
+	if err == nil {
+		text, err = openapi.Compact(text)
+	}
+	if err != nil {
+		panic("httpapi: the document cannot be written: " + err.Error())
+	}
+	return append(text, '\n')
+}

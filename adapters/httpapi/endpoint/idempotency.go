@@ -1,0 +1,70 @@
+package endpoint
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/json"
+
+	"agentproxy/app/idempotency"
+	"agentproxy/domain"
+)
+
+// Idempotent is the header of calls that can be repeated safely.
+type Idempotent struct {
+	Key string `header:"Idempotency-Key" minLength:"1" maxLength:"255" pattern:"^[ -~]+$" patternDescription:"printable ASCII" doc:"1 to 255 printable ASCII characters. A repeated call with the same key and body answers as the first did; kept 24 hours."`
+}
+
+// Call reads the key of a call and hashes what the call means: spacing and the
+// order of keys in the body do not matter.
+func (i Idempotent) Call(ctx context.Context) (idempotency.Call, error) {
+	c := CallIn(ctx)
+	values := c.gin.Request.Header["Idempotency-Key"]
+	if len(values) == 0 {
+		return idempotency.Call{}, nil
+	}
+	if len(values) > 1 || values[0] == "" {
+		return idempotency.Call{}, domain.InvalidField(
+			"Idempotency-Key",
+			"must be one value of 1 to 255 printable ASCII characters",
+		)
+	}
+	path := c.gin.Request.URL.Path
+	h := sha256.New()
+	h.Write([]byte(c.op.Method + "\n" + path + "\n"))
+	h.Write(canonical(c.Body))
+	return idempotency.Call{Key: i.Key, Path: path, Hash: h.Sum(nil)}, nil
+}
+
+// Purchase is the header and the query of a call that costs money, which can be tried first.
+type Purchase struct {
+	Idempotent
+	DryRun string `query:"dry_run" enum:"true,false" doc:"true validates everything and answers the cost; nothing is stored."`
+}
+
+// Terms returns the call's key and whether it is a dry run.
+func (p Purchase) Terms(ctx context.Context) (key idempotency.Call, dry bool, err error) {
+	if key, err = p.Call(ctx); err != nil {
+		return key, false, err
+	}
+	if v, given := CallIn(ctx).Query("dry_run"); given && v == "" {
+		return key, false, domain.InvalidField("dry_run", "must be true or false")
+	}
+	return key, p.DryRun == "true", nil
+}
+
+// canonical writes a checked body without insignificant space and with sorted
+// keys; numbers keep their digits.
+func canonical(body []byte) []byte {
+	dec := json.NewDecoder(bytes.NewReader(body))
+	dec.UseNumber()
+	var v any
+	if err := dec.Decode(&v); err != nil {
+		return body
+	}
+	text, err := json.Marshal(v)
+	if err != nil {
+		return body
+	}
+	return text
+}

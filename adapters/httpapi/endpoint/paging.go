@@ -1,0 +1,101 @@
+package endpoint
+
+import (
+	"context"
+	"strconv"
+	"strings"
+
+	"agentproxy/adapters/httpapi/value"
+	"agentproxy/domain"
+)
+
+// Paging is the query of every list.
+type Paging struct {
+	Page     int    `query:"page" minimum:"1" default:"1" doc:"Counts from 1. A page past the end is empty."`
+	PageSize int    `query:"page_size" minimum:"1" default:"20" doc:"Items on a page. Above 100 is served as 100."`
+	Cursor   string `query:"cursor" maxLength:"32" doc:"next_cursor of a page, instead of page: what follows it, none skipped or repeated whatever was added."`
+}
+
+// ReadPage returns the requested page. It refuses an empty parameter, which is not a number.
+func (p Paging) ReadPage(ctx context.Context) (domain.Page, error) {
+	c := CallIn(ctx)
+	for _, name := range []string{"page", "page_size"} {
+		if v, given := c.Query(name); given && v == "" {
+			return domain.Page{}, domain.InvalidField(name, "must be an integer")
+		}
+	}
+	page := domain.Page{Number: p.Page, Size: min(p.PageSize, domain.MaxPageSize)}
+	if _, given := c.Query("cursor"); !given {
+		return page, nil
+	}
+	if _, given := c.Query("page"); given {
+		return page, domain.InvalidField("cursor", "replaces page; send one of them")
+	}
+	var ok bool
+	if page.After, page.Tie, ok = parseCursor(p.Cursor); !ok {
+		return page, domain.InvalidField("cursor", "must be the next_cursor of a page of this list")
+	}
+	page.Number = 1
+	return page, nil
+}
+
+// parseCursor reads what cursorOf writes.
+func parseCursor(text string) (place, tie int64, ok bool) {
+	digits, ok := strings.CutPrefix(text, cursorPrefix)
+	if !ok {
+		return 0, 0, false
+	}
+	first, second, tied := strings.Cut(digits, cursorTie)
+	place, err := strconv.ParseInt(first, cursorBase, 64)
+	if tied && err == nil {
+		tie, err = strconv.ParseInt(second, cursorBase, 64)
+	}
+	return place, tie, err == nil && place > 0 && (tie > 0 || !tied)
+}
+
+// cursorOf writes the place of an item, empty for none.
+func cursorOf(place, tie int64) value.MaybeText {
+	if place == 0 {
+		return ""
+	}
+	text := cursorPrefix + strconv.FormatInt(place, cursorBase)
+	if tie > 0 {
+		text += cursorTie + strconv.FormatInt(tie, cursorBase)
+	}
+	return value.MaybeText(text)
+}
+
+// PageGiven reports whether a page was asked for.
+func (p Paging) PageGiven(ctx context.Context) bool {
+	query := CallIn(ctx).gin.Request.URL.Query()
+	return query.Has("page") || query.Has("page_size") || query.Has("cursor")
+}
+
+// A cursor is the place of an item in its list, in a form that is not taken for the number of a
+// page.
+const (
+	cursorPrefix = "c"
+	cursorTie    = "_"
+	cursorBase   = 36
+)
+
+// Pagination is the position of a page in its list.
+type Pagination struct {
+	Page       int             `json:"page" minimum:"1" doc:"The number of this page, from 1; 1 with a cursor."`
+	PageSize   int             `json:"page_size" minimum:"1" maximum:"100"`
+	Total      int             `json:"total" minimum:"0" doc:"Items in all."`
+	TotalPages int             `json:"total_pages" minimum:"0" doc:"0 for an empty list."`
+	NextCursor value.MaybeText `json:"next_cursor" doc:"What to send as cursor for the items that follow; null at the end."`
+}
+
+// PageOf writes a page of a list.
+func PageOf[T, R any](l domain.List[T], one func(T) R) ([]R, Pagination) {
+	items := make([]R, len(l.Items))
+	for i, item := range l.Items {
+		items[i] = one(item)
+	}
+	return items, Pagination{l.Page.Number, l.Page.Size, l.Total, l.TotalPages(), cursorOf(l.Next, l.Tie)}
+}
+
+// ExamplePagination is the position of a page that is the only one.
+var ExamplePagination = Pagination{Page: 1, PageSize: 20, Total: 1, TotalPages: 1}

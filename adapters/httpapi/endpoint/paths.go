@@ -1,0 +1,70 @@
+package endpoint
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/gin-gonic/gin"
+
+	"agentproxy/domain/spelling"
+)
+
+// maxPath is the longest path that is compared with those that there are.
+const maxPath = 200
+
+// refuseRoute refuses a path that there is nothing at, and names the nearest one that there is.
+func (a *API) refuseRoute(g *gin.Context) {
+	e := errNoRoute
+	if nearest := a.nearest(g.Request.URL.Path); nearest != "" {
+		e = e.With("nearest", nearest)
+	}
+	a.Refuse(CallOf(g), e)
+}
+
+// nearest returns the template of the path with the least edit distance to what was asked for, or ""
+// if half of it would have to change. Each parameter of a template matches any text.
+func (a *API) nearest(path string) (nearest string) {
+	if len(path) > maxPath {
+		return ""
+	}
+	asked := strings.Split(strings.Trim(path, "/"), "/")
+	least := len(path)/2 + 1
+	for _, template := range a.templates() {
+		d := pathDistance(asked, strings.Split(template[1:], "/"))
+		if d < least || d == least && template < nearest {
+			nearest, least = template, d
+		}
+	}
+	return nearest
+}
+
+// templates returns the paths that GET or another method answers.
+func (a *API) templates() []string {
+	list := slices.Clone(a.pages)
+	for _, o := range a.ops {
+		list = append(list, Prefix+o.Path)
+	}
+	return list
+}
+
+// pathDistance returns how many characters of the segments differ. A segment too few or too many
+// counts with its length, so that a missing prefix is found.
+func pathDistance(asked, template []string) int {
+	row := make([]int, len(template)+1)
+	for j, segment := range template {
+		row[j+1] = row[j] + len(segment) + 1
+	}
+	for _, a := range asked {
+		diagonal := row[0]
+		row[0] += len(a) + 1
+		for j, segment := range template {
+			change := diagonal
+			if !strings.HasPrefix(segment, "{") {
+				change += spelling.Distance(a, segment)
+			}
+			diagonal = row[j+1]
+			row[j+1] = min(change, row[j]+len(segment)+1, diagonal+len(a)+1)
+		}
+	}
+	return row[len(template)]
+}

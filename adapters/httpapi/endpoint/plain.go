@@ -1,0 +1,57 @@
+package endpoint
+
+import (
+	"strconv"
+
+	"github.com/danielgtaylor/huma/v2"
+)
+
+// PNG is a PNG. An operation that answers one has no envelope when it
+// succeeds.
+type PNG []byte
+
+const qrMediaType = "image/png"
+
+var contentPNG = []string{qrMediaType}
+
+// show answers with a QR code.
+func (a *API) show(c *Call, status int, p PNG) {
+	w := c.gin.Writer
+	h := w.Header()
+	h["Content-Type"] = contentPNG
+	h["Cache-Control"] = noStore
+	h["X-Content-Type-Options"] = noSniff
+	h["Content-Length"] = []string{strconv.Itoa(len(p))}
+	w.WriteHeader(status)
+	_, _ = w.Write(p) // an error means that the client is gone
+}
+
+// qrResponse documents an answer that is a QR code.
+func qrResponse(o *Operation, r Reply) *huma.Response {
+	return &huma.Response{Description: r.Doc, Headers: responseHeaders(o, r.Status),
+		Content: map[string]*huma.MediaType{
+			qrMediaType: {Schema: &huma.Schema{Type: huma.TypeString, Format: "binary"}},
+		}}
+}
+
+// Text is an answer of an operation that has no envelope when it succeeds.
+type Text string
+
+const textType = "text/plain; charset=utf-8"
+
+// showText answers plain text.
+func (a *API) showText(c *Call, status int, t Text) {
+	w := c.gin.Writer
+	h := w.Header()
+	h["Content-Type"] = []string{textType}
+	h["Cache-Control"] = noStore
+	h["X-Content-Type-Options"] = noSniff
+	w.WriteHeader(status)
+	_, _ = w.WriteString(string(t)) // an error means that the client is gone
+}
+
+// textResponse documents an answer that is plain text.
+func textResponse(o *Operation, r Reply) *huma.Response {
+	return &huma.Response{Description: r.Doc, Headers: responseHeaders(o, r.Status),
+		Content: map[string]*huma.MediaType{"text/plain": {Schema: &huma.Schema{Type: huma.TypeString}}}}
+}

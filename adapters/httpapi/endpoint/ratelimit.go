@@ -1,0 +1,67 @@
+package endpoint
+
+import (
+	"strconv"
+	"sync"
+	"time"
+
+	"agentproxy/domain/account"
+	"agentproxy/domain/ratelimit"
+)
+
+// TakeRate counts the request against the agent's limit and sets the headers that
+// describe what is left of it. An unlimited agent gets no such headers.
+func (a *API) TakeRate(c *Call) error {
+	d := a.Limits.Take(c.Caller.AgentID, c.Caller.PerMinute)
+	if d.Limit > 0 {
+		a.limitHeaders(c, d)
+	}
+	if !d.Allowed {
+		return account.ErrRateLimited.After(d.RetryAfter)
+	}
+	return nil
+}
+
+// limitHeaderCache holds the header values that depend on the limit alone,
+// by limit.
+type limitHeaderCache struct{ byLimit sync.Map }
+
+type limitHeader struct{ limit, policy []string }
+
+func (l *limitHeaderCache) of(perMinute int) limitHeader {
+	if h, ok := l.byLimit.Load(perMinute); ok {
+		return h.(limitHeader)
+	}
+	n := strconv.Itoa(perMinute)
+	h := limitHeader{limit: []string{n}, policy: []string{`"default";q=` + n + `;w=60`}}
+	l.byLimit.Store(perMinute, h)
+	return h
+}
+
+// limitHeaders writes the headers in both forms. Of a refusal, t is the wait
+// that Retry-After names: one must not point earlier than the other.
+func (a *API) limitHeaders(c *Call, d ratelimit.Decision) {
+	fixed := a.fixed.of(d.Limit)
+	seconds := int64(max(d.ResetAt.Sub(a.Clock.Now())+time.Second-1, 0) / time.Second)
+	if !d.Allowed {
+		seconds = int64(d.RetryAfter / time.Second)
+	}
+	reset := d.ResetAt.Unix()
+	if d.ResetAt.Nanosecond() > 0 {
+		reset++
+	}
+	var text [48]byte
+	b := append(text[:0], `"default";r=`...)
+	b = strconv.AppendInt(b, int64(d.Remaining), 10)
+	b = append(b, `;t=`...)
+	b = strconv.AppendInt(b, seconds, 10)
+
+	v := &c.headers
+	v[2], v[3], v[4] = strconv.Itoa(d.Remaining), strconv.FormatInt(reset, 10), string(b)
+	h := c.gin.Writer.Header()
+	h["X-Ratelimit-Limit"] = fixed.limit
+	h["X-Ratelimit-Remaining"] = v[2:3:3]
+	h["X-Ratelimit-Reset"] = v[3:4:4]
+	h["Ratelimit-Policy"] = fixed.policy
+	h["Ratelimit"] = v[4:5:5]
+}

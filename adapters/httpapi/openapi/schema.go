@@ -1,0 +1,105 @@
+// Package openapi has what the OpenAPI document is made of beside the operations: schemas, enumerations,
+// descriptions of fields, examples, and the components that operations share.
+package openapi
+
+import (
+	"cmp"
+	"reflect"
+	"strings"
+	"sync"
+
+	"github.com/danielgtaylor/huma/v2"
+)
+
+// The media types of answers: an envelope, and a page for people.
+const (
+	JSONType = "application/json"
+	HTMLType = "text/html"
+)
+
+// Configure sets the options that huma has for all APIs of a process only.
+var Configure = sync.OnceFunc(func() {
+	huma.DefaultArrayNullable = false
+	huma.ValidateStrictCasing = true
+})
+
+// SchemaName names a schema for its Go type without the suffix of the role:
+// accountReply is Account.
+func SchemaName(t reflect.Type, hint string) string {
+	name := huma.DefaultSchemaNamer(t, hint)
+	if base, ok := strings.CutSuffix(name, "Reply"); ok {
+		return base
+	}
+	if base, ok := strings.CutSuffix(name, "Body"); ok {
+		return base + "Request"
+	}
+	return name
+}
+
+func EnvelopeSchema(success bool, data, err, meta *huma.Schema) *huma.Schema {
+	return &huma.Schema{
+		Type:                 huma.TypeObject,
+		Required:             []string{"success", "data", "error", "meta"},
+		AdditionalProperties: false,
+		Properties: map[string]*huma.Schema{
+			"success": {Type: huma.TypeBoolean, Enum: []any{success}, Description: "Whether the call succeeded."},
+			"data":    data,
+			"error":   err,
+			"meta":    meta,
+		},
+	}
+}
+
+// EnvelopeOf returns the schema of a success. The operations share all of it but the data.
+func EnvelopeOf(data *huma.Schema) *huma.Schema {
+	return &huma.Schema{AllOf: []*huma.Schema{
+		{Ref: "#/components/schemas/Envelope"},
+		{Type: huma.TypeObject, Required: []string{"data"}, Properties: map[string]*huma.Schema{"data": data}},
+	}}
+}
+
+// ErrorSchema returns the schema of every error. Which codes an operation answers with a status are
+// the names of the response's examples.
+func ErrorSchema() *huma.Schema {
+	return &huma.Schema{
+		Type:                 huma.TypeObject,
+		Required:             []string{"code", "message", "retryable"},
+		AdditionalProperties: false,
+		Properties: map[string]*huma.Schema{
+			"code":      {Type: huma.TypeString, Description: "For programs; it does not change."},
+			"message":   {Type: huma.TypeString, Description: "For people: what to do next."},
+			"retryable": {Type: huma.TypeBoolean, Description: "Whether the same request may succeed later."},
+			"details":   {Type: huma.TypeObject, AdditionalProperties: true, Description: "What a program can act on."},
+		},
+	}
+}
+
+// Amend adds bounds and a description to a property of an object.
+func Amend(s *huma.Schema, name string, bounds huma.Schema, doc string) {
+	p := s.Properties[name]
+	p.Description = cmp.Or(doc, p.Description)
+	p.Pattern, p.PatternDescription = cmp.Or(
+		bounds.Pattern,
+		p.Pattern,
+	), cmp.Or(
+		bounds.PatternDescription,
+		p.PatternDescription,
+	)
+	p.MaxLength = cmp.Or(bounds.MaxLength, p.MaxLength)
+	p.Minimum, p.Maximum = cmp.Or(bounds.Minimum, p.Minimum), cmp.Or(bounds.Maximum, p.Maximum)
+	p.ExclusiveMinimum = cmp.Or(bounds.ExclusiveMinimum, p.ExclusiveMinimum)
+	p.MultipleOf = cmp.Or(bounds.MultipleOf, p.MultipleOf)
+	if bounds.Enum != nil {
+		p.Enum = bounds.Enum
+	}
+}
+
+// Nullable lets properties that are objects be null, which huma's tags cannot.
+func Nullable(s *huma.Schema, names ...string) *huma.Schema {
+	for _, name := range names {
+		p := s.Properties[name]
+		s.Properties[name] = &huma.Schema{Description: p.Description,
+			AnyOf: []*huma.Schema{{Ref: p.Ref}, {Type: "null"}}}
+	}
+	return s
+}

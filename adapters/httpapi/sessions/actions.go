@@ -1,0 +1,173 @@
+package sessions
+
+import (
+	"context"
+	"net/http"
+
+	"github.com/danielgtaylor/huma/v2"
+
+	"agentproxy/adapters/httpapi/endpoint"
+	"agentproxy/adapters/httpapi/openapi"
+	"agentproxy/adapters/httpapi/sessionview"
+	"agentproxy/adapters/httpapi/value"
+	"agentproxy/app/sessions"
+	"agentproxy/domain/account"
+	"agentproxy/domain/billing"
+	"agentproxy/domain/catalog"
+	"agentproxy/ports"
+)
+
+type rotateInput struct {
+	endpoint.Idempotent
+	sessionview.OneSession
+	Body sessionview.RotateBody
+}
+
+type rotateReply struct {
+	sessionview.Session
+	NewProxy  *sessionview.Proxy `json:"new_proxy"`
+	RotatedAt value.MaybeStamp   `json:"rotated_at"`
+}
+
+// TransformSchema lets the objects that may be missing be null.
+func (rotateReply) TransformSchema(_ huma.Registry, s *huma.Schema) *huma.Schema {
+	return openapi.Nullable(s, "proxy", "failure", "auto_top_up", "new_proxy")
+}
+
+type renewInput struct {
+	endpoint.Purchase
+	sessionview.OneSession
+	Body renewBody
+}
+
+type renewBody struct {
+	_            struct{}      `json:"-" additionalProperties:"true"`
+	DurationDays value.Decimal `json:"duration_days,omitempty"`
+	MaxCost      value.Decimal `json:"max_cost,omitempty"`
+}
+
+// TransformSchema sets the bounds and the description.
+func (renewBody) TransformSchema(_ huma.Registry, s *huma.Schema) *huma.Schema {
+	openapi.Amend(s, "duration_days", createBounds["duration_days"],
+		"One that the product lists. The session's own is the default.")
+	openapi.Amend(s, "max_cost", createBounds["max_cost"],
+		"US dollars with at most 6 decimals; a dearer renewal is refused.")
+	return s
+}
+
+// declareChanges declares what changes a session.
+func (s *service) declareChanges() {
+	endpoint.DeclareResult(s.api, endpoint.Operation{
+		ID:         "rotate-session",
+		Method:     http.MethodPost,
+		Path:       "/sessions/{session_id}/rotate",
+		Tag:        "sessions",
+		Summary:    "Give a dynamic session a new exit",
+		Scope:      account.SessionsWrite,
+		Idempotent: true,
+		EmptyBody:  true,
+		Doc: "The session_id stays. The older proxy address means the new exit too; open tunnels finish on " +
+			"the old one.",
+		OK: []endpoint.Reply{{Status: http.StatusOK, Doc: "The session with its new exit.",
+			Data: rotateReply{sessionview.ExampleDynamic, sessionview.ExampleDynamic.Proxy,
+				value.MaybeStamp(openapi.ExampleTime)}}},
+		Refuses: endpoint.And(sessionview.OfLive, catalog.ErrOutOfStock, ports.ErrProvider, ports.ErrTimeout),
+		Example: map[string]any{"reason": "http_403"},
+	}, s.rotateSession)
+	endpoint.DeclareResult(s.api, endpoint.Operation{
+		ID:         "renew-session",
+		Method:     http.MethodPost,
+		Path:       "/sessions/{session_id}/renew",
+		Tag:        "sessions",
+		Summary:    "Extend a static session",
+		Scope:      account.SessionsWrite,
+		Idempotent: true,
+		EmptyBody:  true,
+		Doc:        "Charged at today's price; extends from expires_at.",
+		OK: []endpoint.Reply{
+			{Status: http.StatusOK, Doc: "The session with its later end, or a dry run.", Data: sessionview.ExampleStatic,
+				Or: endpoint.ExampleDryRun},
+			{
+				Status: http.StatusAccepted,
+				Doc:    "The outcome is not known yet; expires_at is unchanged. Poll Location.",
+				Data:   sessionview.ExampleStatic,
+			},
+		},
+		Refuses: endpoint.And(
+			sessionview.OfLive,
+			sessions.ErrPriceMismatch,
+			catalog.ErrProductNotFound,
+			catalog.ErrOutOfStock,
+			account.ErrTierRequired,
+			billing.ErrInsufficientBalance,
+			billing.ErrBudgetExceeded,
+			ports.ErrProvider,
+			ports.ErrTimeout,
+		),
+		Example: map[string]any{"duration_days": 30},
+	}, s.renewSession)
+	end := endpoint.Operation{
+		ID:      "terminate-session",
+		Method:  http.MethodPost,
+		Path:    "/sessions/{session_id}/terminate",
+		Tag:     "sessions",
+		Summary: "End a session",
+		Scope:   account.SessionsWrite,
+		Refuses: sessionview.OfSession,
+		Doc: "Repeating it answers 200 with the same state. What a dynamic session did not use is refunded. What a " +
+			"seller may still deliver and does not take back stays held, and is charged or released when the outcome is " +
+			"known: see cost.",
+		OK: []endpoint.Reply{{Status: http.StatusOK, Doc: "The session as it ended.", Data: sessionview.ExampleEnded}}}
+	endpoint.Declare(s.api, end, s.terminate)
+	end.ID, end.Method, end.Path, end.Doc = "delete-session", http.MethodDelete, "/sessions/{session_id}",
+		"The same as terminate."
+	endpoint.Declare(s.api, end, s.terminate)
+}
+
+func (s *service) rotateSession(ctx context.Context, in *rotateInput) (endpoint.Result[rotateReply], error) {
+	id, err := in.ID()
+	if err != nil {
+		return endpoint.Result[rotateReply]{}, err
+	}
+	key, err := in.Call(ctx)
+	if err != nil {
+		return endpoint.Result[rotateReply]{}, err
+	}
+	done, err := s.Sessions.Rotate(
+		ctx,
+		sessions.Rotate{AgentID: endpoint.Caller(ctx), SessionID: id, Reason: in.Body.Reason, Call: key,
+			CloseConnections: in.Body.CloseConnections},
+	)
+	if err != nil {
+		return endpoint.Result[rotateReply]{}, err
+	}
+	r := s.ToSession(done.View)
+	data := rotateReply{r, r.Proxy, r.Rotation.LastRotatedAt}
+	return endpoint.Result[rotateReply]{Status: http.StatusOK, Data: data, Replayed: done.Replayed}, nil
+}
+
+func (s *service) renewSession(ctx context.Context, in *renewInput) (endpoint.Result[any], error) {
+	id, err := in.ID()
+	if err != nil {
+		return endpoint.Result[any]{}, err
+	}
+	key, dry, err := in.Terms(ctx)
+	if err != nil {
+		return endpoint.Result[any]{}, err
+	}
+	done, err := s.Sessions.Renew(
+		ctx,
+		sessions.Renew{AgentID: endpoint.Caller(ctx), SessionID: id, Days: string(in.Body.DurationDays),
+			MaxCost: in.Body.MaxCost.Money(), Call: key, DryRun: dry},
+	)
+	return s.bought(done, err)
+}
+
+func (s *service) terminate(ctx context.Context, in *sessionview.OneSession) (int, sessionview.Session, error) {
+	id, err := in.ID()
+	if err != nil {
+		return 0, sessionview.Session{}, err
+	}
+	v, err := s.Sessions.Terminate(ctx, endpoint.Caller(ctx), id)
+	return http.StatusOK, s.ToSession(v), err
+}

@@ -1,0 +1,131 @@
+package sessions
+
+import (
+	"cmp"
+	"context"
+	"net/http"
+	"strings"
+
+	"agentproxy/adapters/httpapi/endpoint"
+	"agentproxy/adapters/httpapi/openapi"
+	"agentproxy/adapters/httpapi/sessionview"
+	"agentproxy/adapters/httpapi/value"
+	"agentproxy/app/sessions"
+	"agentproxy/domain"
+	"agentproxy/domain/account"
+	"agentproxy/domain/connect"
+	"agentproxy/domain/session"
+)
+
+type connectInput struct {
+	sessionview.OneSession
+	Client  openapi.ClientName `query:"client" doc:"curl is the default."`
+	Workers string             `query:"workers" maxLength:"33000" doc:"How many, named w1 and so on, or names separated by commas."`
+	Country string             `query:"country" pattern:"^[A-Za-z]{2}$" doc:"Of the exits; ISO 3166-1 alpha-2."`
+}
+
+type connectReply struct {
+	SessionID string           `json:"session_id"`
+	Client    string           `json:"client" doc:"As asked."`
+	Language  string           `json:"language" doc:"Of the snippet: sh, python, javascript or go."`
+	Snippet   string           `json:"snippet" doc:"With the password."`
+	Proxies   []connectedReply `json:"proxies" doc:"One for each worker, or for each IP."`
+}
+
+type connectedReply struct {
+	Worker value.MaybeText `json:"worker" doc:"null: the session's own exit."`
+	sessionview.Proxy
+}
+
+// declareConnect declares how programs are configured with a session.
+func (s *service) declareConnect() {
+	endpoint.Declare(s.api, endpoint.Operation{
+		ID:      "connect-session",
+		Method:  http.MethodGet,
+		Path:    "/sessions/{session_id}/connect",
+		Tag:     "sessions",
+		Summary: "How a client is configured",
+		Doc:     "What to write so that a client uses the session, and a proxy for each worker.",
+		Scope:   account.SessionsRead,
+		Refuses: sessionview.OfLive,
+		OK: []endpoint.Reply{{Status: http.StatusOK, Doc: "The configuration.",
+			Data: connectReply{openapi.ExampleID, "curl", "sh",
+				"curl -x '" + sessionview.ExampleProxy.FullURL + "' https://example.com/",
+				[]connectedReply{{"", sessionview.ExampleProxy}}}}},
+	}, s.connect)
+}
+
+func (s *service) connect(ctx context.Context, in *connectInput) (int, connectReply, error) {
+	id, err := in.ID()
+	if err != nil {
+		return 0, connectReply{}, err
+	}
+	workers, err := connect.ParseWorkers(in.Workers)
+	if err != nil {
+		return 0, connectReply{}, domain.InvalidFields(domain.FieldIssue{Field: "workers", Issue: err.Error()})
+	}
+	v, err := s.Sessions.Read(ctx, endpoint.Caller(ctx), id)
+	switch {
+	case err != nil:
+		return 0, connectReply{}, err
+	case v.Status == session.Creating:
+		return 0, connectReply{}, session.ErrNotReady
+	case v.Status.Over():
+		return 0, connectReply{}, session.ErrOver.Msgf("the session is %s; create a new one", v.Status)
+	case workers != nil && !steered(v):
+		return 0, connectReply{}, errNotSteered("workers")
+	case in.Country != "" && !steered(v):
+		return 0, connectReply{}, errNotSteered("country")
+	}
+	client, _ := connect.Find(string(cmp.Or(in.Client, "curl"))) // the enum has the same names
+	data, err := s.toConnected(v, client, connect.Use{Session: id, Country: in.Country, Workers: workers})
+	return http.StatusOK, data, err
+}
+
+// steered reports whether the user name of a session chooses its exit.
+func steered(v sessions.View) bool { return v.Type == session.Dynamic && v.Direct == nil }
+
+func errNotSteered(field string) error {
+	return domain.InvalidFields(domain.FieldIssue{Field: field,
+		Issue: "is for dynamic sessions whose traffic passes the gateway; leave it out"})
+}
+
+// errNoProxy is for a provider that does not return its credentials at the moment.
+var errNoProxy = domain.ErrUnavailable.Msgf("the proxy is not known at the moment; try again shortly")
+
+// toConnected writes the configuration of a client with an active session.
+func (s *service) toConnected(v sessions.View, client connect.Client, u connect.Use) (connectReply, error) {
+	shown := s.ToSession(v)
+	if shown.Proxy == nil {
+		return connectReply{}, errNoProxy
+	}
+	var err error
+	if u.Proxy, err = client.Adapt(sessionview.ToConnect(*shown.Proxy), shown.Proxy.HTTPURL); err != nil {
+		return connectReply{}, domain.InvalidFields(domain.FieldIssue{Field: "client", Issue: err.Error()})
+	}
+	r := connectReply{SessionID: v.ID, Client: client.Name, Language: client.Language, Snippet: client.Snippet(u)}
+	if v.Type == session.Static {
+		for _, ip := range shown.IPList {
+			r.Proxies = append(r.Proxies, connectedReply{"", ip.Proxy})
+		}
+		return r, nil
+	}
+	for i, p := range u.Proxies() {
+		one := connectedReply{"", *shown.Proxy}
+		one.rename(p.Username)
+		if u.Workers != nil {
+			one.Worker = value.MaybeText(u.Workers[i])
+		}
+		r.Proxies = append(r.Proxies, one)
+	}
+	return r, nil
+}
+
+// rename gives the proxy another user name of the gateway, which needs no escapes.
+func (r *connectedReply) rename(user string) {
+	old := "://" + r.Username + ":"
+	for _, address := range []*string{&r.FullURL, &r.HTTPURL, &r.SOCKS5URL} {
+		*address = strings.Replace(*address, old, "://"+user+":", 1)
+	}
+	r.Username = user
+}

@@ -1,0 +1,142 @@
+package sessions
+
+import (
+	"context"
+	"net/http"
+
+	"agentproxy/adapters/httpapi/endpoint"
+	"agentproxy/adapters/httpapi/openapi"
+	"agentproxy/adapters/httpapi/sessionview"
+	"agentproxy/adapters/httpapi/value"
+	"agentproxy/domain/account"
+	"agentproxy/domain/eventlog"
+	"agentproxy/domain/session"
+	"agentproxy/domain/worker"
+	"agentproxy/ports"
+)
+
+type eventsInput struct {
+	sessionview.OneSession
+	endpoint.Paging
+}
+
+type eventReply struct {
+	EventID    string           `json:"event_id"`
+	At         value.Stamp      `json:"at" doc:"When the service received it."`
+	OccurredAt value.MaybeStamp `json:"occurred_at" doc:"As the agent reported; null otherwise."`
+	Source     string           `json:"source" enum:"gateway,agent,service"`
+	Type       string           `json:"type"`
+	TargetHost value.MaybeText  `json:"target_host"`
+	StatusCode value.MaybeInt   `json:"status_code" doc:"null when there was no answer."`
+	Code       value.MaybeText  `json:"code" doc:"Of an answer of the gateway itself."`
+	Bytes      int64            `json:"bytes"`
+	LatencyMS  value.MaybeInt   `json:"latency_ms"`
+	ExitIP     value.MaybeText  `json:"exit_ip"`
+	Worker     value.MaybeText  `json:"worker" doc:"Whose event it is; null: the session's own."`
+	Message    value.MaybeText  `json:"error_message"`
+	Retryable  bool             `json:"retryable"`
+	HowToFix   value.MaybeText  `json:"how_to_fix"`
+	Count      int              `json:"count" minimum:"1" doc:"How many connections it represents: equal ones that moved nothing are one event, and those beyond what is kept are counted in one without target_host a minute."`
+}
+
+type eventsReply struct {
+	Items      []eventReply        `json:"items"`
+	Pagination endpoint.Pagination `json:"pagination"`
+}
+
+type checkReply struct {
+	OK        bool             `json:"ok"`
+	ExitIP    string           `json:"exit_ip"`
+	Country   value.MaybeText  `json:"country" doc:"null when the session has none."`
+	LatencyMS int64            `json:"latency_ms"`
+	Protocol  session.Protocol `json:"protocol"`
+}
+
+// declareSessionViews declares what shows how a session fares.
+func (s *service) declareSessionViews() {
+	endpoint.Declare(s.api, endpoint.Operation{
+		ID:      "list-session-events",
+		Method:  http.MethodGet,
+		Path:    "/sessions/{session_id}/events",
+		Tag:     "sessions",
+		Summary: "The last things that happened to a session",
+		Scope:   account.SessionsRead,
+		Refuses: sessionview.OfSession,
+		Doc:     "Newest first, kept 7 days. What an HTTP client hides about a failed CONNECT is readable here.",
+		OK:      []endpoint.Reply{{Status: http.StatusOK, Doc: "A page of events.", Data: exampleEvents}},
+	}, func(ctx context.Context, in *eventsInput) (int, eventsReply, error) {
+		id, err := in.ID()
+		if err != nil {
+			return 0, eventsReply{}, err
+		}
+		page, err := in.ReadPage(ctx)
+		if err != nil {
+			return 0, eventsReply{}, err
+		}
+		list, err := s.Sessions.Events(ctx, endpoint.Caller(ctx), id, page)
+		if err != nil {
+			return 0, eventsReply{}, err
+		}
+		items, pagination := endpoint.PageOf(list, toEvent)
+		return http.StatusOK, eventsReply{items, pagination}, nil
+	})
+	endpoint.Declare(s.api, endpoint.Operation{
+		ID:      "check-session",
+		Method:  http.MethodPost,
+		Path:    "/sessions/{session_id}/check",
+		Tag:     "sessions",
+		Summary: "Try one connection through the exit",
+		Scope:   account.SessionsWrite,
+		Doc:     "To the service's own echo. Free; 10 a minute.",
+		Refuses: endpoint.And(sessionview.OfLive, account.ErrRateLimited, worker.ErrLimit, ports.ErrProvider,
+			ports.ErrTimeout),
+		OK: []endpoint.Reply{{Status: http.StatusOK, Doc: "The exit " +
+			"works.", Data: checkReply{true, "203.0.113.7", "US", 42, "http"}}},
+	}, s.checkSession)
+}
+
+// checkInput is a session, or a worker of it.
+type checkInput struct {
+	sessionview.OneSession
+	Worker string `query:"worker" doc:"Its exit in place of the session's; made if it is new."`
+}
+
+func (s *service) checkSession(ctx context.Context, in *checkInput) (int, checkReply, error) {
+	id, err := in.ID()
+	if err != nil {
+		return 0, checkReply{}, err
+	}
+	if d := s.api.Limits.TakeCheck(endpoint.Caller(ctx)); !d.Allowed {
+		return 0, checkReply{}, account.ErrRateLimited.Msgf(
+			"at most 10 checks a minute; wait for the seconds in Retry-After",
+		).After(
+			d.RetryAfter,
+		)
+	}
+	v, err := s.Checks.Check(ctx, endpoint.Caller(ctx), id, in.Worker)
+	if err != nil {
+		return 0, checkReply{}, err
+	}
+	return http.StatusOK, checkReply{true, v.ExitIP, value.MaybeText(v.Country), v.Latency.Milliseconds(), v.Protocol}, nil
+}
+
+func toEvent(e eventlog.Event) eventReply {
+	r := eventReply{EventID: e.ID, At: value.Stamp(e.At), OccurredAt: value.MaybeStamp(e.OccurredAt),
+		Source: e.Source.String(),
+		Type:   e.Type, TargetHost: value.MaybeText(e.TargetHost), StatusCode: value.MaybeInt(e.StatusCode),
+		Code:  value.MaybeText(e.Code),
+		Bytes: e.Bytes, LatencyMS: value.MaybeInt(e.LatencyMS), ExitIP: value.MaybeText(e.ExitIP),
+		Worker: value.MaybeText(e.Worker), Count: max(e.Count, 1),
+		Message: value.MaybeText(e.Message), Retryable: e.Retryable, HowToFix: value.MaybeText(e.HowToFix)}
+	if e.StatusCode == 0 {
+		r.StatusCode = -1
+	}
+	return r
+}
+
+var exampleEvents = eventsReply{
+	[]eventReply{{EventID: "evt_" + openapi.ExampleID, At: value.Stamp(openapi.ExampleTime), Source: "gateway",
+		Type:       "tunnel",
+		TargetHost: "shop.example", StatusCode: 200, Bytes: 48_213, LatencyMS: 31, ExitIP: "203.0.113.7", Count: 1}},
+	endpoint.ExamplePagination,
+}

@@ -1,0 +1,79 @@
+package sessions
+
+import (
+	"context"
+	"net/http"
+
+	"github.com/danielgtaylor/huma/v2"
+
+	"agentproxy/adapters/httpapi/endpoint"
+	"agentproxy/adapters/httpapi/openapi"
+	"agentproxy/adapters/httpapi/sessionview"
+	"agentproxy/adapters/httpapi/value"
+	"agentproxy/app/sessions"
+	"agentproxy/domain/account"
+	"agentproxy/domain/billing"
+	"agentproxy/domain/catalog"
+)
+
+type topUpInput struct {
+	endpoint.Purchase
+	sessionview.OneSession
+	Body topUpBody
+}
+
+type topUpBody struct {
+	_         struct{}      `json:"-" additionalProperties:"true"`
+	TrafficGB value.Decimal `json:"traffic_gb"`
+	MaxCost   value.Decimal `json:"max_cost,omitempty"`
+}
+
+// TransformSchema sets the bounds and the description.
+func (topUpBody) TransformSchema(_ huma.Registry, s *huma.Schema) *huma.Schema {
+	openapi.Amend(s, "traffic_gb", createBounds["traffic_gb"], "At most 3 decimals, within the product's bounds.")
+	openapi.Amend(s, "max_cost", createBounds["max_cost"],
+		"US dollars with at most 6 decimals; a dearer addition is refused.")
+	return s
+}
+
+// declareTopUp declares what adds traffic to a session.
+func (s *service) declareTopUp() {
+	endpoint.DeclareResult(s.api, endpoint.Operation{
+		ID:         "add-traffic",
+		Method:     http.MethodPost,
+		Path:       "/sessions/{session_id}/traffic",
+		Tag:        "sessions",
+		Summary:    "Add traffic to a dynamic session",
+		Scope:      account.SessionsWrite,
+		Idempotent: true,
+		Doc: "Held at today's price; what was bought before keeps its own. The address stays. What is left at the " +
+			"end comes back.",
+		OK: []endpoint.Reply{{Status: http.StatusOK, Doc: "The session with its traffic, or a dry run.",
+			Data: sessionview.ExampleDynamic,
+			Or:   endpoint.ExampleDryRun}},
+		Refuses: endpoint.And(
+			sessionview.OfLive,
+			sessions.ErrPriceMismatch,
+			catalog.ErrProductNotFound,
+			catalog.ErrOutOfStock,
+			account.ErrTierRequired,
+			billing.ErrInsufficientBalance,
+			billing.ErrBudgetExceeded,
+		),
+		Example: map[string]any{"traffic_gb": 0.5, "max_cost": 1},
+	}, s.addTraffic)
+}
+
+func (s *service) addTraffic(ctx context.Context, in *topUpInput) (endpoint.Result[any], error) {
+	id, err := in.ID()
+	if err != nil {
+		return endpoint.Result[any]{}, err
+	}
+	key, dry, err := in.Terms(ctx)
+	if err != nil {
+		return endpoint.Result[any]{}, err
+	}
+	done, err := s.Sessions.TopUp(ctx, sessions.TopUp{AgentID: endpoint.Caller(ctx), SessionID: id,
+		Bytes: in.Body.TrafficGB.Bytes(), MaxCost: in.Body.MaxCost.Money(), Call: key, DryRun: dry})
+	return s.bought(done, err)
+}

@@ -1,0 +1,170 @@
+package telemetry
+
+import (
+	"context"
+	"net/http"
+	"strconv"
+
+	"github.com/danielgtaylor/huma/v2"
+
+	"agentproxy/adapters/httpapi/endpoint"
+	"agentproxy/adapters/httpapi/openapi"
+	"agentproxy/adapters/httpapi/sessionview"
+	"agentproxy/adapters/httpapi/value"
+	"agentproxy/app/telemetry"
+	"agentproxy/domain/account"
+	"agentproxy/domain/health"
+)
+
+// sessionHealthReply is the health of a session.
+type sessionHealthReply struct {
+	sessionview.SessionHealthBrief
+	Reason            health.Reason            `json:"reason"`
+	Confidence        value.Ratio              `json:"confidence" doc:"How much evidence the score rests on."`
+	RetryAfterSeconds value.MaybeInt           `json:"retry_after_seconds" doc:"With the recommendation pause: how long. null otherwise."`
+	WorstHosts        []worstHostReply         `json:"worst_hosts" doc:"At most five target hosts, the worst first."`
+	Stats             healthStatsReply         `json:"stats"`
+	Workers           *sessionview.WorkerCount `json:"workers" doc:"null without workers."`
+}
+
+// TransformSchema lets the workers be null.
+func (sessionHealthReply) TransformSchema(_ huma.Registry, s *huma.Schema) *huma.Schema {
+	return openapi.Nullable(s, "workers")
+}
+
+type worstHostReply struct {
+	Host      string         `json:"host"`
+	Events    int64          `json:"events"`
+	BadWeight value.Hundreds `json:"bad_weight"`
+}
+
+// figuresReply are the counters of what the agent reported.
+type figuresReply struct {
+	TotalEvents  int64            `json:"total_events"`
+	ByType       byTypeReply      `json:"by_type"`
+	StatusCodes  map[string]int64 `json:"status_codes" doc:"The 32 codes most met."`
+	AvgLatencyMS value.Hundreds   `json:"avg_latency_ms" doc:"0 without latencies."`
+	P95LatencyMS int              `json:"p95_latency_ms" doc:"0 without latencies."`
+	LastEventAt  value.MaybeStamp `json:"last_event_at"`
+}
+
+// FigureFields is figuresReply under an exported name, by which huma reads it where it is embedded.
+type FigureFields = figuresReply
+
+// observedReply holds the counters of what the gateway observed.
+type observedReply struct {
+	TotalEvents int64            `json:"total_events"`
+	ByType      byTypeReply      `json:"by_type"`
+	StatusCodes map[string]int64 `json:"status_codes"`
+	LastEventAt value.MaybeStamp `json:"last_event_at"`
+}
+
+type byTypeReply struct {
+	Success   int64 `json:"success"`
+	HTTPError int64 `json:"http_error"`
+	Captcha   int64 `json:"captcha"`
+	Timeout   int64 `json:"timeout"`
+	Block     int64 `json:"block"`
+	RateLimit int64 `json:"rate_limit"`
+	Custom    int64 `json:"custom"`
+}
+
+type healthStatsReply struct {
+	FigureFields
+	Rotations   int64         `json:"rotations"`
+	Observed    observedReply `json:"observed" doc:"What the gateway observed on the way to the target."`
+	CurrentExit exitReply     `json:"current_exit" doc:"The same since the last rotation."`
+}
+
+type exitReply struct {
+	FigureFields
+	Observed observedReply `json:"observed"`
+}
+
+// declareHealth declares what shows how the exit of a session fares.
+func (s *service) declareHealth() {
+	endpoint.Declare(s.api, endpoint.Operation{
+		ID:      "get-session-health",
+		Method:  http.MethodGet,
+		Path:    "/sessions/{session_id}/health",
+		Tag:     "sessions",
+		Summary: "How the current exit fares, and what to do",
+		Doc:     "Made from what the agent reported and from what the gateway saw. docs/health.md has the formula.",
+		Scope:   account.SessionsRead,
+		Refuses: sessionview.OfSession,
+		OK:      []endpoint.Reply{{Status: http.StatusOK, Doc: "The health at this moment.", Data: exampleHealth}},
+	}, func(ctx context.Context, in *sessionview.OneSession) (int, sessionHealthReply, error) {
+		id, err := in.ID()
+		if err != nil {
+			return 0, sessionHealthReply{}, err
+		}
+		v, err := s.Telemetry.Health(ctx, endpoint.Caller(ctx), id)
+		if err != nil {
+			return 0, sessionHealthReply{}, err
+		}
+		return http.StatusOK, toHealth(v), nil
+	})
+}
+
+func toHealth(v telemetry.HealthView) sessionHealthReply {
+	stats := v.State.Stats()
+	r := sessionHealthReply{SessionHealthBrief: sessionview.ToHealthBrief(v.Verdict),
+		Workers:    sessionview.ToWorkerCount(v.Workers),
+		Reason:     v.Verdict.Reason,
+		Confidence: value.Ratio(v.Verdict.Confidence), RetryAfterSeconds: -1,
+		WorstHosts: value.Each(v.State.WorstHosts(v.At), func(h health.HostWeight) worstHostReply {
+			return worstHostReply{h.Host, h.Events, value.Hundreds(h.BadWeight)}
+		}),
+		Stats: healthStatsReply{FigureFields: toFigures(stats.Session.Reported), Rotations: stats.Rotations,
+			Observed:    toObserved(stats.Session.Observed),
+			CurrentExit: exitReply{toFigures(stats.CurrentExit.Reported), toObserved(stats.CurrentExit.Observed)}}}
+	if v.Verdict.Recommendation == health.Pause {
+		r.RetryAfterSeconds = value.MaybeInt(v.Verdict.RetryAfterSeconds)
+	}
+	return r
+}
+
+func toFigures(f health.Figures) figuresReply {
+	return figuresReply{f.TotalEvents, toByType(f.ByType), toCodes(f.StatusCodes), value.Hundreds(f.AvgLatencyMS),
+		f.P95LatencyMS, value.MaybeStamp(f.LastEventAt)}
+}
+
+func toObserved(f health.Figures) observedReply {
+	return observedReply{f.TotalEvents, toByType(f.ByType), toCodes(f.StatusCodes), value.MaybeStamp(f.LastEventAt)}
+}
+
+func toByType(m map[health.Type]int64) byTypeReply {
+	return byTypeReply{m[health.Success], m[health.HTTPError], m[health.Captcha], m[health.Timeout],
+		m[health.Block], m[health.RateLimit], m[health.Custom]}
+}
+
+func toCodes(m map[int]int64) map[string]int64 {
+	out := make(map[string]int64, len(m))
+	for code, n := range m {
+		out[strconv.Itoa(code)] = n
+	}
+	return out
+}
+
+var (
+	exampleFigures = figuresReply{
+		10,
+		byTypeReply{Success: 9, Block: 1},
+		map[string]int64{"200": 9, "403": 1},
+		240.5,
+		812,
+		value.MaybeStamp(openapi.ExampleTime),
+	}
+	exampleSeen   = observedReply{1, byTypeReply{Timeout: 1}, map[string]int64{}, value.MaybeStamp(openapi.ExampleTime)}
+	exampleHealth = sessionHealthReply{
+		SessionHealthBrief: sessionview.ExampleVerdict,
+		Reason:             "block_rate",
+		Confidence:         0.77,
+		RetryAfterSeconds:  -1,
+		WorstHosts: []worstHostReply{
+			{"shop.example", 4, 0.97},
+		},
+		Stats: healthStatsReply{FigureFields: exampleFigures, Rotations: 1,
+			Observed: exampleSeen, CurrentExit: exitReply{exampleFigures, exampleSeen}},
+	}
+)

@@ -1,0 +1,241 @@
+// Package telemetry declares what agents report of their requests, and the health that follows from it.
+package telemetry
+
+import (
+	"context"
+	"net/http"
+
+	"github.com/danielgtaylor/huma/v2"
+
+	"agentproxy/adapters/httpapi/endpoint"
+	"agentproxy/adapters/httpapi/openapi"
+	"agentproxy/adapters/httpapi/sessionview"
+	"agentproxy/adapters/httpapi/value"
+	"agentproxy/app/telemetry"
+	"agentproxy/domain"
+	"agentproxy/domain/account"
+	"agentproxy/domain/health"
+	"agentproxy/domain/session"
+	"agentproxy/domain/worker"
+)
+
+// batchBodyLimit is the size of the largest telemetry batch.
+const batchBodyLimit = 2 << 20
+
+// eventFields are the fields that a single event and one of a batch share.
+type eventFields struct {
+	EventType    string        `json:"event_type"`
+	StatusCode   value.Decimal `json:"status_code,omitempty" nullable:"true" doc:"0: no answer."`
+	LatencyMS    value.Decimal `json:"latency_ms,omitempty" nullable:"true" doc:"Rounded to milliseconds."`
+	TargetHost   string        `json:"target_host,omitempty" nullable:"true"`
+	ErrorMessage string        `json:"error_message,omitempty" nullable:"true"`
+	Worker       string        `json:"worker,omitempty" nullable:"true" doc:"Whose request it was; left out: the session's own exit."`
+	OccurredAt   string        `json:"occurred_at,omitempty" nullable:"true" format:"date-time"`
+}
+
+// EventFields is eventFields under an exported name, by which huma reads it where it is embedded.
+type EventFields = eventFields
+
+// TransformSchema sets the bounds of the domain.
+func (eventFields) TransformSchema(_ huma.Registry, s *huma.Schema) *huma.Schema {
+	openapi.Amend(s, "event_type", huma.Schema{Enum: openapi.OneOf(health.Types()...)}, "")
+	openapi.Amend(
+		s,
+		"status_code",
+		huma.Schema{Minimum: new(0.0), Maximum: new(float64(health.MaxStatusCode)), MultipleOf: new(1.0)},
+		"",
+	)
+	openapi.Amend(s, "latency_ms", huma.Schema{Minimum: new(0.0), Maximum: new(float64(health.MaxLatencyMS))}, "")
+	openapi.Amend(s, "worker", huma.Schema{MaxLength: new(worker.MaxName)}, "")
+	openapi.Amend(s, "target_host", huma.Schema{MaxLength: new(health.MaxHost)}, "")
+	openapi.Amend(s, "error_message", huma.Schema{MaxLength: new(health.MaxErrorMessage)}, "")
+	openapi.Amend(s, "occurred_at", huma.Schema{}, "Only shown. More than 5 minutes ahead is refused.")
+	return s
+}
+
+type reportInput struct {
+	sessionview.OneSession
+	Body eventBody
+}
+
+type eventBody struct {
+	_         struct{} `json:"-" additionalProperties:"true"`
+	SessionID string   `json:"session_id,omitempty" nullable:"true" doc:"May be left out; another than in the path is refused."`
+	EventFields
+}
+
+type batchBody struct {
+	_      struct{}         `json:"-" additionalProperties:"true"`
+	Events []batchEventBody `json:"events" minItems:"1" maxItems:"1000"`
+}
+
+type batchEventBody struct {
+	_         struct{} `json:"-" additionalProperties:"true"`
+	SessionID string   `json:"session_id" minLength:"1"`
+	EventFields
+}
+
+type reportedReply struct {
+	EventID       string             `json:"event_id"`
+	SessionHealth sessionHealthShort `json:"session_health"`
+}
+
+type sessionHealthShort struct {
+	sessionview.SessionHealthBrief
+	Reason health.Reason `json:"reason"`
+}
+
+type batchReply struct {
+	Processed int           `json:"processed" doc:"Events that were accepted."`
+	Rejected  int           `json:"rejected"`
+	Results   []resultReply `json:"results" doc:"One for each event, in their order."`
+}
+
+type resultReply struct {
+	Index     int               `json:"index"`
+	SessionID string            `json:"session_id"`
+	Status    string            `json:"status" enum:"accepted,rejected"`
+	Error     *resultErrorReply `json:"error"`
+}
+
+// TransformSchema lets the objects that may be missing be null.
+func (resultReply) TransformSchema(_ huma.Registry, s *huma.Schema) *huma.Schema {
+	return openapi.Nullable(s, "error")
+}
+
+type resultErrorReply struct {
+	Code    string `json:"code" enum:"SESSION_NOT_FOUND,SESSION_EXPIRED"`
+	Message string `json:"message"`
+}
+
+// UseCases are the use cases that the operations on telemetry call.
+type UseCases struct{ Telemetry *telemetry.Service }
+
+// service serves the operations on telemetry.
+type service struct {
+	UseCases
+	api *endpoint.API
+}
+
+// Declare declares what agents report, and the health that follows from it.
+func Declare(a *endpoint.API, u UseCases) {
+	s := &service{u, a}
+	s.declareReports()
+	s.declareHealth()
+}
+
+// declareReports declares what agents report.
+func (s *service) declareReports() {
+	endpoint.Declare(s.api, endpoint.Operation{
+		ID:      "report-event",
+		Method:  http.MethodPost,
+		Path:    "/sessions/{session_id}/report-event",
+		Tag:     "telemetry",
+		Summary: "Report what came of one request",
+		Doc: "One request's outcome. Report failures and successes: the score is a rate. The batch takes " +
+			"up to 1,000 at once.",
+		Scope:   account.TelemetryWrite,
+		Refuses: endpoint.And(sessionview.OfSession, session.ErrOver),
+		OK:      []endpoint.Reply{{Status: http.StatusOK, Doc: "Counted, and what follows from it.", Data: exampleReported}},
+		Example: map[string]any{
+			"event_type":  "http_error",
+			"status_code": 403,
+			"latency_ms":  812,
+			"target_host": "shop.example",
+		},
+	}, s.report)
+	endpoint.Declare(s.api, endpoint.Operation{
+		ID:        "report-batch",
+		Method:    http.MethodPost,
+		Path:      "/telemetry/batch",
+		Tag:       "telemetry",
+		Summary:   "Report up to 1,000 events",
+		Scope:     account.TelemetryWrite,
+		OwnBody:   batchBody{},
+		BodyLimit: batchBodyLimit,
+		Doc: "A malformed event refuses the whole call. One for a session that is unknown or over is rejected " +
+			"alone. " +
+			"At most 2 MiB.",
+		OK: []endpoint.Reply{{Status: http.StatusOK, Doc: "What was accepted.", Data: exampleBatch}},
+		Example: map[string]any{
+			"events": []any{map[string]any{"session_id": "sess_" + openapi.ExampleID, "event_type": "success",
+				"status_code": 200, "latency_ms": 240, "target_host": "shop.example"}},
+		},
+	}, s.reportBatch)
+}
+
+func (s *service) report(ctx context.Context, in *reportInput) (int, reportedReply, error) {
+	id, err := in.ID()
+	if err != nil {
+		return 0, reportedReply{}, err
+	}
+	if in.Body.SessionID != "" && in.Body.SessionID != id {
+		return 0, reportedReply{}, domain.InvalidField(
+			"session_id",
+			"differs from the session in the path; leave it out",
+		)
+	}
+	report, err := in.Body.report()
+	if err != nil {
+		return 0, reportedReply{}, err
+	}
+	event := telemetry.ReportedEvent{SessionID: id, Worker: in.Body.Worker, Report: report}
+	out, err := s.Telemetry.Report(ctx, endpoint.Caller(ctx), event)
+	return http.StatusOK, reportedReply{
+		out.EventID,
+		sessionHealthShort{sessionview.ToHealthBrief(out.Verdict), out.Verdict.Reason},
+	}, err
+}
+
+// report converts the fields to what the domain checks.
+func (e eventFields) report() (health.Report, error) {
+	r := health.Report{Type: e.EventType, TargetHost: e.TargetHost, ErrorMessage: e.ErrorMessage}
+	if e.StatusCode.Given() {
+		r.StatusCode = new(statusCode([]byte(e.StatusCode)))
+	}
+	if e.LatencyMS.Given() {
+		r.LatencyMS = new(latency([]byte(e.LatencyMS)))
+	}
+	if e.OccurredAt != "" {
+		t, issue := value.ParseTime(e.OccurredAt)
+		if issue != "" {
+			return r, domain.InvalidField("occurred_at", "%s", issue)
+		}
+		r.OccurredAt = &t
+	}
+	return r, nil
+}
+
+func (s *service) reportBatch(ctx context.Context, _ *struct{}) (int, batchReply, error) {
+	events, err := decodeBatch(endpoint.CallIn(ctx).Body, endpoint.CallIn(ctx).BodyFields())
+	if err != nil {
+		return 0, batchReply{}, err
+	}
+	results, err := s.Telemetry.Batch(ctx, endpoint.Caller(ctx), events)
+	if err != nil {
+		return 0, batchReply{}, err
+	}
+	r := batchReply{Results: make([]resultReply, len(results))}
+	for i, one := range results {
+		r.Results[i] = resultReply{Index: i, SessionID: one.SessionID, Status: "accepted"}
+		if one.Err == nil {
+			r.Processed++
+			continue
+		}
+		r.Rejected++
+		r.Results[i].Status, r.Results[i].Error = "rejected", &resultErrorReply{one.Err.Code, one.Err.Message}
+	}
+	return http.StatusOK, r, nil
+}
+
+var (
+	exampleReported = reportedReply{"evt_" + openapi.ExampleID,
+		sessionHealthShort{sessionview.ExampleVerdict, "block_rate"}}
+	exampleBatch = batchReply{1, 1, []resultReply{{0, openapi.ExampleSession, "accepted", nil},
+		{
+			1,
+			"sess_unknown",
+			"rejected",
+			&resultErrorReply{"SESSION_NOT_FOUND", "no session has this id; list your sessions to find it"},
+		}}}
+)
