@@ -37,6 +37,7 @@ func TestCallsWaitForTheDatabaseFewTimes(t *testing.T) {
 			w.do("POST", "/v1/telemetry/batch", `{"events":[`+strings.Join(events, ",")+`]}`, a.as).want(200)
 		}},
 		{"a session", 1, func(n int) { w.do("GET", "/v1/sessions/"+ids[n], "", a.as).want(200) }},
+		{"a list", 1, func(int) { w.do("GET", "/v1/sessions", "", a.as).want(200) }},
 		{"a balance", 1, func(int) { w.do("GET", "/v1/billing/balance", "", a.as).want(200) }},
 		{"an end", 3, func(n int) { w.do("POST", "/v1/sessions/"+ids[n]+"/terminate", "", a.as).want(200) }},
 	} {

@@ -4,11 +4,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/netip"
+	"slices"
 	"testing"
 	"time"
 
 	"agentproxy/adapters/storage"
 	"agentproxy/domain/health"
+	"agentproxy/domain/policy"
 	"agentproxy/domain/session"
 	"agentproxy/domain/traffic"
 	"agentproxy/domain/worker"
@@ -62,6 +65,36 @@ func (m *memory) reads(when string, trips int64) (read ports.SessionRead) {
 		m.t.Errorf("%s: the server was asked %d times, want %d", when, asked, trips)
 	}
 	return read
+}
+
+// lastChange returns the place of the feed behind what is in it.
+func (m *memory) lastChange() (last ports.Cursor) {
+	m.t.Helper()
+	view(m.t, m.st, func(ctx context.Context, tx ports.Tx) (err error) {
+		last, err = tx.Changes().Last(ctx)
+		return err
+	})
+	return last
+}
+
+// follow shows the feed of the other process from a place on, until it names the first session. What other
+// transactions of the server hold back is waited for.
+func (m *memory) follow(after ports.Cursor) {
+	m.t.Helper()
+	for end := time.Now().Add(10 * time.Second); time.Now().Before(end); time.Sleep(5 * time.Millisecond) {
+		var list []ports.Change
+		view(m.t, m.st, func(ctx context.Context, tx ports.Tx) (err error) {
+			list, after, err = tx.Changes().Since(ctx, after, 100)
+			return err
+		})
+		for _, c := range list {
+			if c.Session == sessionID(0) {
+				m.feed.SessionChanged(c.Session)
+				return
+			}
+		}
+	}
+	m.t.Fatal("the feed does not name the session")
 }
 
 func reported(read ports.SessionRead) int64 { return read.Health.Stats().Session.Reported.TotalEvents }
@@ -125,6 +158,58 @@ func TestASessionInMemoryIsTrue(t *testing.T) {
 	}
 }
 
+// Another process names in the feed what it changed of a session, in a batch or alone, so that it is read anew
+// before it is a second old.
+func TestWhatAnotherProcessChangesIsReadAnew(t *testing.T) {
+	t.Parallel()
+	m := newMemory(t)
+	ctx := t.Context()
+	put := func(change func(*session.Session)) func(context.Context, ports.Tx) error {
+		return func(ctx context.Context, tx ports.Tx) error {
+			s, err := tx.Sessions().Get(ctx, "agt_1", sessionID(0))
+			if err != nil {
+				return err
+			}
+			change(&s)
+			return tx.Sessions().Put(ctx, s)
+		}
+	}
+	batch := ports.WithReadSet(ctx, ports.ReadSet{Agent: "agt_1", Sessions: []string{sessionID(0)}})
+	networks := []netip.Prefix{netip.MustParsePrefix("192.0.2.0/24")}
+	for _, step := range []struct {
+		name  string
+		run   func() error
+		holds func(ports.SessionRead) bool
+	}{
+		{"a password that is replaced, alone", func() error {
+			return m.other.Update(ctx, put(func(s *session.Session) { s.PasswordNo = 7 }))
+		}, func(r ports.SessionRead) bool { return r.PasswordNo == 7 }},
+		{"a password that is replaced, in a batch", func() error {
+			return m.other.Update(batch, put(func(s *session.Session) { s.PasswordNo = 8 }))
+		}, func(r ports.SessionRead) bool { return r.PasswordNo == 8 }},
+		{"networks, in a batch", func() error {
+			return m.other.Update(batch, put(func(s *session.Session) { s.AllowedIPs = networks }))
+		}, func(r ports.SessionRead) bool { return slices.Equal(r.AllowedIPs, networks) }},
+		{"a policy", func() error {
+			return m.other.Update(ctx, func(ctx context.Context, tx ports.Tx) error {
+				return tx.Policies().Put(ctx, sessionID(0), policy.Own{Mode: policy.Enforce, Deny: []string{"example.com"}})
+			})
+		}, func(ports.SessionRead) bool { return true }},
+		{"an end, in a batch", func() error { return endAhead(ctx, m.other, "agt_1", sessionID(0)) },
+			func(r ports.SessionRead) bool { return r.Status == session.Terminated }},
+	} {
+		after := m.lastChange()
+		m.reads("before "+step.name, 0)
+		if err := step.run(); err != nil {
+			t.Fatal(step.name, err)
+		}
+		m.follow(after)
+		if r := m.reads(step.name, 1); !step.holds(r) {
+			t.Errorf("%s: read %+v", step.name, r.Session)
+		}
+	}
+}
+
 // A session in memory is shown to its agent alone, and to views that take it alone.
 func TestASessionInMemoryIsOfItsAgent(t *testing.T) {
 	t.Parallel()
@@ -168,6 +253,17 @@ func TestWhatIsReadWhileAUnitCommitsIsNotKept(t *testing.T) {
 	}
 	if n := reported(m.reads("read meanwhile", 1)); n != 3 {
 		t.Errorf("%d reports, want 3", n)
+	}
+	m.feed.SessionChanged("")
+	err := m.st.ReadWhile(reads, func() {
+		write(5)()
+		m.reads("anew, before the first read ends", 1)
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if n := reported(m.reads("what the second read found", 0)); n != 5 {
+		t.Errorf("%d reports, want 5", n)
 	}
 	m.st.WriteWhile(sessionID(0), nil, write(4))
 	if n := reported(m.reads("written meanwhile", 1)); n != 4 {
