@@ -4,6 +4,7 @@ import (
 	"context"
 	"database/sql"
 	"maps"
+	"time"
 
 	"gorm.io/gorm"
 
@@ -25,8 +26,8 @@ import (
 // The repositories whose methods begin with a check of tx.batch, or of Unit.Batch, use it. Every
 // other statement of a unit is refused by batchConn, and the unit runs again alone.
 type batch struct {
-	store *Store
-	pipe  engine.Pipeline
+	pipe engine.Pipeline
+	now  func() time.Time // at which changes are noted
 	// alone is whether the running unit needs what a batch does not do, wrote whether it changed
 	// something.
 	alone, wrote bool
@@ -122,8 +123,8 @@ func (o *overlay[K, V]) end(keep bool) {
 	clear(o.own)
 }
 
-func (s *Store) newBatch(pipe engine.Pipeline) *batch {
-	return &batch{store: s, pipe: pipe, keys: map[callKey]bool{}, agents: map[string]account.Agent{},
+func newBatch(pipe engine.Pipeline, now func() time.Time) *batch {
+	return &batch{pipe: pipe, now: now, keys: map[callKey]bool{}, agents: map[string]account.Agent{},
 		endpoints: map[string]webhook.Endpoint{}, looked: map[string]bool{}, whole: map[string]bool{}}
 }
 
@@ -182,9 +183,6 @@ func (batchPool) QueryContext(context.Context, string, ...any) (*sql.Rows, error
 }
 func (batchPool) QueryRowContext(context.Context, string, ...any) *sql.Row { return &sql.Row{} }
 
-// join has the unit share a batch, which takes no statement of its own.
-func (t *tx) join(b *batch) { t.batch, t.Batch, t.Conn = b, b, batchConn{b} }
-
 func queueRows[Row any](b *batch, what string, s work.BulkStatement, rows []Row) {
 	s.Queue(b.pipe, what, len(rows), func(i int) []any { return column.Values(&rows[i]) })
 }
@@ -206,3 +204,12 @@ type sessionPage struct {
 	domain.List[ports.SessionRead]
 	ords []int64
 }
+
+// behind is a row whose first columns go elsewhere.
+type behind struct {
+	engine.Row
+	first []any
+}
+
+// Scan reads the columns behind the first ones.
+func (r behind) Scan(into ...any) error { return r.Row.Scan(append(r.first, into...)...) }

@@ -1,6 +1,10 @@
 package storage
 
 import (
+	"context"
+	"errors"
+	"time"
+
 	"agentproxy/adapters/storage/engine"
 	"agentproxy/ports"
 )
@@ -11,7 +15,7 @@ func (s *Store) beginBatch(list []*ports.ReadSet) (*engine.Transaction, error) {
 	if err != nil {
 		return nil, err
 	}
-	b := s.newBatch(s.counted(pipe))
+	b := newBatch(counted(s.config.Trace, pipe), s.now)
 	if err := b.readAhead(list); err != nil {
 		_ = pipe.Rollback()
 		return nil, err
@@ -19,7 +23,7 @@ func (s *Store) beginBatch(list []*ports.ReadSet) (*engine.Transaction, error) {
 	in := &engine.Transaction{Conn: batchConn{b}, Rollback: pipe.Rollback}
 	in.Commit = func() error {
 		b.queueWrites()
-		if err := b.writeJobs(); err != nil {
+		if err := s.writeJobs(b); err != nil {
 			_ = pipe.Rollback()
 			return err
 		}
@@ -36,4 +40,35 @@ func (s *Store) beginBatch(list []*ports.ReadSet) (*engine.Transaction, error) {
 		return alone
 	}
 	return in, nil
+}
+
+var errNoJobs = errors.New("insert jobs: no job inserter is set")
+
+// writeJobs sends what is queued, and the jobs of the batch, which the job queue writes by itself.
+func (s *Store) writeJobs(b *batch) error {
+	if len(b.writes.base.jobs) == 0 {
+		return nil
+	}
+	insert := s.jobs.Load()
+	if insert == nil {
+		return errNoJobs
+	}
+	if err := b.pipe.Send(); err != nil {
+		return err
+	}
+	ctx, conn := b.pipe.SQL()
+	return (*insert)(ctx, JobTx{Conn: conn}, b.writes.base.jobs, time.Time{})
+}
+
+// noteRoundTrips notes the round trips of a batch for one of its units, whose answer came
+// after the last.
+func (s *Store) noteRoundTrips(ctx context.Context, b *batch) {
+	if b == nil {
+		return
+	}
+	if t, ok := b.pipe.(*tracedPipeline); ok {
+		for _, made := range t.made {
+			s.config.Trace.Statement(ctx, made.what, made.began, made.err)
+		}
+	}
 }

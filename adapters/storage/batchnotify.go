@@ -2,7 +2,6 @@ package storage
 
 import (
 	"cmp"
-	"errors"
 	"fmt"
 	"slices"
 	"strconv"
@@ -130,24 +129,6 @@ func (b *batch) queueNotices(w *batchWrites) {
 		return cmp.Or(cmp.Compare(x.AgentID, y.AgentID), cmp.Compare(x.What, y.What))
 	})
 	queueRows(b, "mark what was notified", putMarks, marks)
-}
-
-var errNoJobs = errors.New("insert jobs: no job inserter is set")
-
-// writeJobs sends what is queued, and the jobs of the batch, which the job queue writes by itself.
-func (b *batch) writeJobs() error {
-	if len(b.writes.base.jobs) == 0 {
-		return nil
-	}
-	insert := b.store.jobs.Load()
-	if insert == nil {
-		return errNoJobs
-	}
-	if err := b.pipe.Send(); err != nil {
-		return err
-	}
-	ctx, conn := b.pipe.SQL()
-	return (*insert)(ctx, JobTx{Conn: conn}, b.writes.base.jobs, time.Time{})
 }
 
 // agentsOf are agents by their ids, and those of sessions.

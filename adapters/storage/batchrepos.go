@@ -206,7 +206,7 @@ func (b *batch) putSession(s session.Session) error {
 	b.sessions.put(s.ID, old)
 	h.status = string(s.Status)
 	b.health.put(s.ID, h)
-	b.writes.own.changes = append(b.writes.own.changes, changeRow{SessionID: s.ID, At: column.Micros(b.store.now())})
+	b.writes.own.changes = append(b.writes.own.changes, changeRow{SessionID: s.ID, At: column.Micros(b.now())})
 	return nil
 }
 

@@ -17,28 +17,6 @@ type chunkRow struct {
 	Body                       []byte
 }
 
-// hourRow is a row of usage_hours.
-type hourRow struct {
-	AgentID                                             string
-	Hour                                                int64
-	SessionID                                           string
-	Up, Down, Connections, Charged, Refunded, Recharged int64
-}
-
-// counterRow is a row of counters.
-type counterRow struct {
-	AgentID                                  string
-	Reported, Scored, Good, Rotations, Bytes int64
-}
-
-// callRow is a row of idempotency_keys.
-type callRow struct {
-	AgentID, Path, Key string
-	Request            []byte
-	Resource           string
-	Status, CreatedAt  int64
-}
-
 // foldRow is a row of telemetry_folds.
 type foldRow struct {
 	Queue, Stream string

@@ -15,11 +15,6 @@ type counters struct{ *tx }
 const addCounters = `INSERT INTO counters (agent_id, reported, scored, good, rotations, bytes)
 	VALUES (?1, ?2, ?3, ?4, ?5, ?6)` + addCountersAgain
 
-const addCountersAgain = `
-	ON CONFLICT (agent_id) DO UPDATE SET reported = counters.reported + excluded.reported,
-	scored = counters.scored + excluded.scored, good = counters.good + excluded.good,
-	rotations = counters.rotations + excluded.rotations, bytes = counters.bytes + excluded.bytes`
-
 func (r counters) Add(_ context.Context, agentID string, t ports.Tally) error {
 	if r.batch != nil {
 		r.batch.count(agentID, t)

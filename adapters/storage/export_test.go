@@ -181,7 +181,7 @@ func (s *Store) ReadWhile(a ports.ReadSet, meanwhile func()) error {
 // WriteWhile claims the health of a session as a transaction of group commit does, and runs
 // meanwhile before its state is kept in memory.
 func (s *Store) WriteWhile(id string, state []byte, meanwhile func()) {
-	b := s.newBatch(nil)
+	b := newBatch(nil, s.now)
 	b.health.load(id, batchHealth{state: state, dirty: true})
 	claim := s.recent.writing(b)
 	meanwhile()

@@ -5,7 +5,6 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
-	"strings"
 	"time"
 
 	"agentproxy/adapters/storage/column"
@@ -38,31 +37,8 @@ func (r calls) Find(_ context.Context, agentID, path, key string, since time.Tim
 	return c, true, nil
 }
 
-// callLock returns the name of the advisory lock of a key.
-func callLock(agentID, path, key string) string {
-	return strings.Join([]string{"call", agentID, path, key}, "\n")
-}
-
-// storedOutcomes are outcomes as the column status has them: the HTTP status of the
-// first answer, or 0 while the call is in flight.
-var storedOutcomes = map[int]ports.Outcome{0: ports.InFlight, 200: ports.Completed, 201: ports.Created,
-	202: ports.Pending, 410: ports.Ended}
-
-func outcomeStatus(o ports.Outcome) int {
-	for status, stored := range storedOutcomes {
-		if stored == o {
-			return status
-		}
-	}
-	return 0
-}
-
 const putCall = `INSERT INTO idempotency_keys (agent_id, path, key, request, resource, status, created_at)
 	VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)` + putCallAgain
-
-const putCallAgain = `
-	ON CONFLICT (agent_id, path, key) DO UPDATE SET request = excluded.request, resource = excluded.resource,
-	status = excluded.status, created_at = excluded.created_at`
 
 func (r calls) Put(_ context.Context, c ports.Call) error {
 	if r.batch != nil {

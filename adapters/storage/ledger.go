@@ -11,7 +11,6 @@ import (
 
 	"agentproxy/adapters/storage/column"
 	"agentproxy/adapters/storage/work"
-	"agentproxy/domain"
 	"agentproxy/domain/account"
 	"agentproxy/domain/billing"
 	"agentproxy/ports"
@@ -75,42 +74,6 @@ const postWallet = `UPDATE wallets SET
 	AND trial + ?2 >= 0 AND own + ?3 >= 0 AND held_trial + ?4 >= 0 AND held_own + ?5 >= 0
 	AND NOT EXISTS (SELECT 1 FROM ledger_entries WHERE ref = ?13)
 	RETURNING trial + own, entries`
-
-// entryRow is a row of ledger_entries.
-type entryRow struct {
-	ID           string
-	AgentID      string
-	Ord          int64
-	Type         billing.Type
-	Trial        domain.Money
-	Own          domain.Money
-	HeldTrial    domain.Money
-	HeldOwn      domain.Money
-	Account      billing.Account
-	Counter      domain.Money
-	Ref          string
-	SessionID    string
-	OrderID      string
-	Description  string
-	At           int64
-	BalanceAfter domain.Money
-}
-
-func (entryRow) TableName() string { return "ledger_entries" }
-
-func toEntryRow(e billing.Entry, ord int64) entryRow {
-	return entryRow{ID: e.ID, AgentID: e.AgentID, Ord: ord, Type: e.Type, Trial: e.Available.Trial, Own: e.Available.Own,
-		HeldTrial: e.Held.Trial, HeldOwn: e.Held.Own, Account: e.Account, Counter: e.Counter, Ref: e.Ref,
-		SessionID: e.SessionID, OrderID: e.OrderID, Description: e.Description, At: column.Micros(e.At),
-		BalanceAfter: e.BalanceAfter}
-}
-
-func fromEntryRow(r entryRow) billing.Entry {
-	return billing.Entry{ID: r.ID, AgentID: r.AgentID, Type: r.Type, Available: billing.Funds{Trial: r.Trial, Own: r.Own},
-		Held: billing.Funds{Trial: r.HeldTrial, Own: r.HeldOwn}, Account: r.Account, Counter: r.Counter, Ref: r.Ref,
-		SessionID: r.SessionID, OrderID: r.OrderID, Description: r.Description, At: column.Time(r.At),
-		BalanceAfter: r.BalanceAfter}
-}
 
 var (
 	entryColumns = column.Names(new(entryRow))
@@ -227,13 +190,6 @@ func (r ledger) TrialsEnding(ctx context.Context, from, to time.Time, limit int)
 const addHour = `INSERT INTO usage_hours
 	(agent_id, hour, session_id, up, down, connections, charged, refunded, recharged)
 	VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)` + addHourAgain
-
-const addHourAgain = `
-	ON CONFLICT (agent_id, hour, session_id) DO UPDATE SET
-	up = usage_hours.up + excluded.up, down = usage_hours.down + excluded.down,
-	connections = usage_hours.connections + excluded.connections,
-	charged = usage_hours.charged + excluded.charged, refunded = usage_hours.refunded + excluded.refunded,
-	recharged = usage_hours.recharged + excluded.recharged`
 
 // addHour adds to the totals of one session in one hour.
 func (t *tx) addHour(agentID, sessionID string, hour time.Time, add ports.Totals) error {

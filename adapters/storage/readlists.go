@@ -21,7 +21,7 @@ func (b *batch) queueList(k listKey) {
 	p := &sessionPage{}
 	p.Page = k.Page
 	b.lists[k] = p
-	count, places, args, more := k.queries(b.store)
+	count, places, args, more := k.queries()
 	b.pipe.Queue("count sessions", count, args, func(row engine.Row) error { return row.Scan(&p.Total) })
 	all := append(args[:len(args):len(args)], more...)
 	b.pipe.Queue("list sessions", "SELECT s.ord, "+sessionReadColumns+"WHERE s.agent_id = ?1 AND s.ord = ANY(ARRAY("+
@@ -38,10 +38,10 @@ func (b *batch) queueList(k listKey) {
 
 // queries returns the count of a list, and the query for the numbers of a page and of the session after
 // it, with the arguments of both and those of the second alone.
-func (k listKey) queries(store *Store) (count, places string, args, more []any) {
+func (k listKey) queries() (count, places string, args, more []any) {
 	where, args := sessionWhere(k.agentID, k.Filter)
 	every := k.Filter == (ports.SessionFilter{})
-	count = store.countOf(where, k.Filter)
+	count = countOf(where, k.Filter, "")
 	place := func(v any) string {
 		more = append(more, v)
 		return "?" + strconv.Itoa(len(args)+len(more))
@@ -72,12 +72,3 @@ func (b *batch) list(k listKey) (domain.List[ports.SessionRead], error) {
 	}
 	return list, nil
 }
-
-// behind is a row whose first columns go elsewhere.
-type behind struct {
-	engine.Row
-	first []any
-}
-
-// Scan reads the columns behind the first ones.
-func (r behind) Scan(into ...any) error { return r.Row.Scan(append(r.first, into...)...) }

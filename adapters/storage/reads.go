@@ -143,7 +143,7 @@ func (s *Store) readBatch(list []*ports.ReadSet) (*batch, error) {
 		return nil, err
 	}
 	defer func() { _ = pipe.Rollback() }()
-	b := s.newBatch(s.counted(pipe))
+	b := newBatch(counted(s.config.Trace, pipe), s.now)
 	n := nameAll(list)
 	if len(n.payers)+len(n.owned) > 0 {
 		b.queueMoney(n, walletsAhead)

@@ -134,7 +134,7 @@ func (b *batch) only(id string) (*batch, bool) {
 	if !ok {
 		return nil, false
 	}
-	own := b.store.newBatch(nil)
+	own := newBatch(nil, b.now)
 	own.whole, own.workers = map[string]bool{id: true}, map[string][]ports.WorkerHealth{}
 	own.sessions.load(id, s)
 	own.health.load(id, h)

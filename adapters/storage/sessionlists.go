@@ -2,11 +2,8 @@ package storage
 
 import (
 	"context"
-	"database/sql"
-	"errors"
 	"fmt"
 	"strconv"
-	"strings"
 	"time"
 
 	"agentproxy/adapters/storage/column"
@@ -28,7 +25,7 @@ func (r sessions) List(
 	}
 	list := domain.List[ports.SessionRead]{Page: page}
 	where, args := sessionWhere(agentID, f)
-	if err := r.Row(r.store.countOf(where, f), args...).Scan(&list.Total); err != nil {
+	if err := r.Row(countOf(where, f, r.store.by("sessions_open")), args...).Scan(&list.Total); err != nil {
 		return list, fmt.Errorf("count sessions of %s: %w", agentID, err)
 	}
 	places, err := r.places(ctx, f, where, args, page, list.Total)
@@ -41,30 +38,6 @@ func (r sessions) List(
 	}
 	list.Items, err = r.reads(ctx, agentID, places)
 	return list, work.Wrap("list sessions of "+agentID, err)
-}
-
-// countOf counts the sessions of a list. Every session of an agent has a number, and those that ended
-// are counted by what is counted of them.
-func (s *Store) countOf(where string, f ports.SessionFilter) string {
-	kinds := ports.SessionFilter{Status: f.Status, Type: f.Type, ProductNo: f.ProductNo}
-	switch {
-	case f == ports.SessionFilter{}:
-		return "SELECT COALESCE(MAX(s.ord), 0) FROM sessions s WHERE " + where
-	case f != kinds || f.Status == session.Creating || f.Status == session.Active:
-		return "SELECT COUNT(*) FROM sessions s WHERE " + where
-	}
-	// The columns are hidden from the indexes of the filters, which do not have what is counted.
-	hidden := where
-	for _, column := range []string{"s.status", "s.type", "s.product_no"} {
-		hidden = strings.Replace(hidden, column+" = ", column+" || '' = ", 1)
-	}
-	query := "SELECT CAST(COALESCE((SELECT SUM(n) FROM session_counts s WHERE " + where + "), 0) AS BIGINT)" +
-		" + (SELECT COUNT(*) FROM sessions s" +
-		s.by("sessions_open") + " WHERE " + hidden + " AND " + uncounted + ")"
-	if f.Status == "" {
-		query += " + (SELECT COUNT(*) FROM sessions s" + s.by("sessions_open") + " WHERE " + hidden + " AND " + live + ")"
-	}
-	return query
 }
 
 // places lists the numbers of the sessions of a page, and the one after it.
@@ -95,25 +68,6 @@ func (r sessions) places(
 	})
 	return found, err
 }
-
-// newestWhere selects numbers of the sessions of a list, newest first. place adds an argument. The
-// index of products has the status before the number, so without a status the newest of each are
-// merged.
-func newestWhere(where string, f ports.SessionFilter, limit, offset int, place func(any) string) string {
-	query := "SELECT s.ord FROM sessions s WHERE " + where
-	if f.ProductNo != "" && f.Status == "" {
-		parts, each := make([]string, len(statuses)), place(limit+offset)
-		for i, status := range statuses {
-			parts[i] = "SELECT s.ord FROM (" + query + " AND s.status = '" + string(status) +
-				"' ORDER BY s.ord DESC LIMIT " + each + ") s"
-		}
-		query = "SELECT s.ord FROM (" + strings.Join(parts, " UNION ALL ") + ") s"
-	}
-	return query + " ORDER BY s.ord DESC LIMIT " + place(limit) + " OFFSET " + place(offset)
-}
-
-// statuses are those that a session may have.
-var statuses = []session.Status{session.Creating, session.Active, session.Terminated, session.Expired, session.Failed}
 
 // reads lists sessions of an agent by their numbers, newest first.
 func (r sessions) reads(ctx context.Context, agentID string, ords []int64) ([]ports.SessionRead, error) {
@@ -219,30 +173,6 @@ func (r sessions) list(ctx context.Context, which, query string, args ...any) ([
 		return nil, fmt.Errorf("list sessions (%s): %w", which, err)
 	}
 	return ids, nil
-}
-
-// seqOf returns the number by which other tables refer to a session.
-func (t *tx) seqOf(sessionID string) (seq int64, err error) {
-	err = t.Row("SELECT seq FROM sessions WHERE id = ?1", sessionID).Scan(&seq)
-	if errors.Is(err, sql.ErrNoRows) {
-		return 0, session.ErrNotFound
-	}
-	if err != nil {
-		return 0, fmt.Errorf("find session %s: %w", sessionID, err)
-	}
-	return seq, nil
-}
-
-// hold locks sessions for what is kept beside them. It is a statement before the
-// one that reads: a row that a query had to wait for is read anew, but not what
-// the query joins with it.
-func (t *tx) hold(ids ...string) {
-	if !t.Locks() {
-		return
-	}
-	list, args := work.InTexts(ids)
-	query := "SELECT 1 FROM sessions s WHERE s.id IN " + list + " ORDER BY s.id" + t.ForUpdate("s")
-	_ = t.LockFirst("lock sessions", query, args...) // the next statement returns its error
 }
 
 func (r sessions) Lock(_ context.Context, ids []string) error {

@@ -2,8 +2,10 @@ package storage
 
 import (
 	"strconv"
+	"strings"
 
 	"agentproxy/adapters/storage/column"
+	"agentproxy/domain/session"
 	"agentproxy/ports"
 )
 
@@ -40,3 +42,45 @@ const uncounted = "s.counted = 0 AND " + ended
 // the states are those that the partial index begins with.
 const holdsMoney = "s.counted = 0 AND s.status IN ('creating', 'active', 'terminated', 'expired', 'failed')" +
 	" AND s.held_trial + s.held_own > 0 AND s.type = 'dynamic'"
+
+// countOf counts the sessions of a list. Every session of an agent has a number, and those that ended
+// are counted by what is counted of them. open is a hint for the index of those that are not.
+func countOf(where string, f ports.SessionFilter, open string) string {
+	kinds := ports.SessionFilter{Status: f.Status, Type: f.Type, ProductNo: f.ProductNo}
+	switch {
+	case f == ports.SessionFilter{}:
+		return "SELECT COALESCE(MAX(s.ord), 0) FROM sessions s WHERE " + where
+	case f != kinds || f.Status == session.Creating || f.Status == session.Active:
+		return "SELECT COUNT(*) FROM sessions s WHERE " + where
+	}
+	// The columns are hidden from the indexes of the filters, which do not have what is counted.
+	hidden := where
+	for _, column := range []string{"s.status", "s.type", "s.product_no"} {
+		hidden = strings.Replace(hidden, column+" = ", column+" || '' = ", 1)
+	}
+	query := "SELECT CAST(COALESCE((SELECT SUM(n) FROM session_counts s WHERE " + where + "), 0) AS BIGINT)" +
+		" + (SELECT COUNT(*) FROM sessions s" + open + " WHERE " + hidden + " AND " + uncounted + ")"
+	if f.Status == "" {
+		query += " + (SELECT COUNT(*) FROM sessions s" + open + " WHERE " + hidden + " AND " + live + ")"
+	}
+	return query
+}
+
+// newestWhere selects numbers of the sessions of a list, newest first. place adds an argument. The
+// index of products has the status before the number, so without a status the newest of each are
+// merged.
+func newestWhere(where string, f ports.SessionFilter, limit, offset int, place func(any) string) string {
+	query := "SELECT s.ord FROM sessions s WHERE " + where
+	if f.ProductNo != "" && f.Status == "" {
+		parts, each := make([]string, len(statuses)), place(limit+offset)
+		for i, status := range statuses {
+			parts[i] = "SELECT s.ord FROM (" + query + " AND s.status = '" + string(status) +
+				"' ORDER BY s.ord DESC LIMIT " + each + ") s"
+		}
+		query = "SELECT s.ord FROM (" + strings.Join(parts, " UNION ALL ") + ") s"
+	}
+	return query + " ORDER BY s.ord DESC LIMIT " + place(limit) + " OFFSET " + place(offset)
+}
+
+// statuses are those that a session may have.
+var statuses = []session.Status{session.Creating, session.Active, session.Terminated, session.Expired, session.Failed}

@@ -24,11 +24,11 @@ type Tracer interface {
 }
 
 // traced returns a connection whose statements are noted for a context, if they are to be.
-func (s *Store) traced(ctx context.Context, c engine.Conn) engine.Conn {
-	if s.config.Trace == nil {
+func traced(ctx context.Context, trace Tracer, c engine.Conn) engine.Conn {
+	if trace == nil {
 		return c
 	}
-	return tracedConn{c, ctx, s.config.Trace}
+	return tracedConn{c, ctx, trace}
 }
 
 type tracedConn struct {
@@ -125,8 +125,8 @@ type roundTrip struct {
 }
 
 // counted returns a pipeline whose round trips can be noted, if they are to be.
-func (s *Store) counted(p engine.Pipeline) engine.Pipeline {
-	if s.config.Trace == nil {
+func counted(trace Tracer, p engine.Pipeline) engine.Pipeline {
+	if trace == nil {
 		return p
 	}
 	return &tracedPipeline{Pipeline: p}
@@ -152,17 +152,4 @@ func (t *tracedPipeline) roundTrip(send func() error) error {
 	made.err = send()
 	t.made = append(t.made, made)
 	return made.err
-}
-
-// noteRoundTrips notes the round trips of a batch for one of its units, whose answer came
-// after the last.
-func (s *Store) noteRoundTrips(ctx context.Context, b *batch) {
-	if b == nil {
-		return
-	}
-	if t, ok := b.pipe.(*tracedPipeline); ok {
-		for _, made := range t.made {
-			s.config.Trace.Statement(ctx, made.what, made.began, made.err)
-		}
-	}
 }

@@ -1,8 +1,13 @@
 package storage
 
 import (
+	"database/sql"
+	"errors"
+	"fmt"
+
 	"agentproxy/adapters/storage/engine"
 	"agentproxy/adapters/storage/work"
+	"agentproxy/domain/session"
 )
 
 // tx is one unit of work, which hands out the repositories.
@@ -25,4 +30,31 @@ func (t *tx) skipLocked(table string) string {
 		return ""
 	}
 	return t.ForUpdate(table) + " SKIP LOCKED"
+}
+
+// join has the unit share a batch, which takes no statement of its own.
+func (t *tx) join(b *batch) { t.batch, t.Batch, t.Conn = b, b, batchConn{b} }
+
+// seqOf returns the number by which other tables refer to a session.
+func (t *tx) seqOf(sessionID string) (seq int64, err error) {
+	err = t.Row("SELECT seq FROM sessions WHERE id = ?1", sessionID).Scan(&seq)
+	if errors.Is(err, sql.ErrNoRows) {
+		return 0, session.ErrNotFound
+	}
+	if err != nil {
+		return 0, fmt.Errorf("find session %s: %w", sessionID, err)
+	}
+	return seq, nil
+}
+
+// hold locks sessions for what is kept beside them. It is a statement before the
+// one that reads: a row that a query had to wait for is read anew, but not what
+// the query joins with it.
+func (t *tx) hold(ids ...string) {
+	if !t.Locks() {
+		return
+	}
+	list, args := work.InTexts(ids)
+	query := "SELECT 1 FROM sessions s WHERE s.id IN " + list + " ORDER BY s.id" + t.ForUpdate("s")
+	_ = t.LockFirst("lock sessions", query, args...) // the next statement returns its error
 }

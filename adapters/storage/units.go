@@ -37,7 +37,7 @@ func (s *Store) read(
 	}
 	defer release()
 	return s.database.Classify(ctx, run(ctx, func(conn engine.Conn) error {
-		return fn(ctx, s.unit(s.traced(ctx, conn), nil))
+		return fn(ctx, s.unit(traced(ctx, s.config.Trace, conn), nil))
 	}))
 }
 
@@ -49,7 +49,7 @@ func (s *Store) Update(ctx context.Context, fn func(ctx context.Context, tx port
 	defer func() { s.recent.drop(touched...) }()
 	var shared *batch // of the last run
 	err := s.update(ctx, func(in *engine.Transaction) error {
-		t := s.unit(s.traced(ctx, in.Conn), in)
+		t := s.unit(traced(ctx, s.config.Trace, in.Conn), in)
 		if s.recent != nil {
 			t.Touched = &touched
 		}
