@@ -39,14 +39,6 @@ func (a *api) causes(ctx context.Context, id string, seen diagnose.Observation) 
 	return s, diagnose.Causes(seen, diagnose.Session{Status: s.Status, Reason: value(s.StatusReason)}, list), nil
 }
 
-// value returns what a pointer points to, or the zero value.
-func value[T any](p *T) (v T) {
-	if p != nil {
-		v = *p
-	}
-	return v
-}
-
 func afterCause(status string, c diagnose.Cause) string {
 	switch {
 	case status == "creating":

@@ -146,3 +146,11 @@ func (f field) checkItems(value json.RawMessage, path string) error {
 	}
 	return nil
 }
+
+// value returns what a pointer points to, or the zero value.
+func value[T any](p *T) (v T) {
+	if p != nil {
+		v = *p
+	}
+	return v
+}

@@ -47,6 +47,25 @@ func (a *api) events(ctx context.Context, id string) ([]eventData, error) {
 	return list.Items, err
 }
 
+// exits returns the addresses that the last rotation of a session, or of a worker of it, left and took,
+// as the events have them; nil where they have none.
+func exits(newestFirst []eventData, worker string) (was, is *string) {
+	rotated := false
+	for _, e := range newestFirst {
+		switch {
+		case e.ExitIP == nil || value(e.Worker) != worker:
+		case !rotated:
+			is, rotated = e.ExitIP, e.Type == "rotated"
+		case was == nil:
+			was = e.ExitIP
+		}
+	}
+	if !rotated {
+		return nil, nil
+	}
+	return was, is
+}
+
 const mostFailures = 5
 
 // failures are the types of events that are failures, from any source.

@@ -1,6 +1,10 @@
 package mcp
 
-import "agentproxy/domain/connect"
+import (
+	"slices"
+
+	"agentproxy/domain/connect"
+)
 
 // Arguments that several tools have.
 var (
@@ -166,4 +170,9 @@ var tools = []tool{
 		},
 		run: taking(recharge),
 	},
+}
+
+// isTool reports whether a name is that of a tool that may be called.
+func isTool(name string, may func(scope string) bool) bool {
+	return slices.ContainsFunc(tools, func(t tool) bool { return t.name == name && may(t.scope) })
 }

@@ -60,11 +60,6 @@ func scopesOf(list []tool) []string {
 	return slices.Sorted(maps.Keys(set))
 }
 
-// isTool reports whether a name is that of a tool that may be called.
-func isTool(name string, may func(scope string) bool) bool {
-	return slices.ContainsFunc(tools, func(t tool) bool { return t.name == name && may(t.scope) })
-}
-
 // declared returns the tool as tools/list shows it. Every hint is set: one that is left out means
 // true to some clients.
 func (t tool) declared() *sdk.Tool {
