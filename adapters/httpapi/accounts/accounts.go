@@ -199,7 +199,8 @@ type registration struct {
 // countRegistration refuses a registration if too many came from the same address. The exits of the
 // service count as one address too, because an agent with a session can use each of them. The
 // address comes first: a registration that it refuses asks nothing of the database.
-func (s *service) countRegistration(c *endpoint.Call) (err error) {
+func (s *service) countRegistration(ctx context.Context) (err error) {
+	c := endpoint.CallIn(ctx)
 	r := &registration{addr: s.api.ClientAddr(c.Request())}
 	r.counted = r.addr
 	if err := s.takeRegistration(r.counted); err != nil {

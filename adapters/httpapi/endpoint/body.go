@@ -2,7 +2,6 @@ package endpoint
 
 import (
 	"bytes"
-	"cmp"
 	"errors"
 	"io"
 	"maps"
@@ -19,15 +18,6 @@ import (
 	"agentproxy/domain"
 	"agentproxy/domain/spelling"
 )
-
-// bodyReader reads a checked body.
-type bodyReader struct{ bytes.Reader }
-
-// BodyReader gives huma the checked body.
-func (h *humaContext) BodyReader() io.Reader {
-	h.body.Reset(h.call.Body)
-	return &h.body
-}
 
 // ReadTimeout is the time in which a request has to arrive, unless its operation allows less.
 const ReadTimeout = 30 * time.Second
@@ -86,14 +76,6 @@ func (c *Call) ReadWhole() error {
 		c.conn.Work()
 	}
 	return err
-}
-
-// bodyLimit returns how many bytes a body may have.
-func (o *Operation) bodyLimit() int {
-	if o.Open {
-		return cmp.Or(o.BodyLimit, openBodyLimit)
-	}
-	return cmp.Or(o.BodyLimit, bodyLimit)
 }
 
 // CheckBody refuses a body that is not one JSON object, before anything is bound

@@ -2,10 +2,7 @@ package endpoint
 
 import (
 	"context"
-	"log/slog"
 	"net/http"
-	"runtime/debug"
-	"time"
 
 	"github.com/gin-gonic/gin"
 
@@ -73,48 +70,6 @@ func CallOf(c *gin.Context) *Call {
 
 const headerRequestID = "X-Request-Id"
 
-// observe surrounds every request: it gives it an id, turns a panic into an
-// answer, and writes the one line of the access log.
-func (a *API) observe(c *gin.Context) {
-	start := time.Now()
-	ctx := c.Request.Context()
-	call := &Call{Context: ctx, gin: c, conn: conns.Of(ctx), id: a.IDs.New("req_")}
-	if outer := outerCall(ctx); outer != nil {
-		call.inside, call.Caller, call.conn, call.id = true, outer.Caller, nil, outer.id
-	}
-	c.Set(ginCallKey, call)
-	if a.Trace != nil {
-		traced, end := a.Trace(c.Request, method(c.Request.Method), call.route(), call.id)
-		call.Context, c.Request = traced, c.Request.WithContext(traced)
-		defer func() { end(c.Writer.Status()) }()
-	}
-	call.headers[0] = call.id
-	c.Writer.Header()[headerRequestID] = call.headers[0:1:1]
-	defer func() {
-		if fault := recover(); fault != nil {
-			a.panicked(call, fault)
-		}
-		if !call.inside {
-			a.metrics.count(call, start)
-			a.logRequest(call, start)
-		}
-	}()
-	c.Next()
-}
-
-// panicked answers a request whose handler panicked.
-func (a *API) panicked(c *Call, fault any) {
-	if fault == http.ErrAbortHandler {
-		panic(fault)
-	}
-	a.Log.LogAttrs(c, slog.LevelError, "a handler panicked", slog.String("request_id", c.id),
-		slog.String("route", c.route()), slog.Any("panic", fault), slog.String("stack", string(debug.Stack())))
-	if c.gin.Writer.Written() {
-		panic(http.ErrAbortHandler) // half an answer: cut the connection
-	}
-	a.Refuse(c, errInternal)
-}
-
 // route returns the template of the path, which holds nothing of the caller's.
 func (c *Call) route() string {
 	if path := c.gin.FullPath(); path != "" {
@@ -123,29 +78,29 @@ func (c *Call) route() string {
 	return "none"
 }
 
-// logRequest writes the line. Neither the query nor the path is in it: callers
-// put secrets into both.
-func (a *API) logRequest(c *Call, start time.Time) {
-	if !a.Log.Enabled(c, slog.LevelInfo) {
-		return
-	}
-	a.Log.LogAttrs(c, slog.LevelInfo, "request",
-		slog.String("method", method(c.gin.Request.Method)),
-		slog.String("route", c.route()),
-		slog.Int("status", c.gin.Writer.Status()),
-		slog.Duration("duration", time.Since(start)),
-		slog.String("request_id", c.id),
-		slog.String("agent_id", c.Caller.AgentID),
-		slog.String("client", a.ClientAddr(c.gin.Request).String()),
-		slog.Int("bytes", max(c.gin.Writer.Size(), 0)))
+// Writer returns the writer of an answer that is no envelope.
+func (c *Call) Writer() http.ResponseWriter { return waiter{c.gin.Writer, c} }
+
+// waiter is a writer that notes when the answer begins: the client may read it slowly.
+type waiter struct {
+	http.ResponseWriter
+	call *Call
 }
 
-// method returns a method as the log may show it: any token is valid HTTP.
-func method(m string) string {
-	switch m {
-	case http.MethodGet, http.MethodPost, http.MethodPut, http.MethodDelete, http.MethodHead,
-		http.MethodOptions, http.MethodPatch, http.MethodTrace, http.MethodConnect:
-		return m
+// WriteHeader begins the answer.
+func (w waiter) WriteHeader(status int) {
+	if w.call.conn.ShouldClose() {
+		w.Header()["Connection"] = closing
 	}
-	return "other"
+	w.call.conn.Wait()
+	w.ResponseWriter.WriteHeader(status)
+}
+
+// agentKey finds the call that an operation runs for in the context of the operation.
+type agentKey struct{}
+
+// outerCall returns the call that an operation runs for, or nil.
+func outerCall(ctx context.Context) *Call {
+	outer, _ := ctx.Value(agentKey{}).(*Call)
+	return outer
 }

@@ -72,17 +72,6 @@ func (a *API) marshalForHuma(w io.Writer, v any) error {
 	return nil
 }
 
-// callWriter is the writer of huma's own answers; it carries the call.
-type callWriter struct {
-	io.Writer
-	call *Call
-}
-
-// BodyWriter lets marshalForHuma find the call.
-func (h *humaContext) BodyWriter() io.Writer {
-	return &callWriter{Writer: h.ginContext.BodyWriter(), call: h.call}
-}
-
 // declare completes an operation with what its kind always has, and gives
 // huma's form of it.
 func (a *API) declare(o *Operation) huma.Operation {
@@ -229,9 +218,3 @@ func (a *API) errorResponse(o *Operation, status int, errs []*domain.Error) *hum
 
 // OpenAPI returns the document, to which more than operations may be added.
 func (a *API) OpenAPI() *huma.OpenAPI { return a.huma.OpenAPI() }
-
-func operationOf(item *huma.PathItem, method string) *huma.Operation {
-	return map[string]*huma.Operation{http.MethodGet: item.Get, http.MethodPost: item.Post,
-		http.MethodPut: item.Put, http.MethodPatch: item.Patch,
-		http.MethodDelete: item.Delete}[method]
-}

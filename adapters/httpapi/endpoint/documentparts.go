@@ -3,7 +3,6 @@ package endpoint
 import (
 	"encoding/json"
 	"net/http"
-	"sync"
 
 	"github.com/danielgtaylor/huma/v2"
 
@@ -114,43 +113,4 @@ func responseHeaders(o *Operation, status int) map[string]*huma.Param {
 		}
 	}
 	return h
-}
-
-// FinishDocument freezes the document when all operations are declared, and returns what writes it
-// when it is called first: that is a third of what a start computes, and few ask for it.
-func (a *API) FinishDocument() func() []byte {
-	a.declareDocument()
-	doc := a.huma.OpenAPI()
-	schemas := doc.Components.Schemas.Map()
-	delete(schemas, "ErrorModel") // huma's own errors, which are never answered
-	delete(schemas, "ErrorDetail")
-	for _, schema := range schemas {
-		a.standard(schema)
-	}
-	for _, item := range doc.Paths {
-		for _, h := range []*huma.Operation{item.Get, item.Post, item.Put, item.Patch, item.Delete} {
-			if h == nil {
-				continue
-			}
-			for _, p := range h.Parameters {
-				a.standard(p.Schema)
-			}
-		}
-	}
-	return sync.OnceValue(func() []byte { return documentText(doc) })
-}
-
-// standard removes the descriptions of patterns, which the standard does not have,
-// and keeps them for the wording of issues.
-func (a *API) standard(schema *huma.Schema) {
-	if schema.PatternDescription != "" {
-		a.patterns[schema.Pattern] = schema.PatternDescription
-	}
-	schema.PatternDescription = ""
-	if schema.Items != nil {
-		a.standard(schema.Items)
-	}
-	for _, p := range schema.Properties {
-		a.standard(p)
-	}
 }

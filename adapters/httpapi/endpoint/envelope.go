@@ -27,14 +27,6 @@ func (b *buffer) free() {
 	}
 }
 
-// header values that are the same for every answer; net/http only reads them.
-var (
-	contentJSON = []string{"application/json"}
-	noStore     = []string{"no-store"}
-	noSniff     = []string{"nosniff"}
-	closing     = []string{"close"}
-)
-
 // Answer writes the envelope of a success.
 func (a *API) Answer(c *Call, status int, data any) {
 	buf := buffers.Get().(*buffer)

@@ -6,15 +6,6 @@ import (
 	"net/http"
 )
 
-// agentKey finds the call that an operation runs for in the context of the operation.
-type agentKey struct{}
-
-// outerCall returns the call that an operation runs for, or nil.
-func outerCall(ctx context.Context) *Call {
-	outer, _ := ctx.Value(agentKey{}).(*Call)
-	return outer
-}
-
 // recorder keeps an answer.
 type recorder struct {
 	header http.Header

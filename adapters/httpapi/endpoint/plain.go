@@ -4,6 +4,8 @@ import (
 	"strconv"
 
 	"github.com/danielgtaylor/huma/v2"
+
+	"agentproxy/adapters/httpapi/openapi"
 )
 
 // PNG is a PNG. An operation that answers one has no envelope when it
@@ -54,4 +56,34 @@ func (a *API) showText(c *Call, status int, t Text) {
 func textResponse(o *Operation, r Reply) *huma.Response {
 	return &huma.Response{Description: r.Doc, Headers: responseHeaders(o, r.Status),
 		Content: map[string]*huma.MediaType{"text/plain": {Schema: &huma.Schema{Type: huma.TypeString}}}}
+}
+
+// printed is an answer that has a page to print, too.
+type printed interface {
+	Print(next string) ([]byte, error)
+	Pages() Pagination
+}
+
+// showPage writes the page to print of an answer.
+func (a *API) showPage(c *Call, status int, p printed) {
+	next := ""
+	if cursor := p.Pages().NextCursor; cursor != "" {
+		query := c.gin.Request.URL.Query()
+		query.Del("page")
+		query.Set("cursor", string(cursor))
+		next = "?" + query.Encode()
+	}
+	page, err := p.Print(next)
+	if err != nil {
+		a.Refuse(c, err)
+		return
+	}
+	w := c.gin.Writer
+	h := w.Header()
+	h["Content-Type"] = []string{openapi.HTMLType + "; charset=utf-8"}
+	h["Cache-Control"] = noStore
+	h["X-Content-Type-Options"] = noSniff
+	h.Set("Content-Security-Policy", "default-src 'none'; frame-ancestors 'none'")
+	w.WriteHeader(status)
+	_, _ = w.Write(page) // an error means that the client is gone
 }

@@ -2,7 +2,6 @@ package endpoint
 
 import (
 	"strconv"
-	"sync"
 	"time"
 
 	"agentproxy/domain/account"
@@ -20,22 +19,6 @@ func (a *API) TakeRate(c *Call) error {
 		return account.ErrRateLimited.After(d.RetryAfter)
 	}
 	return nil
-}
-
-// limitHeaderCache holds the header values that depend on the limit alone,
-// by limit.
-type limitHeaderCache struct{ byLimit sync.Map }
-
-type limitHeader struct{ limit, policy []string }
-
-func (l *limitHeaderCache) of(perMinute int) limitHeader {
-	if h, ok := l.byLimit.Load(perMinute); ok {
-		return h.(limitHeader)
-	}
-	n := strconv.Itoa(perMinute)
-	h := limitHeader{limit: []string{n}, policy: []string{`"default";q=` + n + `;w=60`}}
-	l.byLimit.Store(perMinute, h)
-	return h
 }
 
 // limitHeaders writes the headers in both forms. Of a refusal, t is the wait

@@ -116,3 +116,11 @@ func (a *API) Refusals() (list []*domain.Error) {
 
 // NoteOutage counts a call that was answered 503 beside the operations, and logs why.
 func (a *API) NoteOutage(c *Call, err error) { a.outages.note(c, domain.ErrUnavailable, err) }
+
+// Refusals lists what an operation refuses with.
+func Refusals(list ...*domain.Error) []*domain.Error { return list }
+
+// And adds to a list of refusals.
+func And(list []*domain.Error, more ...*domain.Error) []*domain.Error {
+	return append(slices.Clone(list), more...)
+}

@@ -1,0 +1,81 @@
+package endpoint
+
+import (
+	"log/slog"
+	"net/http"
+	"runtime/debug"
+	"time"
+
+	"github.com/gin-gonic/gin"
+
+	"agentproxy/adapters/conns"
+)
+
+// observe surrounds every request: it gives it an id, turns a panic into an
+// answer, and writes the one line of the access log.
+func (a *API) observe(c *gin.Context) {
+	start := time.Now()
+	ctx := c.Request.Context()
+	call := &Call{Context: ctx, gin: c, conn: conns.Of(ctx), id: a.IDs.New("req_")}
+	if outer := outerCall(ctx); outer != nil {
+		call.inside, call.Caller, call.conn, call.id = true, outer.Caller, nil, outer.id
+	}
+	c.Set(ginCallKey, call)
+	if a.Trace != nil {
+		traced, end := a.Trace(c.Request, method(c.Request.Method), call.route(), call.id)
+		call.Context, c.Request = traced, c.Request.WithContext(traced)
+		defer func() { end(c.Writer.Status()) }()
+	}
+	call.headers[0] = call.id
+	c.Writer.Header()[headerRequestID] = call.headers[0:1:1]
+	defer func() {
+		if fault := recover(); fault != nil {
+			a.panicked(call, fault)
+		}
+		if !call.inside {
+			a.metrics.count(call, start)
+			a.logRequest(call, start)
+		}
+	}()
+	c.Next()
+}
+
+// panicked answers a request whose handler panicked.
+func (a *API) panicked(c *Call, fault any) {
+	if fault == http.ErrAbortHandler {
+		panic(fault)
+	}
+	a.Log.LogAttrs(c, slog.LevelError, "a handler panicked", slog.String("request_id", c.id),
+		slog.String("route", c.route()), slog.Any("panic", fault), slog.String("stack", string(debug.Stack())))
+	if c.gin.Writer.Written() {
+		panic(http.ErrAbortHandler) // half an answer: cut the connection
+	}
+	a.Refuse(c, errInternal)
+}
+
+// logRequest writes the line. Neither the query nor the path is in it: callers
+// put secrets into both.
+func (a *API) logRequest(c *Call, start time.Time) {
+	if !a.Log.Enabled(c, slog.LevelInfo) {
+		return
+	}
+	a.Log.LogAttrs(c, slog.LevelInfo, "request",
+		slog.String("method", method(c.gin.Request.Method)),
+		slog.String("route", c.route()),
+		slog.Int("status", c.gin.Writer.Status()),
+		slog.Duration("duration", time.Since(start)),
+		slog.String("request_id", c.id),
+		slog.String("agent_id", c.Caller.AgentID),
+		slog.String("client", a.ClientAddr(c.gin.Request).String()),
+		slog.Int("bytes", max(c.gin.Writer.Size(), 0)))
+}
+
+// method returns a method as the log may show it: any token is valid HTTP.
+func method(m string) string {
+	switch m {
+	case http.MethodGet, http.MethodPost, http.MethodPut, http.MethodDelete, http.MethodHead,
+		http.MethodOptions, http.MethodPatch, http.MethodTrace, http.MethodConnect:
+		return m
+	}
+	return "other"
+}
