@@ -1,6 +1,5 @@
-// Package httpapi serves the public API: gin routes whose operations are
-// declared once with huma, the envelope around every answer, authentication and
-// rate limits.
+// Package httpapi serves the public API: it declares the operations of every family with the use cases that they
+// call, listens, and serves what lies beside the operations, which are pages, the tools of agents and the console.
 package httpapi
 
 import (

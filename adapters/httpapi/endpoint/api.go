@@ -70,5 +70,5 @@ func (a *API) Collect(c prometheus.Collector) { a.metrics.all = append(a.metrics
 // Register shows the series of the API in a registry; nil means none.
 func (a *API) Register(r *prometheus.Registry) error { return a.metrics.register(r) }
 
-// Unregister removes what register added.
+// Unregister removes what Register added.
 func (a *API) Unregister(r *prometheus.Registry) { a.metrics.unregister(r) }

@@ -22,7 +22,7 @@ func newEngine() *gin.Engine {
 	e.RedirectTrailingSlash = false
 	e.RedirectFixedPath = false
 	e.HandleMethodNotAllowed = true
-	e.ForwardedByClientIP = false // see clientAddr
+	e.ForwardedByClientIP = false // see ClientAddr
 	return e
 }
 
