@@ -41,6 +41,7 @@ type registeredReply struct {
 	WebhookSecret string         `json:"webhook_secret,omitempty" doc:"Only when a webhook_url was given. Shown once."`
 }
 
+// Trial is the trial credit of an account.
 type Trial struct {
 	IsTrial   bool             `json:"is_trial" doc:"Until the first credited transfer or the expiry."`
 	Balance   value.Money      `json:"balance" doc:"What of the trial credit is neither spent nor held."`
@@ -281,6 +282,7 @@ func toAccount(ctx context.Context, i accounts.Info) accountReply {
 }
 
 var (
+	// ExampleTrial is the trial credit that the document shows.
 	ExampleTrial = Trial{true, openapi.USD("10"), domain.Currency,
 		value.MaybeStamp(openapi.ExampleTime.AddDate(0, 0, 14))}
 	exampleReferral   = referralReply{"ref_" + openapi.ExampleID, "Partner", "PARTNER-1"}

@@ -122,4 +122,5 @@ func documentCSV(r *huma.Response) {
 	r.Content[csvType] = &huma.MediaType{Schema: &huma.Schema{Type: huma.TypeString}}
 }
 
+// CSVDoc documents the form of an operation that answers CSV on request.
 const CSVDoc = "With Accept: text/csv the items are a table; Link has the address of those that follow."

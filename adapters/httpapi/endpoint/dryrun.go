@@ -14,9 +14,11 @@ type DryRun struct {
 	BalanceAfter value.Money `json:"balance_after"`
 }
 
+// ToDryRun returns the reply that shows a quote.
 func ToDryRun(q *ledger.Quote) DryRun {
 	return DryRun{true, value.Money(q.Cost), domain.Currency, value.Money(q.BalanceAfter)}
 }
 
+// ExampleDryRun is the dry run that the document shows.
 var ExampleDryRun = DryRun{true, value.Money(domain.MustMoney("0.25")), domain.Currency,
 	value.Money(domain.MustMoney("9.75"))}

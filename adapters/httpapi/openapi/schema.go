@@ -36,6 +36,7 @@ func SchemaName(t reflect.Type, hint string) string {
 	return name
 }
 
+// EnvelopeSchema returns the schema of an envelope with the schemas of its members.
 func EnvelopeSchema(success bool, data, err, meta *huma.Schema) *huma.Schema {
 	return &huma.Schema{
 		Type:                 huma.TypeObject,

@@ -16,6 +16,7 @@ import (
 const examplePass = "mfzwizlbonsgk3tumfzwizlbonsgk3tu"
 
 var (
+	// ExampleProxy is the first of what the document shows: a proxy, and sessions in each of their states.
 	ExampleProxy = Proxy{"http", "proxy.example.com", 8081, openapi.ExampleID + "r0", examplePass,
 		"http://" + openapi.ExampleID + "r0:" + examplePass + "@proxy.example.com:8081",
 		"http://" + openapi.ExampleID + "r0:" + examplePass + "@proxy.example.com:8081",

@@ -32,6 +32,7 @@ func (g Gateway) Proxies(v sessions.View) []connect.Proxy {
 	return []connect.Proxy{ToConnect(*r.Proxy)}
 }
 
+// ToConnect returns a proxy as the configurations of clients take it.
 func ToConnect(p Proxy) connect.Proxy {
 	return connect.Proxy{Protocol: string(p.Protocol), Host: p.Host, Port: p.Port,
 		Username: p.Username, Password: p.Password}

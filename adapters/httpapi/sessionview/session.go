@@ -48,6 +48,7 @@ func (Session) TransformSchema(_ huma.Registry, s *huma.Schema) *huma.Schema {
 	return openapi.Nullable(s, "proxy", "failure", "auto_top_up")
 }
 
+// Proxy is an address that traffic is routed through, with its credential.
 type Proxy struct {
 	Protocol  session.Protocol `json:"protocol" doc:"What full_url begins with. Both work on the same port."`
 	Host      string           `json:"host"`
@@ -66,6 +67,7 @@ type ipListReply struct {
 	Proxy
 }
 
+// Location is where an exit is.
 type Location struct {
 	Country value.MaybeText `json:"country" doc:"ISO 3166-1 alpha-2; null: any."`
 	City    value.MaybeText `json:"city" doc:"null: any."`
@@ -79,6 +81,7 @@ type rotationReply struct {
 	Count           int                  `json:"count" minimum:"0"`
 }
 
+// SessionHealthBrief is a health verdict in short.
 type SessionHealthBrief struct {
 	HealthScore    int                   `json:"health_score" minimum:"0" maximum:"100"`
 	SuccessRate    value.Ratio           `json:"success_rate"`
@@ -111,6 +114,7 @@ func ToWorkerCount(c health.WorkerCount) *WorkerCount {
 	return &WorkerCount{c.Total, c.AtRisk}
 }
 
+// Usage is what a session used and has left.
 type Usage struct {
 	Traffic     trafficReply `json:"traffic"`
 	Connections int64        `json:"connections" minimum:"0"`
@@ -188,6 +192,7 @@ func (g Gateway) ToSession(v sessions.View) Session {
 	return r
 }
 
+// ToHealthBrief returns the reply that shows a verdict in short.
 func ToHealthBrief(v health.Verdict) SessionHealthBrief {
 	return SessionHealthBrief{v.HealthScore, value.Ratio(v.SuccessRate), v.RiskLevel, v.Recommendation}
 }
@@ -196,6 +201,7 @@ func toCost(c sessions.Cost) costReply {
 	return costReply{value.Money(c.Charged), value.Money(c.Held), value.Money(c.Refunded), domain.Currency}
 }
 
+// ToUsage returns the reply that shows what a session used and has left.
 func ToUsage(v sessions.View) Usage {
 	u := v.Usage
 	r := Usage{
