@@ -15,8 +15,8 @@ import (
 // examplePass is the password of examples.
 const examplePass = "mfzwizlbonsgk3tumfzwizlbonsgk3tu"
 
+// What the document shows: a proxy, a verdict, and sessions in each of their states.
 var (
-	// ExampleProxy is the first of what the document shows: a proxy, and sessions in each of their states.
 	ExampleProxy = Proxy{"http", "proxy.example.com", 8081, openapi.ExampleID + "r0", examplePass,
 		"http://" + openapi.ExampleID + "r0:" + examplePass + "@proxy.example.com:8081",
 		"http://" + openapi.ExampleID + "r0:" + examplePass + "@proxy.example.com:8081",
