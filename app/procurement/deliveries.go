@@ -128,14 +128,17 @@ func (u deliveries) miss(ctx context.Context, c *change) error {
 	return u.lose(ctx, c)
 }
 
-// lose ends what was bought because its provider does not have it: its session, if that
-// is active, or else what is held for it is given back.
+// lose ends what was bought because its provider does not have it: its session, or what is
+// held for it. What an ended session holds for traffic is settled next (app/direct).
 func (u deliveries) lose(ctx context.Context, c *change) error {
 	c.order.State = procurement.Gone
-	if c.session.Status != session.Active {
+	switch {
+	case c.session.Status.Over() && !c.session.AwaitsOutcome():
+		c.order.NextAt = c.now
+	case c.session.Status != session.Active:
 		return u.confirmed(ctx, c, procurement.Delivery{Ref: c.order.Ref, State: procurement.Gone})
 	}
-	if err := c.put(ctx); err != nil {
+	if err := c.put(ctx); err != nil || c.session.Status.Over() {
 		return err
 	}
 	_, err := u.lifecycle.Terminate(ctx, c.tx, c.session, session.ProviderLost, c.now)

@@ -88,7 +88,7 @@ func (u *Desk) Lost(ctx context.Context, id string) (o procurement.Order, err er
 		if refused = c.order.MayBeLost(); refused != nil {
 			return refused // so that the unit, and with it the operator's action, is not committed
 		}
-		if c.session.Status.Over() && !c.session.AwaitsOutcome() {
+		if c.session.Status.Over() && c.session.Money.Held.Total() == 0 {
 			refused = procurement.ErrDecided.Msgf("the session has ended, and nothing is held for it")
 			return refused
 		}

@@ -73,3 +73,30 @@ func TestTheOperatorGivesUpWhatIsNotShown(t *testing.T) {
 	}
 	apptest.Equal(t, "the other", w.Read(agent, b.ID).Status, session.Active)
 }
+
+// A direct session that has ended is settled by its last count once the operator decides that
+// its seller, which shows several orders no more, does not have it.
+func TestTheOperatorGivesUpAnEndedDirectSession(t *testing.T) {
+	t.Parallel()
+	w, seller, agent, v := lateWorld(t)
+	other := w.Buy(agent, "dyn_straight")
+	uses(seller, v.ID, v.Bytes/2)
+	goOn(w, 2*time.Minute) // its usage is read
+	order := w.Column(`SELECT id FROM upstream_orders ORDER BY seq`)[0]
+	for _, id := range []string{v.ID, other.ID} {
+		seller.Change(id, func(p *fake.Purchase) { p.Gone = true })
+	}
+	_, err := w.Sessions.Terminate(t.Context(), agent, v.ID)
+	apptest.OK(t, err)
+	goOn(w, 5*time.Hour)
+	apptest.Equal(t, "held meanwhile", w.Read(agent, v.ID).Cost.Held, apptest.Dollars("0.25"))
+	_, err = w.Desk.Lost(t.Context(), order)
+	apptest.OK(t, err)
+	now := w.Read(agent, v.ID)
+	if now.Cost.Charged != apptest.Dollars("0.25") || now.Cost.Held != 0 {
+		t.Errorf("settled it cost %+v", now.Cost)
+	}
+	apptest.Equal(t, "closed", w.Column(`SELECT COUNT(*) FROM upstream_orders WHERE closed_at > 0`)[0], "1")
+	_, err = w.Desk.Lost(t.Context(), order)
+	apptest.ErrorIs(t, err, procurement.ErrDecided)
+}

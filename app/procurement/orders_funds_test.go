@@ -22,12 +22,17 @@ type balanceProvider struct {
 	*fake.Provider
 	hides atomic.Bool
 	shown time.Time
+	after func() // runs once, while the next answer to Balance is on its way
 }
 
 func (p *balanceProvider) Balance(context.Context) (procurement.ProviderBalance, error) {
 	spent := domain.Money(0)
 	for _, b := range p.Sales() {
 		spent += domain.Dollar * domain.Money(1+b.Renewals)
+	}
+	if after := p.after; after != nil {
+		p.after = nil
+		after()
 	}
 	return procurement.ProviderBalance{Amount: 100*domain.Dollar - spent, Known: true}, nil
 }
@@ -97,6 +102,39 @@ func TestMissingMoneyIsNoProofOfAbsence(t *testing.T) {
 		p.hides.Store(false)
 		w.RunMinutes(20)
 		apptest.Equal(t, "when it is shown", w.Read(agent, v.ID).ExpiresAt, v.ExpiresAt.Add(30*session.Day))
+	})
+}
+
+// An order that is charged after the balance was read does not account for what is missing in it.
+func TestAnOrderDuringTheReadingOfTheBalanceHidesNoMissingMoney(t *testing.T) {
+	t.Parallel()
+	t.Run("a purchase", func(t *testing.T) {
+		t.Parallel()
+		w, p, agent := openWithBalance(t)
+		p.hides.Store(true)
+		p.Next(fake.Provision, fake.LoseAnswer())
+		v := w.Buy(agent, "sta_purse")
+		w.RunMinutes(30)
+		p.after = func() { w.Buy(agent, "sta_other") }
+		w.RunMinutes(15)
+		apptest.Equal(t, "bought meanwhile", len(p.Sales()), 2)
+		apptest.Equal(t, "while it is hidden", w.Read(agent, v.ID).Status, session.Creating)
+	})
+	t.Run("a renewal", func(t *testing.T) {
+		t.Parallel()
+		w, p, agent := openWithBalance(t)
+		v := w.Buy(agent, "sta_purse")
+		w.Clock.Advance(time.Second)
+		p.shown = v.ExpiresAt
+		p.hides.Store(true)
+		p.Next(fake.Extend, fake.LoseAnswer())
+		_, err := w.Sessions.Renew(t.Context(), sessions.Renew{AgentID: agent, SessionID: v.ID})
+		apptest.OK(t, err)
+		w.RunMinutes(30)
+		p.after = func() { w.Buy(agent, "sta_other") }
+		w.RunMinutes(15)
+		apptest.Equal(t, "bought meanwhile", len(p.Sales()), 2)
+		apptest.Equal(t, "while it is hidden", w.Read(agent, v.ID).Cost.Held, apptest.Dollars("1"))
 	})
 }
 

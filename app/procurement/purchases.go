@@ -191,6 +191,16 @@ func (u purchases) evidence(
 	if err != nil {
 		return e, d, err
 	}
+	err = u.store.View(ctx, func(ctx context.Context, tx Repos) error {
+		if e.Known, err = tx.Orders().Known(ctx, o.Provider, procurement.Refs(e.Found)); err != nil {
+			return err
+		}
+		e.Spent, err = tx.Orders().Spent(ctx, o.Provider, o.Before.At)
+		return err
+	})
+	if err != nil {
+		return e, d, err
+	}
 	labelled := p.Capabilities().Labels(o.Intent.Type)
 	if !labelled {
 		e.Funds, err = p.Balance(ctx)
@@ -198,13 +208,6 @@ func (u purchases) evidence(
 		if err != nil {
 			return e, d, err
 		}
-	}
-	err = u.store.View(ctx, func(ctx context.Context, tx Repos) error {
-		e.Known, err = tx.Orders().Known(ctx, o.Provider, procurement.Refs(e.Found))
-		return err
-	})
-	if err != nil {
-		return e, d, err
 	}
 	verdict, found := procurement.Decide(o, labelled, e, u.clock.Now())
 	if verdict != procurement.Adopt {
@@ -231,9 +234,6 @@ func (u purchases) decide(
 		}
 		e.OthersUnknown = like > 0
 		if e.Known, err = c.tx.Orders().Known(ctx, c.order.Provider, procurement.Refs(e.Found)); err != nil {
-			return err
-		}
-		if e.Spent, err = c.tx.Orders().Spent(ctx, c.order.Provider, c.order.Before.At); err != nil {
 			return err
 		}
 		var found procurement.Delivery

@@ -99,17 +99,17 @@ func (u renewals) resolve(ctx context.Context, s session.Session, o procurement.
 		return u.markUnknown(ctx, o, procurement.ReasonOf(err))
 	}
 	var e procurement.Evidence
-	e.Funds, err = p.Balance(bounded)
-	u.calls.Count(p, "balance", err)
-	if err != nil {
-		return u.markUnknown(ctx, o, procurement.ReasonOf(err))
-	}
 	err = u.store.View(ctx, func(ctx context.Context, tx Repos) (err error) {
 		e.Spent, err = tx.Orders().Spent(ctx, o.Provider, o.Before.At)
 		return err
 	})
 	if err != nil {
 		return err
+	}
+	e.Funds, err = p.Balance(bounded)
+	u.calls.Count(p, "balance", err)
+	if err != nil {
+		return u.markUnknown(ctx, o, procurement.ReasonOf(err))
 	}
 	switch verdict, reason := procurement.DecideRenewal(o, d, e, u.clock.Now()); verdict {
 	case procurement.Adopt:

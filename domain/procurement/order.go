@@ -198,7 +198,8 @@ type Evidence struct {
 	Found []Delivery      // what may be the order
 	Known map[string]bool // refs that belong to other orders of the service
 	Funds ProviderBalance
-	// Spent is the cost there of other orders of the service since Before.At.
+	// Spent is the cost there of other orders of the service since Before.At, read before
+	// Funds: an order that is charged in between would hide as much missing money otherwise.
 	// OthersUnknown is set if similar orders are unknown too.
 	Spent         domain.Money
 	OthersUnknown bool

@@ -4,16 +4,19 @@ import (
 	"context"
 	"time"
 
+	"agentproxy/domain/procurement"
 	"agentproxy/domain/session"
 	"agentproxy/test/fake/proxycheap"
 )
 
 // unfinished selects open orders and all else that is still to be done without the
-// operator, who decides what is frozen. A purchase is closed after its renewal is decided.
+// operator, who decides what is frozen, and what a seller does not show. A purchase is closed
+// after its renewal is decided.
 const unfinished = `SELECT 'order', id, provider, kind, status || ' ' || state, reason FROM upstream_orders
 	WHERE status IN ('planned', 'sent', 'unknown') AND frozen_at = 0
 	UNION ALL SELECT 'to close', o.id, o.provider, s.id, s.status || ' ' || o.state, o.reason FROM upstream_orders o JOIN sessions s
 	ON s.id = o.session_id WHERE o.status = 'confirmed' AND o.closed_at = 0 AND s.status NOT IN ('creating', 'active')
+	AND (o.lost_at = 0 OR o.state = 'gone')
 	AND NOT EXISTS (SELECT 1 FROM upstream_orders f WHERE f.session_id = s.id AND f.frozen_at > 0)
 	UNION ALL SELECT 'creating', id, provider, type, status, '' FROM sessions WHERE status = 'creating'
 	AND NOT EXISTS (SELECT 1 FROM upstream_orders o WHERE o.session_id = sessions.id AND o.frozen_at > 0)
@@ -61,6 +64,9 @@ func (w *world) settle() {
 		}
 		step = min(step*5/4, 20*time.Minute)
 		w.clock.Advance(step)
+		if step >= procurement.RenewalSettleFor {
+			w.ps.CompleteRenewals()
+		}
 		w.turn()
 	}
 	for _, left := range w.rows(unfinished) {

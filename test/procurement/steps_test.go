@@ -13,6 +13,7 @@ import (
 	"agentproxy/domain"
 	"agentproxy/domain/billing"
 	"agentproxy/domain/catalog"
+	"agentproxy/domain/procurement"
 	"agentproxy/domain/session"
 	"agentproxy/ports"
 	"agentproxy/test/fake/iproyal"
@@ -169,6 +170,9 @@ func (w *world) pass() {
 		d *= 80
 	}
 	w.clock.Advance(d)
+	if d >= procurement.RenewalSettleFor {
+		w.ps.CompleteRenewals()
+	}
 	w.callbacks()
 	together([]func(){w.work(0), w.work(1)})
 }

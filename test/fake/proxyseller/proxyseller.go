@@ -118,6 +118,19 @@ func (s *Server) Balance() (m domain.Money) { s.locked(func() { m = s.balance })
 // Orders returns the number of orders of addresses.
 func (s *Server) Orders() (n int) { s.locked(func() { n = s.made }); return n }
 
+// CompleteRenewals completes every renewal that is paid, as the seller does after a while
+// whether its list is read or not.
+func (s *Server) CompleteRenewals() {
+	s.locked(func() {
+		for _, o := range s.orders {
+			if o.renewal != nil {
+				o.renewal.polls = 0
+				s.settle(o)
+			}
+		}
+	})
+}
+
 // Renewals returns the number of renewals.
 func (s *Server) Renewals() (n int) { s.locked(func() { n = s.renewed }); return n }
 
