@@ -83,10 +83,11 @@ func TestALostConnectionIsUnavailableAndSoonReplaced(t *testing.T) {
 	if !errors.Is(err, domain.ErrUnavailable) {
 		t.Errorf("got %v", err)
 	}
-	var full sync.WaitGroup
-	for range 10 { // as many connections as that are open in the pool
+	var full, open sync.WaitGroup
+	open.Add(10) // as many connections as that are open in the pool
+	for range 10 {
 		full.Go(func() {
-			view(t, st, func(context.Context, ports.Tx) error { time.Sleep(300 * time.Millisecond); return nil })
+			view(t, st, func(context.Context, ports.Tx) error { open.Done(); open.Wait(); return nil })
 		})
 	}
 	full.Wait()
@@ -146,11 +147,11 @@ func TestARestartUnderLoad(t *testing.T) {
 		})
 	}
 	for _, mode := range []string{"fast", "immediate"} {
-		time.Sleep(time.Second)
+		rises(t, &done, 10*callers)
 		if err := server.Stop(mode); err != nil {
 			t.Fatal(err)
 		}
-		time.Sleep(300 * time.Millisecond)
+		rises(t, &unavailable, callers)
 		if err := server.Begin(); err != nil {
 			t.Fatal(err)
 		}
@@ -173,6 +174,17 @@ func TestARestartUnderLoad(t *testing.T) {
 	}
 	if entries, want := verify(t, st), int(done.Load())+callers; entries < want || entries > want+callers {
 		t.Errorf("%d entries for %d purchases that were answered and %d deposits", entries, done.Load(), callers)
+	}
+}
+
+// rises waits until a count is by n higher than it was.
+func rises(t *testing.T, count *atomic.Int64, n int64) {
+	t.Helper()
+	end := time.Now().Add(time.Minute)
+	for from := count.Load(); count.Load() < from+n; time.Sleep(5 * time.Millisecond) {
+		if time.Now().After(end) {
+			t.Fatalf("it rose by %d, want %d", count.Load()-from, n)
+		}
 	}
 }
 

@@ -61,7 +61,8 @@ func TestATakeThatWaitedGivesNothingBack(t *testing.T) {
 		g, _ := st.RateLimits().Take(context.Background(), "agent:a", ask)
 		late <- g
 	}()
-	time.Sleep(500 * time.Millisecond)
+	awaitLock(t, st)
+	time.Sleep(500 * time.Millisecond) // five tokens are refilled while it waits
 	// Tokens that were refilled meanwhile are taken by a caller that did not wait.
 	if _, err := tx.Exec(t.Context(), "UPDATE rate_limits SET tat = tat + 5 * 100000"); err != nil {
 		t.Fatal(err)

@@ -1,8 +1,10 @@
 package e2e_test
 
 import (
+	"database/sql"
 	"fmt"
 	"net"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -45,7 +47,8 @@ func TestWhoUsedAnExitIsFound(t *testing.T) {
 		return s.run(append([]string{"--json", "exits", "lookup", "--exit-ip", exit.IP.String(), "--exit-port", fmt.Sprint(exit.Port),
 			"--at", at, "--reason", "a complaint"}, more...)...)
 	}
-	time.Sleep(time.Second) // what a gateway that is killed may lose
+	// A gateway that is killed may lose what it noted in the last second.
+	s.promised(time.Second, "the exits are in the log", func() bool { return s.logged() >= len(all) })
 	s.kill()
 	for _, u := range all {
 		out, err := lookup(u.exit)
@@ -66,4 +69,18 @@ func TestWhoUsedAnExitIsFound(t *testing.T) {
 	}
 	s.object("exits", "release", fmt.Sprint(hold["id"]))
 	s.start()
+}
+
+// logged returns how many uses of an exit the database of a service on SQLite has.
+func (s *service) logged() (uses int) {
+	s.t.Helper()
+	db, err := sql.Open("sqlite3", "file:"+filepath.Join(s.dir, "agentproxy.db")+"?_busy_timeout=10000")
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	defer db.Close()
+	if err := db.QueryRowContext(s.t.Context(), "SELECT coalesce(sum(n), 0) FROM exit_log").Scan(&uses); err != nil {
+		s.t.Fatal(err)
+	}
+	return uses
 }

@@ -181,11 +181,11 @@ func TestAKilledServiceCreditsEveryTransferOnce(t *testing.T) {
 func aKilledServiceCreditsEveryTransferOnce(t *testing.T, store ...string) {
 	s := serve(t, append(store, "AGENTPROXY_DEVCHAIN_BLOCK_MS=50", "AGENTPROXY_RATE_LIMIT_PER_MINUTE=0")...)
 	key, _ := s.register("payer")
-	kills := campaign.Rounds(3, 8)
+	kills, moments := campaign.Rounds(3, 8), campaign.Rand(t, 5)
 	o := s.recharge(key, strconv.Itoa(5*kills))
 	for range kills {
 		s.object("devchain", "send", "--to", o.Wallet, "--amount", "5")
-		time.Sleep(120 * time.Millisecond)
+		time.Sleep(time.Duration(moments.IntN(200)) * time.Millisecond) // from unseen to credited
 		s.kill()
 		s.start()
 	}
