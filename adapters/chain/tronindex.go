@@ -22,7 +22,7 @@ type hint struct {
 	at   time.Time
 }
 
-// feedRow is what is read of a row. It has neither block nor log index nor
+// indexRow is what is read of a row. It has neither block nor log index nor
 // success, so it is never more than a hint.
 type indexRow struct {
 	TxID  string `json:"transaction_id"`

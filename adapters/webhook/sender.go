@@ -23,7 +23,7 @@ import (
 )
 
 const (
-	// maxAnswer is how much of an answer's body is read, and of its head.
+	// maxResponse is how many bytes are read of an answer's body, and of its head.
 	maxResponse = 64 << 10
 	// maxAddresses is how many answers of a lookup are dialled; all are checked.
 	maxAddresses = 4

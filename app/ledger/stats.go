@@ -20,7 +20,7 @@ func NewStats(store ports.Store, clock ports.Clock) *Stats {
 	return &Stats{store: narrow(store), clock: clock}
 }
 
-// Overview is one look at an account.
+// Overview is the totals of an account at one moment.
 type Overview struct {
 	Balance        domain.Money
 	Held           domain.Money

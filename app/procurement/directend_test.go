@@ -269,7 +269,7 @@ func TestALostDirectSessionPaysItsLastCount(t *testing.T) {
 	goOn(w, time.Minute)
 	seller.Change(v.ID, func(p *fake.Purchase) { p.Gone = true })
 	calls := seller.Calls(fake.Release)
-	goOn(w, procurement.LostAfter+2*procurement.LookAgainAfter)
+	goOn(w, procurement.LostAfter+2*procurement.RereadAfter)
 	now := w.Read(agent, v.ID)
 	if now.Reason != session.ProviderLost || now.Cost.Charged != apptest.Dollars("0.1") || now.Cost.Held != 0 {
 		t.Errorf("it is %s with %+v", now.Reason, now.Cost)

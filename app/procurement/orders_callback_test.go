@@ -95,7 +95,7 @@ func TestACallbackHurriesWhatItNames(t *testing.T) {
 		seller.Change(live.ID, func(p *fake.Purchase) { p.Gone = true })
 		for range 300 {
 			call("ref1")
-			apptest.Equal(t, "the time to ask again", lastOrder(w, live.ID).NextAt, w.Clock.Now().Add(procurement.LookAgainAfter))
+			apptest.Equal(t, "the time to ask again", lastOrder(w, live.ID).NextAt, w.Clock.Now().Add(procurement.RereadAfter))
 			w.Clock.Advance(20 * time.Second)
 		}
 		apptest.Equal(t, "the session", w.Read(agent, live.ID).Status, session.Active)

@@ -85,7 +85,7 @@ func TestAnAcceptedOrderThatIsNotShownYetIsNotLost(t *testing.T) {
 	apptest.Equal(t, "at first", w.Read(agent, v.ID).Status, session.Creating)
 	w.RunMinutes(30)
 	apptest.Equal(t, "then", w.Read(agent, v.ID).Status, session.Creating)
-	w.RunMinutes(int((procurement.LostAfter + procurement.LookAgainAfter) / time.Minute))
+	w.RunMinutes(int((procurement.LostAfter + procurement.RereadAfter) / time.Minute))
 	apptest.Equal(t, "at last", w.Read(agent, v.ID).Status, session.Failed)
 	apptest.Equal(t, "the balance", w.Balance(agent), apptest.Dollars("10"))
 }

@@ -320,7 +320,7 @@ func TestLostSessions(t *testing.T) {
 		w.Clock.Advance(procurement.LostAfter - time.Second)
 		apptest.OK(t, w.RunOrders())
 		apptest.Equal(t, "gone for a while", w.Read(agent, id).Status, session.Active)
-		w.Clock.Advance(procurement.LookAgainAfter)
+		w.Clock.Advance(procurement.RereadAfter)
 		apptest.OK(t, w.RunOrders())
 		apptest.OK(t, w.RunOrders()) // it is given up there too
 		apptest.Equal(t, "the order is closed", !lastOrder(w, id).ClosedAt.IsZero(), true)

@@ -119,7 +119,7 @@ func TestARenewalOfWhatIsGoneWaitsForTheSession(t *testing.T) {
 	w.RunMinutes(20)
 	apptest.Equal(t, "held", w.Read(agent, v.ID).Cost.Held, apptest.Dollars("1"))
 	apptest.Equal(t, "the order", lastOrder(w, v.ID).Status, procurement.Unknown)
-	w.RunMinutes(60 + int((procurement.LostAfter+procurement.LookAgainAfter)/time.Minute)) // the order is looked at every hour
+	w.RunMinutes(60 + int((procurement.LostAfter+procurement.RereadAfter)/time.Minute)) // the order is looked at every hour
 	now := w.Read(agent, v.ID)
 	apptest.Equal(t, "the session", now.Reason, session.ProviderLost)
 	apptest.Equal(t, "held after all", now.Cost.Held, 0)

@@ -45,7 +45,7 @@ func TestASellerThatShowsNothingEndsNothing(t *testing.T) {
 	apptest.Equal(t, "given up at the seller", w.Seller.Calls(fake.Release), 0)
 	apptest.Equal(t, "logged", alarms("the provider does not show many of its orders"), 1)
 	hide(false)
-	w.Clock.Advance(procurement.LookAgainAfter)
+	w.Clock.Advance(procurement.RereadAfter)
 	apptest.OK(t, w.RunOrders())
 	apptest.OK(t, watch.Run(t.Context()))
 	apptest.OK(t, watch.Run(t.Context()))

@@ -13,9 +13,9 @@ import (
 // The timeout of a request to the shared store, how long the store is left alone
 // after a failure, and how often a failure is logged.
 const (
-	askTimeout = 2 * time.Second
-	askBackoff = time.Second
-	logEvery   = time.Minute
+	storeTimeout = 2 * time.Second
+	storeBackoff = time.Second
+	logEvery     = time.Minute
 )
 
 // sharedLimits takes tokens of shared limits from the store. While the store
@@ -32,14 +32,14 @@ type sharedLimits struct {
 }
 
 // allowRequest reports whether the store may be asked. After a failure it admits
-// one caller per askBackoff, which may have to wait for the timeout.
+// one caller per storeBackoff, which may have to wait for the timeout.
 func (l *sharedLimits) allowRequest(now time.Time) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.failed.IsZero() {
 		return true
 	}
-	if since := now.Sub(l.failed); since >= 0 && since < askBackoff {
+	if since := now.Sub(l.failed); since >= 0 && since < storeBackoff {
 		return false
 	}
 	l.failed = now
@@ -49,7 +49,7 @@ func (l *sharedLimits) allowRequest(now time.Time) bool {
 // request makes one request. Its context is not that of a caller, because others wait
 // for the result too.
 func (l *sharedLimits) request(key string, request ratelimit.Request) (ratelimit.Grant, bool) {
-	ctx, cancel := context.WithTimeout(context.Background(), askTimeout)
+	ctx, cancel := context.WithTimeout(context.Background(), storeTimeout)
 	defer cancel()
 	g, err := l.store.Take(ctx, key, request)
 	now := l.clock.Now()

@@ -10,13 +10,13 @@ import (
 )
 
 // claims looks up the records of each entry of a list, in transactions of
-// lookedUpAtOnce entries. They begin after the list was read: what was ordered meanwhile
+// lookupBatch entries. They begin after the list was read: what was ordered meanwhile
 // is not in it.
 func (u *Service) claims(ctx context.Context, p ports.Lister,
 	listed []procurement.Delivery) ([]procurement.Match, error) {
 	all := make([]procurement.Match, len(listed))
-	for from := 0; from < len(listed); from += lookedUpAtOnce {
-		part := listed[from:min(from+lookedUpAtOnce, len(listed))]
+	for from := 0; from < len(listed); from += lookupBatch {
+		part := listed[from:min(from+lookupBatch, len(listed))]
 		err := u.store.View(ctx, func(ctx context.Context, tx repos) error {
 			open, _, err := tx.Orders().CountOpen(ctx, procurement.Order{Provider: p.Name()})
 			if err != nil {
@@ -27,14 +27,14 @@ func (u *Service) claims(ctx context.Context, p ports.Lister,
 				return err
 			}
 			for i, d := range part {
-				c := procurement.Match{OnTheWay: open > 0}
+				c := procurement.Match{OpenOrder: open > 0}
 				for _, ip := range d.IPs {
 					c.Owned = c.Owned || owned[ip.Addr.String()]
 				}
 				if c.Order, c.Over, err = claimed(ctx, tx, p.Name(), d); err != nil {
 					return err
 				}
-				c.Cancels = p.Capabilities().TakesBack(c.Order.Intent.Type)
+				c.Cancels = p.Capabilities().CanCancel(c.Order.Intent.Type)
 				all[from+i] = c
 			}
 			return nil

@@ -144,7 +144,7 @@ func TestWhatIsBackAfterItWasGivenUpIsCancelled(t *testing.T) {
 	agent := b.RegisterFunded(100)
 	v := b.Buy(agent, apptest.RemoteStatic)
 	b.Seller.Change(v.ID, func(p *fake.Purchase) { p.Gone = true })
-	b.RunMinutes(60 + int((procurement.LostAfter+2*procurement.LookAgainAfter)/time.Minute))
+	b.RunMinutes(60 + int((procurement.LostAfter+2*procurement.RereadAfter)/time.Minute))
 	apptest.Equal(t, "the session", b.Read(agent, v.ID).Reason, session.ProviderLost)
 	apptest.Equal(t, "found while it is away", found(b.run()), "")
 	b.Seller.Change(v.ID, func(p *fake.Purchase) { p.Gone = false })

@@ -22,8 +22,8 @@ const (
 	listedAtMost = 20_000
 	// changedAtMost is how many orders of a list are given up or decided in one run; the
 	// next one goes on.
-	changedAtMost  = 100
-	lookedUpAtOnce = 256
+	changedAtMost = 100
+	lookupBatch   = 256
 )
 
 // Outcome is what was done about a disposition.

@@ -79,7 +79,7 @@ func (e end) order(ctx context.Context, o procurement.Order) (keeps bool, err er
 	if !o.Undelivered() {
 		return false, nil
 	}
-	keeps = o.Status != procurement.Planned && e.fault() == "" && (renewing || !e.takesBack(o))
+	keeps = o.Status != procurement.Planned && e.fault() == "" && (renewing || !e.cancellable(o))
 	if renewing && !keeps {
 		if err := release(ctx, e.book, e.session, o, "was too late"); err != nil {
 			return false, err
@@ -103,10 +103,10 @@ func (e end) fault() session.Reason {
 	return ""
 }
 
-// takesBack reports whether the provider of a purchase takes it back unused.
-func (e end) takesBack(o procurement.Order) bool {
+// cancellable reports whether the provider of a purchase cancels it unused.
+func (e end) cancellable(o procurement.Order) bool {
 	p, known := e.catalog.Provider(o.Provider)
-	return known && p.Capabilities().TakesBack(o.Intent.Type)
+	return known && p.Capabilities().CanCancel(o.Intent.Type)
 }
 
 // closeDelivered sets when what was delivered for an ended session is closed at the provider.

@@ -8,7 +8,10 @@ import (
 	"agentproxy/domain/spelling"
 )
 
-// NearestCity returns up to five of the offered cities by edit distance to a
+// MaxNearest is the largest number of alternatives that Nearest and NearestCity return.
+const MaxNearest = 5
+
+// NearestCity returns up to MaxNearest of the offered cities by edit distance to a
 // refused code, without regard to case and separators, then in alphabetical
 // order.
 func NearestCity(city string, offered []string) []string {

@@ -72,9 +72,6 @@ func (p Product) CitiesIn(country string) []string {
 	return slices.Compact(in)
 }
 
-// MaxNearest is the largest number of alternatives that Nearest returns.
-const MaxNearest = 5
-
 // commonMistakes maps codes that ISO 3166-1 assigns to no country, such as
 // codes of languages, domains and cars, to the country that is usually meant.
 var commonMistakes = map[string]string{

@@ -62,4 +62,4 @@ func oneOf(texts ...string) *regexp.Regexp {
 }
 
 // rules are the causes. Where two have the same evidence the first wins.
-var rules = slices.Concat(ofSession, beforeGateway, ofGateway, onTheWay, behindConnection)
+var rules = slices.Concat(ofSession, beforeGateway, ofGateway, inTransit, behindConnection)

@@ -103,8 +103,8 @@ var ofGateway = []rule{
 	},
 }
 
-// onTheWay happen on the way to the target.
-var onTheWay = []rule{
+// inTransit lists the rules of faults between the gateway and the target.
+var inTransit = []rule{
 	{
 		name:     "name_not_found",
 		what:     "the target's name has no address",

@@ -8,8 +8,8 @@ const (
 	// once an hour, so that within it every other order of the provider is read too, and
 	// a fault of the provider shows in several.
 	LostAfter = 2 * time.Hour
-	// LookAgainAfter is when a missing order is read again.
-	LookAgainAfter = 10 * time.Minute
+	// RereadAfter is when a missing order is read again.
+	RereadAfter = 10 * time.Minute
 )
 
 // Owed counts the orders that a provider owes: confirmed ones that are not given up.
@@ -38,7 +38,7 @@ func (o Order) RecordMissing(now time.Time) Order {
 	if o.LostAt.IsZero() {
 		o.LostAt = now
 	}
-	o.NextAt = now.Add(LookAgainAfter)
+	o.NextAt = now.Add(RereadAfter)
 	return o
 }
 

@@ -34,7 +34,7 @@ func TestAnOrderIsLostAfterASecondLook(t *testing.T) {
 		t.Error("one that is not missing is lost")
 	}
 	o = o.RecordMissing(start)
-	if o.LostAt != start || o.NextAt != start.Add(procurement.LookAgainAfter) {
+	if o.LostAt != start || o.NextAt != start.Add(procurement.RereadAfter) {
 		t.Errorf("missing, it is %+v", o)
 	}
 	later := start.Add(procurement.LostAfter)

@@ -74,8 +74,8 @@ func (c Capabilities) Labels(t session.Type) bool {
 	return c.KeepsOrderKey || c.KeepsTrafficOrderKey && t == session.Dynamic
 }
 
-// TakesBack reports whether an order of a type can be cancelled.
-func (c Capabilities) TakesBack(t session.Type) bool {
+// CanCancel reports whether an order of a type can be cancelled.
+func (c Capabilities) CanCancel(t session.Type) bool {
 	return c.Cancels || c.CancelsTraffic && t == session.Dynamic
 }
 

@@ -8,8 +8,8 @@ type Match struct {
 	Over  bool // the session of Order has ended
 	// Owned is set if a live session has an address of it.
 	Owned bool
-	// OnTheWay is set if the outcome of an order at the provider is open.
-	OnTheWay bool
+	// OpenOrder is set if the outcome of an order at the provider is open.
+	OpenOrder bool
 	// Cancels is set if the provider takes orders back.
 	Cancels bool
 }
@@ -38,7 +38,7 @@ func Reconcile(d Delivery, c Match) Disposition {
 		return Kept
 	case o.ID == "" && c.Owned:
 		return Kept
-	case o.ID == "" && d.Label == "" && (c.OnTheWay || d.State == Pending):
+	case o.ID == "" && d.Label == "" && (c.OpenOrder || d.State == Pending):
 		return Undecided // what it is shows once it is delivered
 	case o.ID == "" || o.Kind != Purchase:
 		return Orphan

@@ -24,8 +24,8 @@ func TestReconcile(t *testing.T) {
 		want  procurement.Disposition
 	}{
 		"it is unknown":                         {entry, procurement.Match{Cancels: true}, procurement.Orphan},
-		"it has the label of another service":   {labelled, procurement.Match{OnTheWay: true, Cancels: true}, procurement.Orphan},
-		"it may be what is on its way":          {entry, procurement.Match{OnTheWay: true}, procurement.Undecided},
+		"it has the label of another service":   {labelled, procurement.Match{OpenOrder: true, Cancels: true}, procurement.Orphan},
+		"it may be what is on its way":          {entry, procurement.Match{OpenOrder: true}, procurement.Undecided},
 		"it is not delivered yet":               {procurement.Delivery{Ref: "r1", State: procurement.Pending}, procurement.Match{}, procurement.Undecided},
 		"a live session has its address":        {entry, procurement.Match{Owned: true}, procurement.Kept},
 		"it has ended":                          {procurement.Delivery{State: procurement.Gone}, procurement.Match{}, procurement.Kept},

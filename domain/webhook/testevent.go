@@ -7,8 +7,8 @@ import "time"
 // come at once. The agent chose the address, and a large number of requests would be a means to
 // attack it.
 const (
-	unaskedPerHour  = 10
-	unaskedInterval = time.Hour / unaskedPerHour
+	unverifiedPerHour  = 10
+	unverifiedInterval = time.Hour / unverifiedPerHour
 )
 
 // TakeUnverified counts one such request. used is what the last call returned, zero at first. It
@@ -17,8 +17,8 @@ func TakeUnverified(used, now time.Time) (after time.Time, wait time.Duration) {
 	if used.Before(now) {
 		used = now
 	}
-	if wait = used.Sub(now) - (unaskedPerHour-1)*unaskedInterval; wait > 0 {
+	if wait = used.Sub(now) - (unverifiedPerHour-1)*unverifiedInterval; wait > 0 {
 		return used, wait
 	}
-	return used.Add(unaskedInterval), 0
+	return used.Add(unverifiedInterval), 0
 }

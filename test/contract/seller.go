@@ -196,7 +196,7 @@ func sellerCancels(t *testing.T, s Selling, in procurement.Intent) {
 	for n := range 3 {
 		err := s.Provider.Cancel(t.Context(), d.Ref)
 		want := procurement.Class("")
-		if !s.Provider.Capabilities().TakesBack(in.Type) && !s.Provider.Capabilities().InProcess {
+		if !s.Provider.Capabilities().CanCancel(in.Type) && !s.Provider.Capabilities().InProcess {
 			want = procurement.Unsupported
 		}
 		if got := procurement.ClassOf(err); got != want {

@@ -284,7 +284,7 @@ func (s *shop) Cancel(_ context.Context, ref string) error {
 	if b == nil {
 		return nil
 	}
-	if !s.caps.TakesBack(b.Type) {
+	if !s.caps.CanCancel(b.Type) {
 		return procurement.Refuse(procurement.Unsupported, "it runs to its end")
 	}
 	b.cancelled = s.clock.Now()
