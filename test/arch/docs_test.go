@@ -53,6 +53,34 @@ func TestPagesNameFilesThatExist(t *testing.T) {
 	}
 }
 
+// TestExamplesStopWithoutAProxy holds because curl -x "" connects directly: an example whose session is not there
+// would show the reader's own address as an exit.
+func TestExamplesStopWithoutAProxy(t *testing.T) {
+	texts := pages(t)
+	served, err := filepath.Glob(filepath.Join(root, "adapters/httpapi/pages/text/*.tmpl"))
+	if err != nil || len(served) < 10 {
+		t.Fatalf("%d pages are served, %v", len(served), err)
+	}
+	for _, page := range served {
+		text, err := os.ReadFile(page)
+		if err != nil {
+			t.Fatal(err)
+		}
+		texts[page] = string(text)
+	}
+	found := 0
+	for page, text := range texts {
+		for _, m := range regexp.MustCompile(`-x ("?\$\S+)`).FindAllStringSubmatch(text, -1) {
+			if found++; !regexp.MustCompile(`^"\$\{[A-Z]+:\?\}"$`).MatchString(m[1]) {
+				t.Errorf("%s: curl -x %s connects directly where it is empty: write \"${PROXY:?}\"", page, m[1])
+			}
+		}
+	}
+	if found < 8 {
+		t.Errorf("found only %d examples", found)
+	}
+}
+
 func TestReadmeIsShort(t *testing.T) {
 	text, err := os.ReadFile(filepath.Join(root, "README.md"))
 	if n := strings.Count(string(text), "\n"); err != nil || n > 150 {
