@@ -5,6 +5,7 @@ import (
 	"context"
 	"crypto/rand"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"strings"
 )
@@ -41,10 +42,10 @@ func (p *payment) pay(ctx context.Context, service *service, path string, body, 
 		p.ID = "apx-" + rand.Text()
 	}
 	data, err := service.read(ctx, "POST", path, p.ID, body, v)
-	if err != nil {
-		return nil, fmt.Errorf("%w (to repeat it: --id %s)", err, p.ID)
+	if r, refused := errors.AsType[*refusal](err); err == nil || refused && !r.Retryable {
+		return data, err // a repetition would be refused again
 	}
-	return data, nil
+	return nil, fmt.Errorf("%w (to repeat it: --id %s)", err, p.ID)
 }
 
 // agrees asks a person.

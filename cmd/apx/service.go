@@ -123,13 +123,20 @@ func sameService(a, b string) bool {
 
 // refusal is an error that the service answered.
 type refusal struct {
-	Code    string          `json:"code"`
-	Message string          `json:"message"`
-	Details json.RawMessage `json:"details"`
+	Code      string          `json:"code"`
+	Message   string          `json:"message"`
+	Details   json.RawMessage `json:"details"`
+	Retryable bool            `json:"retryable"`
 }
 
-// Error returns the code and the message.
-func (r *refusal) Error() string { return r.Code + ": " + r.Message }
+// Error returns the code and the message, and for a wrong key where apx reads one.
+func (r *refusal) Error() string {
+	text := r.Code + ": " + r.Message
+	if r.Code == "AUTH_INVALID_KEY" {
+		text += " (apx reads AGENTPROXY_API_KEY, or what apx register stored)"
+	}
+	return text
+}
 
 // call runs an operation and returns the data of the answer.
 func (s *service) call(ctx context.Context, method, path, key string, body any) (json.RawMessage, error) {
@@ -142,7 +149,7 @@ func (s *service) call(ctx context.Context, method, path, key string, body any) 
 	}
 	status, answer, err := s.Run(ctx, method, path, key, text)
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("%w (AGENTPROXY_URL names the service)", err)
 	}
 	var e struct {
 		Data  json.RawMessage `json:"data"`

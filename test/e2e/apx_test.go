@@ -92,6 +92,11 @@ func TestStatusesOfApx(t *testing.T) {
 		out, err := s.shell(filepath.Join(home, url.PathEscape(script)), script)
 		if err == nil || !strings.HasPrefix(err.Error(), want) {
 			t.Errorf("%s: %v, want %s\n%s", script, err, want, out)
+		} else if text := err.Error(); strings.Contains(text, "to repeat it") { // none of them can be repeated
+			t.Errorf("%s advises to repeat it: %s", script, text)
+		} else if strings.Contains(text, "call the service") != strings.Contains(text, "AGENTPROXY_URL names") ||
+			strings.Contains(text, "AUTH_INVALID_KEY") != strings.Contains(text, "apx register") {
+			t.Errorf("%s does not name what to set: %s", script, text)
 		}
 	}
 	// The key of one service is not sent to another.
