@@ -37,7 +37,7 @@ func (s *service) browse() *browser {
 	s.t.Cleanup(cancel)
 	ctx, cancel = chromedp.NewContext(ctx)
 	s.t.Cleanup(cancel)
-	ctx, cancel = context.WithTimeout(ctx, 3*time.Minute)
+	ctx, cancel = context.WithTimeout(ctx, 6*time.Minute)
 	s.t.Cleanup(cancel)
 	return &browser{s, ctx}
 }
