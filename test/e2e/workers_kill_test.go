@@ -76,10 +76,17 @@ func TestWorkersAddUpAfterAKill(t *testing.T) {
 	use(lives, mixed, "", &own)
 	use(lives, mixed, "-session-a", &others)
 	use(lives, mixed, "-rotate", &own)
-	within(t, soon, "the downloads run", func() bool {
-		return delivered[0].Load() > each*int64(*fleet)/5 && delivered[1].Load() > each*int64(*fleet)/5
+	var before map[string]workerData
+	within(t, soon, "the downloads of all workers run", func() bool {
+		before = lives.workers(key, id)
+		exits := 0
+		for _, w := range before {
+			if w.ExitIP != "" {
+				exits++
+			}
+		}
+		return exits == *fleet && delivered[0].Load() > each*int64(*fleet)/5 && delivered[1].Load() > each*int64(*fleet)/5
 	})
-	before := lives.workers(key, id)
 	victim.kill()
 	wg.Wait()
 	for name, w := range lives.workers(key, id) {
