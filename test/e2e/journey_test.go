@@ -94,11 +94,13 @@ func theMainJob(t *testing.T, store ...string) {
 			Recommendation string
 		} `json:"session_health"`
 	}
-	for range 3 {
+	// The gateway's four successes count up to two seconds after they were seen, so they may come between
+	// these: six blocks are below 60 in any order.
+	for range 6 {
 		s.must(200, "POST", "/sessions/"+dyn.SessionID+"/report-event", key, `{"event_type":"block","target_host":"a.example"}`).into(t, &reported)
 	}
 	if reported.SessionHealth.Recommendation != "rotate_now" {
-		t.Errorf("after three blocks the recommendation is %q", reported.SessionHealth.Recommendation)
+		t.Errorf("after six blocks the recommendation is %q", reported.SessionHealth.Recommendation)
 	}
 
 	var static sessionData
