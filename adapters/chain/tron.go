@@ -10,8 +10,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/maypok86/otter/v2"
-
+	"agentproxy/app/cache"
 	"agentproxy/domain"
 	"agentproxy/domain/recharge"
 	"agentproxy/ports"
@@ -41,7 +40,7 @@ type Tron struct {
 	node     tronNode
 	witness  *tronWitness // of large transfers; nil without one
 	log      *slog.Logger
-	receipts *otter.Cache[string, []recharge.Transfer] // of final ones, which never change
+	receipts cache.Cache[string, []recharge.Transfer] // of final ones, which never change
 
 	mu    sync.Mutex
 	heads recharge.Heads // the highest that were read
@@ -56,8 +55,8 @@ func NewTron(cfg TronConfig) (*Tron, error) {
 		return nil, err
 	}
 	t := &Tron{network: cfg.Network, address: cfg.Contract, contract: contract, source: newTronSource(cfg),
-		log: cfg.Logger, receipts: otter.Must(&otter.Options[string, []recharge.Transfer]{MaximumWeight: receiptWeight,
-			Weigher: func(_ string, list []recharge.Transfer) uint32 { return uint32(1 + len(list)) }})}
+		log: cfg.Logger, receipts: cache.New(cache.Bounds[string, []recharge.Transfer]{Weight: receiptWeight,
+			Weigh: func(_ string, list []recharge.Transfer) uint32 { return uint32(1 + len(list)) }})}
 	t.node = restNode{t}
 	if cfg.JSONRPC {
 		t.node = rpcNode{t}

@@ -6,18 +6,17 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/maypok86/otter/v2"
-
+	"agentproxy/app/cache"
 	"agentproxy/domain/account"
 )
 
 // agentCache keeps the agents that called lately, so that a request costs no
 // query. Which agent a key belongs to never changes; the agent itself, with the keys that it has, is
 // dropped when it changes, at once in this process and within a second in
-// others, and otter discards a load that was under way meanwhile.
+// others, and a load that was under way meanwhile is not kept.
 type agentCache struct {
-	keys   *otter.Cache[string, cachedKey]
-	agents *otter.Cache[cachedAgent, *knownAgent]
+	keys   cache.Cache[string, cachedKey]
+	agents cache.Cache[cachedAgent, *knownAgent]
 	since  atomic.Uint64 // raised when anything may have changed
 }
 
@@ -53,9 +52,8 @@ func (a *knownAgent) key(hash []byte) *knownKey {
 
 func newAgentCache() *agentCache {
 	return &agentCache{
-		keys: otter.Must(&otter.Options[string, cachedKey]{MaximumSize: cachedAgents}),
-		agents: otter.Must(&otter.Options[cachedAgent, *knownAgent]{MaximumSize: cachedAgents,
-			ExpiryCalculator: otter.ExpiryWriting[cachedAgent, *knownAgent](cacheTTL)}),
+		keys:   cache.New(cache.Bounds[string, cachedKey]{Most: cachedAgents}),
+		agents: cache.New(cache.Bounds[cachedAgent, *knownAgent]{Most: cachedAgents, Written: cacheTTL}),
 	}
 }
 

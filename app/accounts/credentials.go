@@ -7,8 +7,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/maypok86/otter/v2"
-
 	"agentproxy/domain"
 	"agentproxy/domain/account"
 	"agentproxy/ports"
@@ -197,7 +195,7 @@ func (a *Service) sign(c Caller, scopes []account.Scope, since time.Time) (Issue
 
 // lookUpKey finds the agent of a key by its hashes. Of callers at once one reads the database.
 func (a *Service) lookUpKey(ctx context.Context, hashes [][]byte) (cachedKey, error) {
-	return a.cache.keys.Get(ctx, string(hashes[0]), otter.LoaderFunc[string, cachedKey](
+	return a.cache.keys.Load(ctx, string(hashes[0]),
 		func(ctx context.Context, _ string) (found cachedKey, err error) {
 			err = a.store.View(ctx, func(ctx context.Context, tx repos) (err error) {
 				for _, hash := range hashes {
@@ -210,7 +208,7 @@ func (a *Service) lookUpKey(ctx context.Context, hashes [][]byte) (cachedKey, er
 				return err
 			})
 			return found, err
-		}))
+		})
 }
 
 type uncheckedKey struct{}
@@ -235,8 +233,8 @@ func (a *Service) agentByID(ctx context.Context, id string) (*knownAgent, error)
 		return read.(*knownAgent), nil
 	}
 	key := cachedAgent{a.cache.since.Load(), id}
-	return a.cache.agents.Get(ctx, key, otter.LoaderFunc[cachedAgent, *knownAgent](
-		func(ctx context.Context, key cachedAgent) (*knownAgent, error) { return a.readAgent(ctx, key.id) }))
+	return a.cache.agents.Load(ctx, key,
+		func(ctx context.Context, key cachedAgent) (*knownAgent, error) { return a.readAgent(ctx, key.id) })
 }
 
 // readAgent reads an agent and its keys.

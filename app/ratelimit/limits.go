@@ -9,8 +9,7 @@ import (
 	"net/netip"
 	"time"
 
-	"github.com/maypok86/otter/v2"
-
+	"agentproxy/app/cache"
 	"agentproxy/domain/ratelimit"
 	"agentproxy/ports"
 )
@@ -145,9 +144,9 @@ const purgeLimit = 500
 // limiter limits callers of one kind.
 type limiter[K comparable] struct {
 	clock  ports.Clock
-	alone  *otter.Cache[K, ratelimit.State]
+	alone  cache.Cache[K, ratelimit.State]
 	store  *sharedLimits // nil if the limits are not shared
-	shares *otter.Cache[K, *share]
+	shares cache.Cache[K, *share]
 	name   func(K) string // of a shared state
 }
 
@@ -156,11 +155,9 @@ const limitedCallers = 100_000
 func newLimiter[K comparable](clock ports.Clock, store *sharedLimits, name func(K) string) *limiter[K] {
 	l := &limiter[K]{clock: clock, store: store, name: name}
 	if store == nil {
-		l.alone = otter.Must(&otter.Options[K, ratelimit.State]{MaximumSize: limitedCallers,
-			ExpiryCalculator: otter.ExpiryWriting[K, ratelimit.State](2 * time.Minute)})
+		l.alone = cache.New(cache.Bounds[K, ratelimit.State]{Most: limitedCallers, Written: 2 * time.Minute})
 	} else {
-		l.shares = otter.Must(&otter.Options[K, *share]{MaximumSize: limitedCallers,
-			ExpiryCalculator: otter.ExpiryAccessing[K, *share](2 * time.Minute)})
+		l.shares = cache.New(cache.Bounds[K, *share]{Most: limitedCallers, Accessed: 2 * time.Minute})
 	}
 	return l
 }
@@ -170,9 +167,9 @@ func (l *limiter[K]) take(key K, limit ratelimit.Limit) (d ratelimit.Decision) {
 		return l.takeShared(key, limit)
 	}
 	now := l.clock.Now()
-	l.alone.Compute(key, func(old ratelimit.State, _ bool) (ratelimit.State, otter.ComputeOp) {
-		old, d = limit.Take(old, now, 1)
-		return old, otter.WriteOp
+	l.alone.Update(key, func(s ratelimit.State) ratelimit.State {
+		s, d = limit.Take(s, now, 1)
+		return s
 	})
 	return d
 }

@@ -42,8 +42,9 @@ var imports = []rule{
 
 	{"ports", "domain/..."},
 
-	{"app/accounts", "domain/... ports app/auditing app/changes app/idempotency app/notify app/procurement app/sessions"},
+	{"app/accounts", "domain/... ports app/auditing app/cache app/changes app/idempotency app/notify app/procurement app/sessions"},
 	{"app/auditing", "domain/audit"},
+	{"app/cache", ""},
 	{"app/catalog", "domain/... ports"},
 	{"app/changes", "ports"},
 	{"app/direct", "domain/... ports app/catalog app/fulfilment app/ledger"},
@@ -59,7 +60,7 @@ var imports = []rule{
 	{"app/payments", "domain/... ports app/idempotency app/ledger app/notify"},
 	{"app/policy", "domain/... ports app/changes"},
 	{"app/procurement", "domain/... ports app/catalog app/changes app/direct app/fairqueue app/fulfilment app/idempotency app/ledger app/notify app/settlement app/slots"},
-	{"app/ratelimit", "domain/ratelimit ports"},
+	{"app/ratelimit", "domain/ratelimit ports app/cache"},
 	{"app/reconcile", "domain/... ports app/catalog app/procurement"},
 	{"app/reveals", "domain/... ports app/idempotency app/sessions"},
 	{"app/sessions", "domain/... ports app/catalog app/changes app/direct app/fulfilment app/idempotency app/ledger app/notify app/procurement app/settlement"},
@@ -72,7 +73,7 @@ var imports = []rule{
 
 	{"adapters/admin", "adapters/conns"},
 	{"adapters/admin/console", "domain/... ports app/... adapters/console/ui"},
-	{"adapters/chain", "domain/... ports"},
+	{"adapters/chain", "domain/... ports app/cache"},
 	{"adapters/configfile", "domain/... ports"},
 	{"adapters/conns", ""},
 	{"adapters/console", "domain/... ports app/... adapters/conns adapters/console/ui"},

@@ -151,3 +151,77 @@ func TestTheCoreUsesNoHTTP(t *testing.T) {
 	}
 	compare(t, over, usesHTTP)
 }
+
+// smallGenerics are the generic types of other modules that may be fields: what they add to the
+// compilation of a package that uses their owner is below 0.1 s.
+var smallGenerics = map[string]bool{
+	"github.com/sony/gobreaker/v2.TwoStepCircuitBreaker": true,
+	"github.com/riverqueue/river.WorkerDefaults":         true,
+}
+
+// TestNoFieldIsAGenericContainerOfAnotherModule refuses fields such as *otter.Cache[K, V]: each package
+// that uses a type with one compiles the code of the container again. An interface, as app/cache has
+// one, keeps it in the package that makes the container.
+func TestNoFieldIsAGenericContainerOfAnotherModule(t *testing.T) {
+	for path, p := range packages(t) {
+		fset, files := parsed(t, path, p)
+		for _, f := range files {
+			foreign := foreignImports(f)
+			ast.Inspect(f, func(n ast.Node) bool {
+				s, ok := n.(*ast.StructType)
+				if !ok || path == "app/cache" {
+					return true
+				}
+				for _, field := range s.Fields.List {
+					if name := genericOf(field.Type, foreign); name != "" && !smallGenerics[name] {
+						t.Errorf("%s: a field has the type %s of another module, with parameters: put an interface before it",
+							fset.Position(field.Pos()), name)
+					}
+				}
+				return true
+			})
+		}
+	}
+}
+
+// foreignImports returns the paths of the imports of other modules by the names that a file has for them.
+func foreignImports(f *ast.File) map[string]string {
+	paths := map[string]string{}
+	for _, spec := range f.Imports {
+		path, _ := strconv.Unquote(spec.Path.Value)
+		if first, _, _ := strings.Cut(path, "/"); !strings.Contains(first, ".") {
+			continue // of the standard library or of this module
+		}
+		name := filepath.Base(path)
+		if filepath.Dir(path) != "." && strings.HasPrefix(name, "v") && strings.Trim(name[1:], "0123456789") == "" {
+			name = filepath.Base(filepath.Dir(path))
+		}
+		if spec.Name != nil {
+			name = spec.Name.Name
+		}
+		paths[name] = path
+	}
+	return paths
+}
+
+// genericOf returns the foreign type with parameters that a type is, points to or holds, "" without one.
+func genericOf(e ast.Expr, foreign map[string]string) (name string) {
+	ast.Inspect(e, func(n ast.Node) bool {
+		var of ast.Expr
+		switch n := n.(type) {
+		case *ast.IndexExpr:
+			of = n.X
+		case *ast.IndexListExpr:
+			of = n.X
+		case *ast.StructType, *ast.FuncType:
+			return false // seen by itself, or no container
+		}
+		if sel, ok := of.(*ast.SelectorExpr); ok {
+			if pkg, ok := sel.X.(*ast.Ident); ok && foreign[pkg.Name] != "" {
+				name = foreign[pkg.Name] + "." + sel.Sel.Name
+			}
+		}
+		return name == ""
+	})
+	return name
+}
