@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"os"
 	"os/signal"
+	"slices"
 	"syscall"
 
 	"github.com/alecthomas/kong"
@@ -73,12 +74,13 @@ func run(ctx context.Context, args []string, io streams) int {
 		return exited
 	}
 	if err != nil {
-		fmt.Fprintln(io.err, "apx:", err)
+		c.JSON = c.JSON || slices.Contains(args, "--json") // which may follow what is wrong
+		c.printError(io, "MISUSE", err)
 		return misuse
 	}
 	parsed.BindTo(ctx, (*context.Context)(nil))
 	if err := parsed.Run(&c.options, io); err != nil {
-		fmt.Fprintln(io.err, "apx:", err)
+		c.printError(io, map[bool]string{true: "MISUSE", false: "FAILED"}[errors.Is(err, errMisuse)], err)
 		return statusOf(err)
 	}
 	return 0

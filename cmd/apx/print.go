@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"net/url"
@@ -30,6 +31,20 @@ func (c *options) show(s streams, data json.RawMessage, plain func(w io.Writer))
 	}
 	plain(s.out)
 	return nil
+}
+
+// printError prints an error: with --json as the service answered it, or under a code of apx itself, so that
+// a program never reads a sentence.
+func (c *options) printError(s streams, code string, err error) {
+	if !c.JSON {
+		fmt.Fprintln(s.err, "apx:", err)
+		return
+	}
+	r, ok := errors.AsType[*refusal](err)
+	if !ok {
+		r = &refusal{Code: code, Message: err.Error()}
+	}
+	_ = printJSON(s.err, map[string]*refusal{"error": r})
 }
 
 // printJSON prints a value as JSON, indented.
