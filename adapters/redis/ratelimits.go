@@ -7,7 +7,7 @@ import (
 	"fmt"
 	"time"
 
-	goredis "github.com/redis/go-redis/v9"
+	"github.com/gomodule/redigo/redis"
 
 	"agentproxy/domain/ratelimit"
 	"agentproxy/ports"
@@ -23,7 +23,7 @@ const forgotten = 2 * time.Minute
 
 // takeScript does ratelimit.Request.TakeFrom by the server's clock. ARGV: key, interval and burst in
 // microseconds, tokens, the largest lead. It answers the tokens, the TAT and the server's time.
-var takeScript = goredis.NewScript(`
+var takeScript = redis.NewScript(1, `
 local t = redis.call('TIME')
 local now = t[1] * 1000000 + t[2]
 local interval, burst, tokens, farthest = tonumber(ARGV[2]), tonumber(ARGV[3]), tonumber(ARGV[4]), tonumber(ARGV[5])
@@ -36,7 +36,7 @@ return {n, tat, now}`)
 
 // purgeScript removes states whose TAT is at least ARGV[1] microseconds past, at most ARGV[2] of
 // them, and answers how many.
-var purgeScript = goredis.NewScript(`
+var purgeScript = redis.NewScript(1, `
 local t = redis.call('TIME')
 local old = string.format('%.0f', t[1] * 1000000 + t[2] - ARGV[1])
 local keys = redis.call('ZRANGEBYSCORE', KEYS[1], '-inf', old, 'LIMIT', 0, ARGV[2])
@@ -44,7 +44,7 @@ if #keys > 0 then redis.call('ZREM', KEYS[1], unpack(keys)) end
 return #keys`)
 
 // RateLimits keeps shared limits on one server. It may be used by many goroutines.
-type RateLimits struct{ client *goredis.Client }
+type RateLimits struct{ pool *redis.Pool }
 
 var _ ports.RateLimits = (*RateLimits)(nil)
 
@@ -54,10 +54,8 @@ var ErrURL = errors.New("must be redis://[user:password@]host[:port][/database],
 
 // Check returns ErrURL unless NewRateLimits accepts a URL.
 func Check(url string) error {
-	if o, err := goredis.ParseURL(url); err != nil || o.Addr == "" {
-		return ErrURL
-	}
-	return nil
+	_, err := parse(url)
+	return err
 }
 
 // The timeouts of a connection and of a call. The caller has a timeout of its own, and goes on
@@ -67,28 +65,39 @@ const (
 	callTimeout = time.Second
 )
 
+// mostConnections bounds the connections of a process.
+const mostConnections = 32
+
+// testedAfter is how long a connection may be idle before it is tested: a server that was started
+// again, or a firewall, has closed it.
+const testedAfter = time.Second
+
 // NewRateLimits returns the limits of a server. It makes no call; Close ends its connections.
 func NewRateLimits(url string) (*RateLimits, error) {
-	if err := Check(url); err != nil {
+	s, err := parse(url)
+	if err != nil {
 		return nil, err
 	}
-	options, err := goredis.ParseURL(url)
-	if err != nil {
-		return nil, ErrURL
-	}
-	options.DialTimeout, options.ReadTimeout, options.WriteTimeout = dialTimeout, callTimeout, callTimeout
-	options.ContextTimeoutEnabled, options.MaxRetries, options.DisableIdentity = true, -1, true
-	return &RateLimits{goredis.NewClient(options)}, nil
+	return &RateLimits{&redis.Pool{
+		DialContext: s.dial, MaxIdle: mostConnections, MaxActive: mostConnections, Wait: true, IdleTimeout: time.Minute,
+		TestOnBorrowContext: func(ctx context.Context, c redis.Conn, used time.Time) error {
+			if time.Since(used) < testedAfter {
+				return nil
+			}
+			_, err := redis.DoContext(c, ctx, "PING")
+			return err
+		},
+	}}, nil
 }
 
 // Close ends the connections.
-func (r *RateLimits) Close() error { return r.client.Close() }
+func (r *RateLimits) Close() error { return r.pool.Close() }
 
 // Take takes tokens of a key. It is not retried: a lost answer costs tokens, a repeated take would
 // cost them twice.
 func (r *RateLimits) Take(ctx context.Context, key string, request ratelimit.Request) (ratelimit.Grant, error) {
-	got, err := takeScript.Run(ctx, r.client, []string{states}, key,
-		request.Interval.Microseconds(), request.Burst.Microseconds(), request.Tokens, forgotten.Microseconds()).Int64Slice()
+	got, err := redis.Int64s(r.run(ctx, takeScript, states, key, request.Interval.Microseconds(),
+		request.Burst.Microseconds(), request.Tokens, forgotten.Microseconds()))
 	if err != nil {
 		return ratelimit.Grant{}, fmt.Errorf("take tokens of %s: %w", key, err)
 	}
@@ -100,9 +109,19 @@ func (r *RateLimits) Take(ctx context.Context, key string, request ratelimit.Req
 
 // Purge removes states that have been free for two minutes, and returns how many.
 func (r *RateLimits) Purge(ctx context.Context, limit int) (int, error) {
-	n, err := purgeScript.Run(ctx, r.client, []string{states}, forgotten.Microseconds(), limit).Int()
+	n, err := redis.Int(r.run(ctx, purgeScript, states, forgotten.Microseconds(), limit))
 	if err != nil {
 		return 0, fmt.Errorf("purge: %w", err)
 	}
 	return n, nil
+}
+
+// run runs a script on a connection of the pool.
+func (r *RateLimits) run(ctx context.Context, s *redis.Script, args ...any) (any, error) {
+	conn, err := r.pool.GetContext(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = conn.Close() }() // gives it back
+	return s.DoContext(ctx, conn, args...)
 }

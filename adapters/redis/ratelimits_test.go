@@ -9,7 +9,7 @@ import (
 	"testing"
 	"time"
 
-	goredis "github.com/redis/go-redis/v9"
+	redigo "github.com/gomodule/redigo/redis"
 
 	"agentproxy/adapters/redis"
 	"agentproxy/adapters/system"
@@ -32,23 +32,26 @@ func open(t *testing.T, server *redistest.Server) *redis.RateLimits {
 func TestRateLimitsKeepTheContract(t *testing.T) {
 	t.Parallel()
 	server := redistest.Start(t)
-	options, err := goredis.ParseURL(server.URL())
-	if err != nil {
-		t.Fatal(err)
-	}
-	client := goredis.NewClient(options)
-	t.Cleanup(func() { _ = client.Close() })
-	contract.RateLimits(t, func(t *testing.T) contract.LimitWorld {
-		if err := client.FlushAll(t.Context()).Err(); err != nil {
+	do := func(t *testing.T, command string, args ...any) any {
+		t.Helper()
+		conn, err := redigo.Dial("unix", strings.TrimPrefix(server.URL(), "unix://"))
+		if err != nil {
 			t.Fatal(err)
 		}
+		defer func() { _ = conn.Close() }()
+		reply, err := conn.Do(command, args...)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return reply
+	}
+	contract.RateLimits(t, func(t *testing.T) contract.LimitWorld {
+		do(t, "FLUSHALL")
 		return contract.LimitWorld{RateLimits: open(t, server),
 			Age: func(key string, by time.Duration) {
-				if err := client.ZIncrBy(t.Context(), "agentproxy:ratelimits", -float64(by.Microseconds()), key).Err(); err != nil {
-					t.Fatal(err)
-				}
+				do(t, "ZINCRBY", "agentproxy:ratelimits", -by.Microseconds(), key)
 			},
-			Keys: func() int { return int(client.ZCard(t.Context(), "agentproxy:ratelimits").Val()) }}
+			Keys: func() int { return int(do(t, "ZCARD", "agentproxy:ratelimits").(int64)) }}
 	})
 }
 
@@ -103,7 +106,8 @@ func TestAServerThatIsAwayLeavesEachReplicaAlone(t *testing.T) {
 
 func TestCheckRefusesWhatIsNoServer(t *testing.T) {
 	t.Parallel()
-	for _, url := range []string{"", "localhost:6379", "http://secret@host", "redis://%zz:secret@host", "redis://host/notanumber"} {
+	for _, url := range []string{"", "localhost:6379", "http://secret@host", "redis://%zz:secret@host", "redis://host/notanumber",
+		"redis://host/-1", "redis://host/1/2", "redis://host?db=1", "redis:secret", "redis://", "unix://", "unix:///s?db=x"} {
 		if err := redis.Check(url); err == nil || strings.Contains(err.Error(), "secret") {
 			t.Errorf("%q: %v", url, err)
 		}
@@ -111,7 +115,8 @@ func TestCheckRefusesWhatIsNoServer(t *testing.T) {
 			t.Errorf("%q is accepted", url)
 		}
 	}
-	for _, url := range []string{"redis://host", "rediss://user:secret@host:6380/2", "unix:///run/valkey.sock"} {
+	for _, url := range []string{"redis://host", "rediss://user:secret@host:6380/2", "unix:///run/valkey.sock", "unix:///s?db=2",
+		"redis://:secret@[::1]", "redis://host/"} {
 		if err := redis.Check(url); err != nil {
 			t.Errorf("%q: %v", url, err)
 		}

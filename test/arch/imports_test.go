@@ -95,6 +95,7 @@ var imports = []rule{
 	{"adapters/httpapi/accounts", "domain/... app/accounts adapters/httpapi/endpoint adapters/httpapi/openapi adapters/httpapi/strictjson adapters/httpapi/value"},
 	{"adapters/httpapi/billing", "domain/... ports app/ledger app/payments adapters/httpapi/accounts adapters/httpapi/endpoint adapters/httpapi/openapi adapters/httpapi/strictjson adapters/httpapi/value"},
 	{"adapters/httpapi/endpoint", "domain/... ports app/accounts app/idempotency app/ledger app/ratelimit adapters/conns adapters/httpapi/openapi adapters/httpapi/strictjson adapters/httpapi/value"},
+	{"adapters/httpapi/msgpack", ""},
 	{"adapters/httpapi/openapi", "domain/... app/accounts adapters/httpapi/value"},
 	{"adapters/httpapi/pages", "domain/..."},
 	{"adapters/httpapi/products", "domain/... app/catalog adapters/httpapi/endpoint adapters/httpapi/openapi adapters/httpapi/value"},

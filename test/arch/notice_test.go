@@ -40,7 +40,7 @@ func notice(t *testing.T) []byte {
 	t.Helper()
 	// A program that is built without tags contains the most.
 	list := exec.Command("go", "list", "-tags=", "-deps",
-		"-f", "{{with .Module}}{{if not .Main}}{{.Path}}\t{{.Version}}\t{{.Dir}}{{end}}{{end}}", "./cmd/...")
+		"-f", "{{with .Module}}{{if not (or .Main .Replace)}}{{.Path}}\t{{.Version}}\t{{.Dir}}{{end}}{{end}}", "./cmd/...")
 	list.Dir, list.Stderr = "../..", os.Stderr
 	out, err := list.Output()
 	if err != nil {

@@ -2,6 +2,7 @@
 package redistest
 
 import (
+	"bufio"
 	"net"
 	"net/url"
 	"os"
@@ -54,7 +55,23 @@ func (s *Server) socket() string { return filepath.Join(s.dir, "s") }
 // URL returns the URL of the server.
 func (s *Server) URL() string { return (&url.URL{Scheme: "unix", Path: s.socket()}).String() }
 
-// Run starts the server and waits until it accepts connections.
+// answers reports whether the server answers PING with PONG: it accepts connections before it has loaded
+// what it had.
+func (s *Server) answers() bool {
+	conn, err := net.Dial("unix", s.socket())
+	if err != nil {
+		return false
+	}
+	defer func() { _ = conn.Close() }()
+	_ = conn.SetDeadline(time.Now().Add(10 * time.Second))
+	if _, err = conn.Write([]byte("PING\r\n")); err != nil {
+		return false
+	}
+	line, err := bufio.NewReader(conn).ReadString('\n')
+	return err == nil && line == "+PONG\r\n"
+}
+
+// Run starts the server and waits until it answers.
 func (s *Server) Run() {
 	s.t.Helper()
 	s.run = exec.Command(s.path, "--port", "0", "--unixsocket", s.socket(), "--dir", s.dir, "--save", "", "--appendonly", "yes",
@@ -63,9 +80,7 @@ func (s *Server) Run() {
 		s.t.Fatal(err)
 	}
 	for range 600 {
-		conn, err := net.Dial("unix", s.socket())
-		if err == nil {
-			_ = conn.Close()
+		if s.answers() {
 			return
 		}
 		time.Sleep(50 * time.Millisecond)
