@@ -81,7 +81,7 @@ func exchange(t *testing.T, address, text, want string) string {
 	if text[0] == socksVersion { // the HTTP server takes it for a client that is gone
 		_ = c.(*net.TCPConn).CloseWrite()
 	}
-	_ = c.SetReadDeadline(time.Now().Add(20 * time.Second))
+	_ = c.SetReadDeadline(time.Now().Add(3 * time.Minute))
 	var answer []byte
 	for part := make([]byte, 4096); want == "" || !strings.Contains(string(answer), want); {
 		n, err := c.Read(part)

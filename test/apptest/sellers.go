@@ -42,7 +42,7 @@ func TwoSellers(t *testing.T) (*World, *fake.Provider) {
 // WaitForCall waits until the seller has had a number of calls of an operation.
 func (w *World) WaitForCall(op fake.Op, times int) {
 	w.T.Helper()
-	for range 5000 {
+	for range 100_000 {
 		if w.Seller.Calls(op) >= times {
 			return
 		}

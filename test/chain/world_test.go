@@ -137,7 +137,7 @@ func (w *world) last(n int) traffic.Observation {
 
 func (w *world) until(what string, ok func() bool) {
 	w.t.Helper()
-	for deadline := time.Now().Add(20 * time.Second); ; time.Sleep(2 * time.Millisecond) {
+	for deadline := time.Now().Add(3 * time.Minute); ; time.Sleep(2 * time.Millisecond) {
 		w.mu.Lock()
 		done := ok()
 		w.mu.Unlock()
@@ -175,7 +175,7 @@ func (w *world) dial() *line {
 		w.t.Fatal(err)
 	}
 	w.t.Cleanup(func() { _ = c.Close() })
-	_ = c.SetDeadline(time.Now().Add(30 * time.Second))
+	_ = c.SetDeadline(time.Now().Add(3 * time.Minute))
 	return &line{Conn: c}
 }
 

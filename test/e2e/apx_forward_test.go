@@ -7,7 +7,6 @@ import (
 	"os/exec"
 	"strings"
 	"testing"
-	"time"
 )
 
 // forwards starts a local proxy in front of a session and returns its address.
@@ -54,7 +53,7 @@ func TestForwardNeedsNoPassword(t *testing.T) {
 	// What the gateway refuses with is passed on.
 	through := &url.URL{Scheme: "http", Host: at}
 	for page, want := range map[string]int{"http://10.1.2.3/": 403, "http://127.0.0.1:25/": 403} {
-		c := http.Client{Transport: &http.Transport{Proxy: http.ProxyURL(through), DisableKeepAlives: true}, Timeout: time.Minute}
+		c := http.Client{Transport: &http.Transport{Proxy: http.ProxyURL(through), DisableKeepAlives: true}, Timeout: soon}
 		r, err := c.Get(page)
 		if err != nil || r.StatusCode != want || !strings.HasPrefix(r.Header.Get("Proxy-Status"), "agentproxy") {
 			t.Errorf("%s: %v, %v", page, r, err)

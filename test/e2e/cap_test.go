@@ -52,7 +52,7 @@ func (zeros) Read(p []byte) (int, error) { clear(p); return len(p), nil }
 
 // connect opens a tunnel by hand and returns its reader and the status.
 func connect(proxy *url.URL, target string) (net.Conn, *bufio.Reader, int, error) {
-	c, err := net.DialTimeout("tcp", proxy.Host, 10*time.Second)
+	c, err := net.DialTimeout("tcp", proxy.Host, soon)
 	if err != nil {
 		return nil, nil, 0, err
 	}

@@ -7,25 +7,26 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
-	"time"
 
 	"agentproxy/test/campaign"
 	"agentproxy/test/freeport"
 	"agentproxy/test/pg"
 )
 
-// steady starts a server that sends bytes at a rate for a while on each connection.
-func steady(t *testing.T, each int, parts int) string {
+// stepwise starts a server that sends as many bytes on a connection each time that the returned function is
+// called, parts times.
+func stepwise(t *testing.T, each, parts int) (address string, step func()) {
 	t.Helper()
+	steps := make(chan struct{}, parts)
 	return listen(t, func(w io.Writer) {
 		p := make([]byte, each)
 		for range parts {
+			<-steps
 			if _, err := w.Write(p); err != nil {
 				return
 			}
-			time.Sleep(100 * time.Millisecond)
 		}
-	})
+	}), func() { steps <- struct{}{} }
 }
 
 // A replica whose clock is wrong shares a database with the leader, whose clock is right. What it
@@ -46,18 +47,28 @@ func TestAReplicaWithAWrongClockMetersAllOfItsTraffic(t *testing.T) {
 			key, _ := right.register("clocks")
 			id := right.dynamic(key, "1")
 			var delivered atomic.Int64
-			status, err := download(wrong.proxyAt(key, id), steady(t, 200_000, 80), &delivered)
-			if status != 200 || err != nil || delivered.Load() != 80*200_000 {
-				t.Fatalf("the download: %d, %v, %d bytes", status, err, delivered.Load())
+			var wg sync.WaitGroup
+			const each, parts = 2_000_000, 5
+			target, step := stepwise(t, each, parts)
+			wg.Go(func() {
+				if status, err := download(wrong.proxyAt(key, id), target, &delivered); status != 200 || err != nil {
+					t.Errorf("the download: %d, %v", status, err)
+				}
+			})
+			for n := range parts { // each part is reported while the tunnel is open
+				step()
+				within(t, soon, "the usage of a part", func() bool {
+					return right.session(key, id).Usage.Traffic.DownloadBytes == int64(n+1)*each
+				})
 			}
+			wg.Wait()
 			right.must(200, "POST", "/sessions/"+id+"/terminate", key, "")
 			right.settled(key, id, delivered.Load(), delivered.Load())
 
 			const limit = 100_000_000 // the least that is sold
 			small := right.dynamic(key, "0.1")
 			delivered.Store(0)
-			target := pour(t, 30_000_000)
-			var wg sync.WaitGroup
+			target = pour(t, 30_000_000)
 			for i := range 8 {
 				s := []*service{right, wrong}[i%2]
 				proxy := s.proxyAt(key, small)

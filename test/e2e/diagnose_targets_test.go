@@ -75,7 +75,7 @@ func cutting(t *testing.T, c tls.Certificate) string {
 				// What the client sends meanwhile is read: closing before would reset the connection.
 				raw := conn.(*tls.Conn).NetConn().(*net.TCPConn)
 				_ = raw.CloseWrite()
-				_ = raw.SetReadDeadline(time.Now().Add(10 * time.Second))
+				_ = raw.SetReadDeadline(time.Now().Add(soon))
 				_, _ = io.Copy(io.Discard, raw)
 			}()
 		}

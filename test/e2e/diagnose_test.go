@@ -12,7 +12,6 @@ import (
 	"os/exec"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
@@ -88,7 +87,7 @@ func (f *failure) worker(words string) string {
 
 // get sends a request through the session and returns the answer's status.
 func (f *failure) get(target string) met {
-	c := http.Client{Transport: &http.Transport{Proxy: http.ProxyURL(f.proxy), DisableKeepAlives: true}, Timeout: 10 * time.Second}
+	c := http.Client{Transport: &http.Transport{Proxy: http.ProxyURL(f.proxy), DisableKeepAlives: true}, Timeout: soon}
 	r, err := c.Get(target)
 	if err != nil {
 		return met{text: err.Error(), client: "go"}
@@ -194,6 +193,11 @@ var failures = []struct {
 	{"target_not_public", "", func(f *failure) met { return f.curl(f.proxy.String(), "https://10.1.2.3") }},
 	{"target_not_public", "", func(f *failure) met { return f.tunnel(f.gateway) }},
 	{"target_rate", "", func(f *failure) met {
+		// A verified account has one connection a minute to a target here.
+		f.key, _ = f.register("fast")
+		f.object("agent", "set-tier", f.agentOf(f.key), "verified", "--evidence", "none")
+		f.id = f.dynamic(f.key, "0.1")
+		f.proxy = f.proxyAt(f.key, f.id)
 		for range 900 {
 			if m := f.tunnel("127.0.0.9:1"); m.status == 429 {
 				return m
@@ -218,7 +222,15 @@ var failures = []struct {
 	{"connection_reset", "", func(f *failure) met { return f.curl(f.proxy.String(), "https://"+f.reset) }},
 	{"connection_reset", "", func(f *failure) met { return f.get("http://" + f.reset) }},
 	{"target_malformed", "", func(f *failure) met { return f.get("http://" + f.garbage) }},
-	{"target_timeout", "", func(f *failure) met { return f.curl(f.proxy.String(), "https://"+f.silent, "-m", "0.5") }},
+	{"target_timeout", "", func(f *failure) met {
+		for limit := 0.5; ; limit *= 2 { // until the tunnel is open when the time is over
+			m := f.curl(f.proxy.String(), "https://"+f.silent, "-m", fmt.Sprint(limit), "-w", " answered %{http_connect}")
+			if text, opened := strings.CutSuffix(m.text, " answered 200"); opened || f.Failed() {
+				m.text = text
+				return m
+			}
+		}
+	}},
 	{"exit_lost", "gone", func(f *failure) met { return f.curl(f.proxy.String(), f.secure) }},
 	{"provider_account", "unauthorized", func(f *failure) met { return f.curl(f.proxy.String(), f.secure) }},
 	{"provider_unpaid", "unpaid", func(f *failure) met { return f.curl(f.proxy.String(), f.secure) }},
@@ -287,10 +299,9 @@ func TestEachFailureHasItsCauseFirst(t *testing.T) {
 	_, err := exec.LookPath("curl")
 	need(t, "curl", err)
 	config, env := failingConfig(t)
-	m := open(t, config, append(env, "AGENTPROXY_TARGET_RATE_PER_MINUTE=300", "AGENTPROXY_TARGET_RATE_PER_MINUTE_TRIAL=300", "AGENTPROXY_LOG_LEVEL=info")...)
+	m := open(t, config, append(env, "AGENTPROXY_TARGET_RATE_PER_MINUTE=1", "AGENTPROXY_TARGET_RATE_PER_MINUTE_TRIAL=300", "AGENTPROXY_LOG_LEVEL=info")...)
 	key, _ := m.register("failing")
 	sites := failingTargets(t)
-	tools := m.toolsByHTTP(requestEra, withKey{"X-API-Key", key})
 	causes := map[string]bool{}
 	for _, f := range failures {
 		causes[f.cause] = true
@@ -312,8 +323,9 @@ func TestEachFailureHasItsCauseFirst(t *testing.T) {
 			s.must(201, "POST", "/sessions", key, `{"type":"dynamic","config":{"product_no":"`+product+`","traffic_gb":`+gb+`}}`).into(t, &d)
 			proxy, err := url.Parse(d.Proxy.HTTPURL)
 			succeeds(t, err)
-			seen := how.fail(&failure{T: t, service: &s, targets: sites, key: key, id: d.SessionID, proxy: proxy})
-			diagnosed(t, tools, d.SessionID, how.cause, seen)
+			f := &failure{T: t, service: &s, targets: sites, key: key, id: d.SessionID, proxy: proxy}
+			seen := how.fail(f)
+			diagnosed(t, s.toolsByHTTP(requestEra, withKey{"X-API-Key", f.key}), f.id, how.cause, seen)
 		})
 	}
 }

@@ -101,7 +101,14 @@ func TestWithoutItsServerLimitsHoldAlone(t *testing.T) {
 	server := pg.Start(t)
 	s := serve(t, append(onPostgres(server.Database(t)), "AGENTPROXY_RATE_LIMIT_PER_MINUTE=20", "AGENTPROXY_REGISTER_LIMIT_PER_MINUTE=1")...)
 	key, _ := s.register("patient")
-	time.Sleep(2 * time.Second) // the feed has the registration within one, and drops the account from memory
+	// What is in memory of an account is dropped when its registration comes by the feed. A later change has
+	// come: so has that.
+	last := s.object("agent", "add", "--name", "last")
+	s.object("agent", "disable", last["agent_id"].(string), "--reason", "last")
+	s.promised(time.Second, "the last change holds", func() bool {
+		r, err := s.call(t.Context(), "GET", "/billing/balance", last["api_key"].(string), "")
+		return err == nil && r.code() == "ACCOUNT_DISABLED"
+	})
 	s.must(200, "GET", "/products", key, "")
 	if err := server.Stop("immediate"); err != nil {
 		t.Fatal(err)

@@ -158,16 +158,12 @@ func TestAWrongDatabaseIsOneClearLine(t *testing.T) {
 	} {
 		t.Run(c.name+", "+c.args[0], func(t *testing.T) {
 			s.env = []string{"AGENTPROXY_DATABASE_URL=" + c.url, secret}
-			began := time.Now()
 			out, err := s.run(c.args...)
 			if exit(err) != 1 || !strings.Contains(out, c.want) || strings.Count(strings.TrimSpace(out), "\n") > 0 {
 				t.Errorf("exit %d:\n%s", exit(err), out)
 			}
 			if strings.Contains(out, "hunter2") || strings.Contains(out, "eve") || strings.Contains(out, "://") && c.name != "another kind" && c.name != "no URL" {
 				t.Errorf("it shows the URL:\n%s", out)
-			}
-			if took := time.Since(began); took > soon {
-				t.Errorf("it took %v", took)
 			}
 		})
 	}

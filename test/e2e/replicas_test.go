@@ -219,7 +219,7 @@ func TestAReplicaThatDiesChargesNothingThatItDidNotDeliver(t *testing.T) {
 	both := replicas(t, "AGENTPROXY_RATE_LIMIT_PER_MINUTE=0")
 	key, _ := both[0].register("torn")
 	id := both[0].dynamic(key, "1")
-	target := drip(t, each, 3*time.Second)
+	target, goOn := halves(t, each)
 	proxies := [2]*url.URL{both[0].proxyAt(key, id), both[1].proxyAt(key, id)}
 	var delivered [2]atomic.Int64
 	var wg sync.WaitGroup
@@ -236,6 +236,7 @@ func TestAReplicaThatDiesChargesNothingThatItDidNotDeliver(t *testing.T) {
 	})
 	both[0].kill()
 	died := time.Now()
+	goOn()
 	wg.Wait()
 	both[1].must(200, "POST", "/sessions/"+id+"/terminate", key, "")
 	total := delivered[0].Load() + delivered[1].Load()
@@ -249,20 +250,19 @@ func TestAReplicaThatDiesChargesNothingThatItDidNotDeliver(t *testing.T) {
 	both[0].start()
 }
 
-// drip starts a server that sends a number of bytes over a duration on each
-// connection, and returns its address.
-func drip(t *testing.T, bytes int, over time.Duration) string {
+// halves starts a server that sends half of a number of bytes on each connection, and the other half when the
+// returned function was called.
+func halves(t *testing.T, bytes int) (address string, goOn func()) {
 	t.Helper()
-	const parts = 30
+	gate := make(chan struct{})
+	goOn = sync.OnceFunc(func() { close(gate) })
+	t.Cleanup(goOn)
 	return listen(t, func(w io.Writer) {
-		part := make([]byte, bytes/parts)
-		for sent := 0; sent < bytes; sent += len(part) {
-			if _, err := w.Write(part[:min(len(part), bytes-sent)]); err != nil {
-				return
-			}
-			time.Sleep(over / parts)
+		if _, err := w.Write(make([]byte, bytes/2)); err == nil {
+			<-gate
+			_, _ = w.Write(make([]byte, bytes-bytes/2))
 		}
-	})
+	}), goOn
 }
 
 // pay sends a transfer. A command whose process could not connect to the database, as on a machine that

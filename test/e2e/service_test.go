@@ -17,6 +17,7 @@ import (
 	"testing"
 	"time"
 
+	"agentproxy/test/campaign"
 	"agentproxy/test/freeport"
 	"agentproxy/test/pg"
 )
@@ -148,7 +149,7 @@ func (s *service) start() {
 	if err := s.cmd.Start(); err != nil {
 		s.t.Fatal(err)
 	}
-	deadline := time.Now().Add(60 * time.Second)
+	deadline := time.Now().Add(soon)
 	for time.Now().Before(deadline) {
 		resp, err := http.Get("http://" + s.api + "/v1/health")
 		if err == nil {
@@ -182,9 +183,9 @@ func (s *service) stop() {
 		if err != nil {
 			s.t.Errorf("the service ended with %v; it printed:\n%s", err, s.log)
 		}
-	case <-time.After(60 * time.Second):
+	case <-time.After(soon):
 		_ = s.cmd.Process.Kill()
-		s.t.Errorf("the service did not stop within a minute; it printed:\n%s", s.log)
+		s.t.Errorf("the service did not stop within %v; it printed:\n%s", soon, s.log)
 	}
 	if out := s.log.String(); strings.Contains(out, "DATA RACE") {
 		s.t.Errorf("the service has a data race:\n%s", out)
@@ -347,8 +348,8 @@ func (s *service) session(key, id string) sessionData {
 	return d
 }
 
-// soon is long enough for whatever is not promised by a time.
-const soon = time.Minute
+// soon is long enough for whatever has to happen, on any machine.
+const soon = 3 * time.Minute
 
 // within waits until ok, and fails the test after limit.
 func within(t *testing.T, limit time.Duration, what string, ok func() bool) {
@@ -366,11 +367,15 @@ func within(t *testing.T, limit time.Duration, what string, ok func() bool) {
 	}
 }
 
-// promised waits until ok and fails the test after limit, which is a documented bound.
-// Other processes use this machine too, so a late result has once more the time that
-// twenty requests take which wait for nothing.
+// promised waits until ok, for which a bound is documented. A machine with much to do may not keep it, so only
+// a campaign fails after limit, where a late result has once more the time that twenty requests take which wait
+// for nothing.
 func (s *service) promised(limit time.Duration, what string, ok func() bool) {
 	s.t.Helper()
+	if campaign.Rounds(0, 1) == 0 {
+		within(s.t, soon, what, ok)
+		return
+	}
 	began, measured := time.Now(), false
 	deadline := began.Add(limit)
 	for wait := 20 * time.Millisecond; !ok(); time.Sleep(wait) {

@@ -20,7 +20,7 @@ func TestAKillTopsUpEachSessionOnce(t *testing.T) {
 	both := replicas(t, "AGENTPROXY_RATE_LIMIT_PER_MINUTE=0", "AGENTPROXY_SESSION_LIMIT=0")
 	victim, lives := both[0], both[1]
 	key, _ := victim.register("buyer")
-	target := drip(t, each, 2*time.Second)
+	target, goOn := halves(t, each)
 	ids := make([]string, *toppedUp)
 	delivered := make([][2]atomic.Int64, *toppedUp)
 	var wg sync.WaitGroup
@@ -49,6 +49,7 @@ func TestAKillTopsUpEachSessionOnce(t *testing.T) {
 	}
 	within(t, soon, "half of the sessions cross the threshold", func() bool { return crossed() >= len(ids)/2 })
 	victim.kill()
+	goOn()
 	wg.Wait()
 	for i, id := range ids {
 		var feed struct {

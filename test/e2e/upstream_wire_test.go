@@ -56,12 +56,12 @@ func (w *wire) Write(b []byte) (int, error) {
 
 func dial(t *testing.T, proxy *url.URL) *wire {
 	t.Helper()
-	c, err := net.DialTimeout("tcp", proxy.Host, 10*time.Second)
+	c, err := net.DialTimeout("tcp", proxy.Host, soon)
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = c.Close() })
-	_ = c.SetDeadline(time.Now().Add(30 * time.Second))
+	_ = c.SetDeadline(time.Now().Add(soon))
 	return &wire{Conn: c}
 }
 

@@ -55,7 +55,7 @@ func TestWorkersAddUpAfterAKill(t *testing.T) {
 	victim, lives := both[0], both[1]
 	key, _ := victim.register("fleet")
 	id, mixed := victim.dynamic(key, "1"), victim.dynamic(key, "1")
-	target := drip(t, each, 2*time.Second)
+	target, goOn := halves(t, each)
 	var delivered [2]atomic.Int64 // of the fleet, by replica
 	var own, others atomic.Int64  // of the other session, at the replica that lives
 	var wg sync.WaitGroup
@@ -88,6 +88,7 @@ func TestWorkersAddUpAfterAKill(t *testing.T) {
 		return exits == *fleet && delivered[0].Load() > each*int64(*fleet)/5 && delivered[1].Load() > each*int64(*fleet)/5
 	})
 	victim.kill()
+	goOn()
 	wg.Wait()
 	for name, w := range lives.workers(key, id) {
 		if w.ExitIP != before[name].ExitIP {
@@ -143,7 +144,7 @@ func TestAWorkersLimitHoldsAtTheOtherReplica(t *testing.T) {
 		status, err := download(as(both[1].proxyAt(key, id), "-session-capped"), target, &more)
 		return err == nil && status == 402
 	})
-	if status, err := download(as(both[1].proxyAt(key, id), "-session-free"), target, &more); status != 200 || err != nil {
+	if status, err := downloadLater(as(both[1].proxyAt(key, id), "-session-free"), target, &more); status != 200 || err != nil {
 		t.Errorf("another worker: %d, %v", status, err)
 	}
 	if w := both[1].workers(key, id)["capped"]; w.Status != "exhausted" || w.Usage.UsedBytes < limit {

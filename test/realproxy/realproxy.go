@@ -131,7 +131,7 @@ func run(t *testing.T, name string, p session.Protocol, args func(dir, port stri
 		_ = cmd.Wait()
 	}()
 	t.Cleanup(started.Kill)
-	for deadline := time.Now().Add(20 * time.Second); ; time.Sleep(10 * time.Millisecond) {
+	for deadline := time.Now().Add(3 * time.Minute); ; time.Sleep(10 * time.Millisecond) {
 		if c, err := net.Dial("tcp", addr.String()); err == nil {
 			_ = c.Close()
 			return started

@@ -31,24 +31,38 @@ import (
 	"agentproxy/adapters/configfile"
 	"agentproxy/cmd/internal/wire"
 	"agentproxy/domain"
+	"agentproxy/test/freeport"
 )
 
 const callers = 16
+
+// serviceSettings returns settings of a service with free ports and a new database.
+func serviceSettings(t testing.TB) configfile.Settings {
+	t.Helper()
+	s := configfile.Settings{HTTPAddr: freeport.Address(t), GatewayAddr: freeport.Address(t), AdminAddr: freeport.Address(t),
+		PublicHost: "127.0.0.1", Dev: true, DatabasePath: filepath.Join(t.TempDir(), "service.db"),
+		TrialBalance: 1_000_000 * domain.Dollar, TrialDays: 14}
+	_, port, _ := net.SplitHostPort(s.GatewayAddr)
+	_, _ = fmt.Sscan(port, &s.PublicPort)
+	return s
+}
+
+// startService runs the whole graph until stop is called and returns the base URL of its API.
+func startService(t testing.TB, s configfile.Settings, more ...fx.Option) (api string, stop func()) {
+	t.Helper()
+	app := fx.New(append(more, wire.Service(s, slog.New(slog.DiscardHandler)))...)
+	if err := app.Start(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	return "http://" + s.HTTPAddr + "/v1", func() { _ = app.Stop(context.Background()) }
+}
 
 // service runs the whole graph and returns the base URL of its API, the key of
 // an agent and the proxy of an active session with its id.
 func service(b *testing.B) (api, key, id string, proxy *url.URL) {
 	b.Helper()
-	settings := configfile.Settings{HTTPAddr: free(b), GatewayAddr: free(b), PublicHost: "127.0.0.1", Dev: true,
-		DatabasePath: filepath.Join(b.TempDir(), "bench.db"), TrialBalance: 1_000_000 * domain.Dollar, TrialDays: 14}
-	_, port, _ := net.SplitHostPort(settings.GatewayAddr)
-	_, _ = fmt.Sscan(port, &settings.PublicPort)
-	app := fx.New(wire.Service(settings, slog.New(slog.DiscardHandler)))
-	if err := app.Start(b.Context()); err != nil {
-		b.Fatal(err)
-	}
-	b.Cleanup(func() { _ = app.Stop(context.Background()) })
-	api = "http://" + settings.HTTPAddr + "/v1"
+	api, stop := startService(b, serviceSettings(b))
+	b.Cleanup(stop)
 	var agent struct {
 		APIKey string `json:"api_key"`
 	}
@@ -67,17 +81,7 @@ func service(b *testing.B) (api, key, id string, proxy *url.URL) {
 	return api, agent.APIKey, s.SessionID, proxy
 }
 
-func free(b *testing.B) string {
-	b.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		b.Fatal(err)
-	}
-	defer l.Close()
-	return l.Addr().String()
-}
-
-func post(b *testing.B, target, key, body string, into any) {
+func post(b testing.TB, target, key, body string, into any) {
 	b.Helper()
 	req, _ := http.NewRequest("POST", target, bytes.NewBufferString(body))
 	req.Header.Set("X-API-Key", key)
