@@ -12,7 +12,7 @@ import (
 type Store interface {
 	// View runs fn on a consistent read-only snapshot.
 	View(ctx context.Context, fn func(ctx context.Context, tx Tx) error) error
-	// Read is like View for a single query, which is a snapshot by itself.
+	// Read is like View for a single query, which is a snapshot by itself. It may run fn again, as Update.
 	Read(ctx context.Context, fn func(ctx context.Context, tx Tx) error) error
 	// Update commits if fn returns nil and rolls back otherwise. Rows that fn
 	// reads stay locked until then, and so does an Idempotency-Key that it looks

@@ -216,5 +216,11 @@ func (s *Store) Shard(agentID string) int {
 // SetLockTimeout sets how many milliseconds a batch waits for a lock.
 func (s *Store) SetLockTimeout(ms int) { s.postgres.LockTimeout = ms }
 
+// SetPatience sets how long is waited for a free connection to PostgreSQL.
+func (s *Store) SetPatience(d time.Duration) { s.postgres.Patience = d }
+
+// Losses is how often the connections to PostgreSQL were replaced.
+func (s *Store) Losses() int64 { return s.postgres.Losses() }
+
 // HoldingAhead is the statement that reads for a balance which sessions hold money.
 var HoldingAhead = strings.ReplaceAll(holdingAhead, "?", "$")

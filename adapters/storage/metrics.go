@@ -41,6 +41,7 @@ var (
 	descLimit  = desc("pool_limit", "Connections to PostgreSQL that may be open.")
 	descWaits  = desc("pool_waits_total", "Times that a unit waited for a connection.")
 	descWaited = desc("pool_wait_seconds_total", "For how long units waited for a connection.")
+	descLosses = desc("pool_losses_total", "Times that the connections to PostgreSQL were replaced because one was lost.")
 )
 
 // Describe implements prometheus.Collector.
@@ -49,7 +50,7 @@ func (s *Store) Describe(ch chan<- *prometheus.Desc) {
 	s.metrics.units.Describe(ch)
 	s.metrics.batches.Describe(ch)
 	s.metrics.reads.Describe(ch)
-	for _, d := range []*prometheus.Desc{descUsed, descOpen, descLimit, descWaits, descWaited} {
+	for _, d := range []*prometheus.Desc{descUsed, descOpen, descLimit, descWaits, descWaited, descLosses} {
 		ch <- d
 	}
 }
@@ -71,6 +72,7 @@ func (s *Store) Collect(ch chan<- prometheus.Metric) {
 	ch <- prometheus.MustNewConstMetric(descWaits, prometheus.CounterValue, float64(stat.EmptyAcquireCount()+waits))
 	waited += stat.EmptyAcquireWaitTime()
 	ch <- prometheus.MustNewConstMetric(descWaited, prometheus.CounterValue, waited.Seconds())
+	ch <- prometheus.MustNewConstMetric(descLosses, prometheus.CounterValue, float64(s.postgres.Losses()))
 }
 
 // LockWaits counts the connections to the database that wait for a lock; 0 on SQLite.

@@ -116,8 +116,10 @@ func Start(t testing.TB) *Server {
 }
 
 // URL returns the URL of a database on the server, as its owner.
-func (s *Server) URL(database string) string {
-	return "postgres:///" + database + "?host=" + url.QueryEscape(s.dir) + "&user=postgres"
+func (s *Server) URL(database string) string { return address(database, s.dir) }
+
+func address(database, host string) string {
+	return "postgres:///" + database + "?host=" + url.QueryEscape(host) + "&user=postgres"
 }
 
 // Socket returns the path of the server's Unix socket.
@@ -129,6 +131,27 @@ func (s *Server) Database(t testing.TB) string {
 	name := newName()
 	require(t, migrated(s.URL("postgres"), name))
 	return s.URL(name)
+}
+
+// Standby runs a second server that follows this one, until Promote, and removes it when the test ends.
+func (s *Server) Standby(t testing.TB) *Server {
+	t.Helper()
+	second, err := place(s.bin)
+	require(t, err)
+	t.Cleanup(func() { _ = second.Stop("immediate") })
+	require(t, second.tool("pg_basebackup", "-D", second.data(), "-h", s.dir, "-U", "postgres", "-R", "-X", "stream", "-c", "fast", "--no-sync"))
+	require(t, second.Begin())
+	return second
+}
+
+// Promote has a standby take the place of the server that it followed.
+func (s *Server) Promote() error {
+	return s.tool("pg_ctl", "-D", s.data(), "-w", "-t", "300", "promote")
+}
+
+// Either returns the URL of a database on whichever of two servers takes writes.
+func (s *Server) Either(second *Server, database string) string {
+	return address(database, s.dir+","+second.dir) + "&target_session_attrs=read-write"
 }
 
 // Stop ends the server: fast, as an operator would, or immediate, as a crash.
@@ -160,15 +183,9 @@ func Run() (*Server, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &Server{bin: bin}
-	if s.dir, err = os.MkdirTemp(memory(), "agentproxy-pg-"); err != nil {
+	s, err := place(bin)
+	if err != nil {
 		return nil, err
-	}
-	if err := s.lower(); err != nil {
-		return nil, errors.Join(err, os.RemoveAll(s.dir))
-	}
-	if err := s.guard(); err != nil {
-		return nil, errors.Join(err, os.RemoveAll(s.dir))
 	}
 	if err := s.tool("initdb", "-D", s.data(), "-U", "postgres", "-A", "trust", "--no-sync", "--locale=C", "-E", "UTF8"); err != nil {
 		return nil, err
@@ -183,6 +200,21 @@ func Run() (*Server, error) {
 		return nil, err
 	}
 	return s, s.Begin()
+}
+
+// place returns a server that has a folder and no data yet.
+func place(bin string) (s *Server, err error) {
+	s = &Server{bin: bin}
+	if s.dir, err = os.MkdirTemp(memory(), "agentproxy-pg-"); err != nil {
+		return nil, err
+	}
+	if err = s.lower(); err == nil {
+		err = s.guard()
+	}
+	if err != nil {
+		return nil, errors.Join(err, os.RemoveAll(s.dir))
+	}
+	return s, nil
 }
 
 // memory returns a folder in memory that has room for the databases of a run of all tests, or ""
@@ -265,7 +297,9 @@ func (s *Server) tool(name string, args ...string) error {
 func binaries() (string, error) {
 	var found []string
 	if path, err := exec.LookPath("initdb"); err == nil {
-		found = append(found, filepath.Dir(path))
+		if path, err = filepath.EvalSymlinks(path); err == nil { // the other programs are beside it
+			found = append(found, filepath.Dir(path))
+		}
 	}
 	debian, _ := filepath.Glob("/usr/lib/postgresql/*/bin")
 	for i := len(debian) - 1; i >= 0; i-- {

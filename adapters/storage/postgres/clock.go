@@ -15,7 +15,7 @@ const readings = 3
 // ReadClock returns the time of the server, the moment of it by the monotonic clock of this process,
 // and by how much it may be wrong: half of what the quickest of a few round trips took.
 func (d *Database) ReadClock(ctx context.Context) (server, at time.Time, within time.Duration, err error) {
-	ctx, cancel := context.WithTimeout(ctx, connWithin)
+	ctx, cancel := context.WithTimeout(ctx, d.Patience)
 	defer cancel()
 	conn, err := d.pool.Acquire(ctx)
 	if err != nil {

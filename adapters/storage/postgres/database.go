@@ -24,10 +24,10 @@ import (
 
 // Database is a pool of connections to a server.
 type Database struct {
-	url   URL
-	pool  *pgxpool.Pool
-	db    *sql.DB // the same connections for database/sql
-	reset atomic.Int64
+	url    URL
+	pool   *pgxpool.Pool
+	db     *sql.DB // the same connections for database/sql
+	losses *losses // of connections of the pool
 	// slots are the connections that units and snapshots may have. The others of the pool are for
 	// pipelines, which never wait for a unit, and for single statements.
 	slots  chan struct{}
@@ -37,6 +37,8 @@ type Database struct {
 	Retried func(reason string)
 	// LockTimeout is that of pipelines, in milliseconds. Open sets PipelineLockTimeout.
 	LockTimeout int
+	// Patience is how long is waited for a free connection. Open sets connWithin.
+	Patience time.Duration
 }
 
 // Open connects to a server and checks its version.
@@ -45,12 +47,14 @@ func Open(ctx context.Context, url URL, connections int) (*Database, error) {
 	if err != nil {
 		return nil, err
 	}
-	pool, err := connect(ctx, c)
-	if err != nil {
+	l := &losses{}
+	l.watch(c)
+	if l.pool, err = connect(ctx, c); err != nil {
 		return nil, err
 	}
-	return &Database{url: url, pool: pool, db: stdlib.OpenDBFromPool(pool), LockTimeout: PipelineLockTimeout,
-		slots: make(chan struct{}, connections-Reserved(connections))}, nil
+	slots := make(chan struct{}, connections-Reserved(connections))
+	return &Database{url: url, pool: l.pool, db: stdlib.OpenDBFromPool(l.pool), losses: l, slots: slots,
+		LockTimeout: PipelineLockTimeout, Patience: connWithin}, nil
 }
 
 // Reserved returns how many connections of a pool units and snapshots leave to pipelines.
@@ -63,6 +67,9 @@ func (d *Database) Slots() int { return cap(d.slots) }
 func (d *Database) Waits() (n int64, sum time.Duration) {
 	return d.waits.Load(), time.Duration(d.waited.Load())
 }
+
+// Losses returns how often the connections of the pool were replaced, because one of them was lost.
+func (d *Database) Losses() int64 { return d.losses.count() }
 
 // Writer returns the pool for database/sql.
 func (d *Database) Writer() *sql.DB { return d.db }
@@ -80,18 +87,6 @@ func (d *Database) Close() error {
 	return err
 }
 
-// resetEvery is the shortest time between two resets of the pool.
-const resetEvery = 200 * time.Millisecond
-
-// resetPool closes the idle connections after one was found broken: the server has most likely been
-// restarted, and the others are broken too.
-func (d *Database) resetPool() {
-	now, last := time.Now().UnixNano(), d.reset.Load()
-	if now-last > int64(resetEvery) && d.reset.CompareAndSwap(last, now) {
-		d.pool.Reset()
-	}
-}
-
 // acquired is a connection taken from the pool.
 type acquired struct {
 	conn *sql.Conn
@@ -105,39 +100,39 @@ func (a acquired) close() {
 	a.free()
 }
 
-// acquire takes a connection from the pool and runs query on it, unless that is empty. A connection
-// that turns out to be broken is replaced by another: nothing was done on it yet.
+// acquire takes a connection from the pool and runs query on it. A connection that turns out to be lost is
+// replaced by another: nothing was done on it yet.
 func (d *Database) acquire(ctx context.Context, query string) (a acquired, results []*pgconn.Result, err error) {
-	for try := 0; ; try++ {
+	err = again(ctx, func() (err error) {
 		if a, err = d.borrow(ctx); err != nil {
-			return a, nil, err
+			return err
 		}
-		if query == "" {
-			return a, nil, nil
+		if results, err = a.pg.PgConn().Exec(ctx, query).ReadAll(); err != nil {
+			d.losses.look(ctx, a.pg)
+			a.close()
 		}
-		results, err = a.pg.PgConn().Exec(ctx, query).ReadAll()
-		if err == nil {
-			return a, results, nil
-		}
-		a.close()
-		switch {
-		case ctx.Err() != nil:
-			return a, nil, ctx.Err()
-		case !lost(err) || try == 2:
-			return a, nil, engine.Unavailable("begin", err)
-		}
-		d.resetPool()
+		return err
+	})
+	switch {
+	case err == nil || errors.Is(err, domain.ErrUnavailable):
+		return a, results, err
+	case ctx.Err() != nil:
+		return a, nil, ctx.Err()
 	}
+	return a, nil, engine.Unavailable("begin", err)
 }
 
-// errPool means that the connections are all in use.
-var errPool = fmt.Errorf("no connection of the pool was free within %v", connWithin)
+// allInUse returns that the connections are all in use.
+func (d *Database) allInUse() error {
+	err := fmt.Errorf("no connection of the pool was free within %v", d.Patience)
+	return engine.UnavailableFor("pool", "connect", err)
+}
 
 func (d *Database) borrow(ctx context.Context) (a acquired, err error) {
 	if err := ctx.Err(); err != nil {
 		return a, err
 	}
-	soon, cancel := context.WithTimeout(ctx, connWithin)
+	soon, cancel := context.WithTimeout(ctx, d.Patience)
 	defer cancel()
 	if err := d.slot(ctx, soon); err != nil {
 		return a, err
@@ -157,7 +152,7 @@ func (d *Database) lend(ctx, soon context.Context) (a acquired, err error) {
 		if ctx.Err() != nil {
 			return a, ctx.Err()
 		}
-		return a, noConnection(err)
+		return a, d.noConnection(err)
 	}
 	err = a.conn.Raw(func(c any) error {
 		a.pg = c.(*stdlib.Conn).Conn()
@@ -170,12 +165,12 @@ func (d *Database) lend(ctx, soon context.Context) (a acquired, err error) {
 }
 
 // noConnection returns why the pool gave no connection.
-func noConnection(err error) error {
+func (d *Database) noConnection(err error) error {
 	switch _, unreachable := errors.AsType[*pgconn.ConnectError](err); {
 	case unreachable:
 		return engine.Unavailable("connect", connectError(err))
 	case errors.Is(err, context.DeadlineExceeded):
-		return engine.UnavailableFor("pool", "connect", errPool)
+		return d.allInUse()
 	}
 	return engine.Unavailable("connect", err)
 }
@@ -197,7 +192,7 @@ func (d *Database) slot(ctx, soon context.Context) error {
 		if ctx.Err() != nil {
 			return ctx.Err()
 		}
-		return engine.UnavailableFor("pool", "connect", errPool)
+		return d.allInUse()
 	}
 }
 
@@ -238,14 +233,17 @@ func (d *Database) snapshot(ctx context.Context, within time.Duration, set strin
 	return read(ctx, a, within, fn)
 }
 
-// Read runs fn on a connection without a snapshot, which is enough for one query.
+// Read runs fn on a connection without a snapshot, which is enough for one query. It runs fn again on
+// another connection if that was lost.
 func (d *Database) Read(ctx context.Context, fn func(engine.Conn) error) error {
-	a, _, err := d.acquire(ctx, "")
-	if err != nil {
-		return err
-	}
-	defer a.end("ROLLBACK")
-	return read(ctx, a, unitWithin, fn)
+	return again(ctx, func() error {
+		a, err := d.borrow(ctx)
+		if err != nil {
+			return err
+		}
+		defer a.end("ROLLBACK")
+		return read(ctx, a, unitWithin, fn)
+	})
 }
 
 func read(ctx context.Context, a acquired, within time.Duration, fn func(engine.Conn) error) error {
@@ -256,9 +254,12 @@ func read(ctx context.Context, a acquired, within time.Duration, fn func(engine.
 
 // Ping reports whether the server answers.
 func (d *Database) Ping(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(ctx, connWithin)
+	ctx, cancel := context.WithTimeout(ctx, d.Patience)
 	defer cancel()
-	return d.pool.Ping(ctx)
+	return again(ctx, func() error {
+		_, err := d.pool.Exec(ctx, "") // losses sees no Ping
+		return err
+	})
 }
 
 // ErrBackup refuses to copy what the server's own tools copy.

@@ -81,7 +81,6 @@ func (d *Database) Classify(ctx context.Context, err error) error {
 	case ctx.Err() != nil && (lost(err) || temporary(err)):
 		return fmt.Errorf("%w: %w", ctx.Err(), err)
 	case lost(err):
-		d.resetPool()
 		return engine.UnavailableFor("connection", "database", err)
 	case temporary(err):
 		return engine.UnavailableFor(causeOf(err), "database", err)

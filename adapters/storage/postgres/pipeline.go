@@ -53,7 +53,7 @@ const planOnce = "set_config('plan_cache_mode', 'force_generic_plan', true) || "
 const keepNumbers = "set_config('agentproxy.numbered', 'yes', true)"
 
 func (d *Database) pipeline(begin string) (*pipeline, error) {
-	soon, cancel := context.WithTimeout(context.Background(), connWithin)
+	soon, cancel := context.WithTimeout(context.Background(), d.Patience)
 	defer cancel()
 	a, err := d.lend(context.Background(), soon)
 	if err != nil {
@@ -127,7 +127,6 @@ func (p *pipeline) Commit() error {
 	default:
 		// What the driver did not send at all is rolled back by that, and then known to be undone.
 		_ = p.Rollback()
-		p.database.resetPool()
 		err = p.database.outcome(p.ctx, p.id, err)
 	}
 	_ = p.Rollback()

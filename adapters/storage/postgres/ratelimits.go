@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/jackc/pgx/v5/pgconn"
+
 	"agentproxy/domain/ratelimit"
 	"agentproxy/ports"
 )
@@ -43,26 +45,26 @@ const (
 func (r rateLimits) Take(ctx context.Context, key string, ask ratelimit.Request) (g ratelimit.Grant, err error) {
 	var tat, now int64
 	for try := 1; ; try++ {
-		err = r.pool.QueryRow(ctx, takeTokens, key, ask.Interval.Microseconds(), ask.Burst.Microseconds(),
-			max(ask.Tokens, 0)).
-			Scan(&g.Tokens, &tat, &now)
+		err = again(ctx, func() error { // tokens that were taken twice are lost
+			return r.pool.QueryRow(ctx, takeTokens, key, ask.Interval.Microseconds(), ask.Burst.Microseconds(),
+				max(ask.Tokens, 0)).Scan(&g.Tokens, &tat, &now)
+		})
 		switch {
 		case err == nil:
 			g.TAT, g.Now = time.UnixMicro(tat).UTC(), time.UnixMicro(now).UTC()
 			return g, nil
-		case ctx.Err() == nil && lost(err) && try < maxTakes:
-			r.resetPool() // tokens that were taken twice are lost
 		case ctx.Err() != nil || !retryable(err, try):
 			return ratelimit.Grant{}, r.Classify(ctx, fmt.Errorf("take of a rate limit: %w", err))
 		}
 	}
 }
 
-// maxTakes is how many connections are tried: a restarted server has closed all of them.
-const maxTakes = 3
-
 func (r rateLimits) Purge(ctx context.Context, limit int) (int, error) {
-	done, err := r.pool.Exec(ctx, purgeLimits, limit)
+	var done pgconn.CommandTag
+	err := again(ctx, func() (err error) {
+		done, err = r.pool.Exec(ctx, purgeLimits, limit)
+		return err
+	})
 	if err != nil {
 		return 0, r.Classify(ctx, fmt.Errorf("purge rate limits: %w", err))
 	}

@@ -135,7 +135,7 @@ func (d *Database) commit(ctx context.Context, a acquired, id transactionID, fau
 	case !a.pg.IsClosed() && sqlState(err) != "":
 		return fmt.Errorf("commit: %w", err) // refused, and so rolled back
 	}
-	d.resetPool()
+	d.losses.look(ctx, a.pg)
 	return d.outcome(ctx, id, err)
 }
 
