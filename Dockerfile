@@ -15,7 +15,7 @@ RUN apt-get update \
     && rm -rf /var/lib/apt/lists/* \
     && useradd --system --uid 10001 --home-dir /data --create-home --shell /usr/sbin/nologin agentproxy
 COPY --from=build /agentproxy /usr/local/bin/agentproxy
-COPY LICENSE NOTICE /usr/share/doc/agentproxy/
+COPY LICENSE NOTICE THIRD_PARTY_LICENSES /usr/share/doc/agentproxy/
 # With SQLite the database and the secret are kept here.
 WORKDIR /data
 VOLUME /data

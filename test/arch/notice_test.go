@@ -13,12 +13,12 @@ import (
 	"testing"
 )
 
-// TestTheNoticeHasTheLicenceOfEachModule holds NOTICE to the modules that are linked into the
-// programs; -update writes it.
-func TestTheNoticeHasTheLicenceOfEachModule(t *testing.T) {
+// TestTheLicenceOfEachModuleIsCarried holds THIRD_PARTY_LICENSES to the modules that are linked into the programs;
+// -update writes it.
+func TestTheLicenceOfEachModuleIsCarried(t *testing.T) {
 	t.Parallel()
-	const file = "../../NOTICE"
-	want := notice(t)
+	const file = root + "/THIRD_PARTY_LICENSES"
+	want := licences(t)
 	if *update {
 		if err := os.WriteFile(file, want, 0o644); err != nil {
 			t.Fatal(err)
@@ -29,14 +29,30 @@ func TestTheNoticeHasTheLicenceOfEachModule(t *testing.T) {
 		t.Fatal(err)
 	}
 	if !bytes.Equal(got, want) {
-		t.Error("NOTICE differs from the linked modules: go test ./test/arch -update")
+		t.Error("THIRD_PARTY_LICENSES differs from the linked modules: go test ./test/arch -update")
+	}
+}
+
+// TestLicencesGoWithThePrograms holds whatever is made of the programs for others to carry the three files.
+func TestLicencesGoWithThePrograms(t *testing.T) {
+	t.Parallel()
+	for _, file := range []string{".dockerignore", "Dockerfile"} {
+		text, err := os.ReadFile(filepath.Join(root, file))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, name := range []string{"LICENSE", "NOTICE", "THIRD_PARTY_LICENSES"} {
+			if !regexp.MustCompile(`\b` + name + `\b`).Match(text) {
+				t.Errorf("%s leaves out %s", file, name)
+			}
+		}
 	}
 }
 
 var licenceFile = regexp.MustCompile(`(?i)^(licen[sc]e|copying|notice)`)
 
-// notice returns each licence text once, under the modules that it is of.
-func notice(t *testing.T) []byte {
+// licences returns each licence text once, under the modules that it is of.
+func licences(t *testing.T) []byte {
 	t.Helper()
 	// A program that is built without tags contains the most.
 	list := exec.Command("go", "list", "-tags=", "-deps",
@@ -59,7 +75,7 @@ func notice(t *testing.T) []byte {
 	}
 	addVendored(t, modules)
 	var b bytes.Buffer
-	b.WriteString("agentproxy is licensed under the Apache License 2.0 (see LICENSE). Its programs contain these modules.\n")
+	b.WriteString("The programs of agentproxy contain these modules and scripts. Each licence follows the names of what it is of.\n")
 	texts := slices.SortedFunc(maps.Keys(modules), func(a, b string) int { return strings.Compare(modules[a][0], modules[b][0]) })
 	for _, text := range texts {
 		fmt.Fprintf(&b, "\n%s\n\n%s\n\n%s\n", strings.Repeat("=", 80), strings.Join(modules[text], "\n"), text)
