@@ -5,9 +5,12 @@ COPY go.mod go.sum ./
 COPY adapters/httpapi/msgpack/go.mod adapters/httpapi/msgpack/
 RUN --mount=type=cache,target=/go/pkg/mod go mod download
 COPY . .
+# The version of a release: without it the program calls itself dev, as .git is not here.
+ARG VERSION
 # SQLite needs cgo: the compiler is in this image, the C library in the next.
 RUN --mount=type=cache,target=/go/pkg/mod --mount=type=cache,target=/root/.cache/go-build \
-    CGO_ENABLED=1 go build -trimpath -ldflags="-s -w" -o /agentproxy ./cmd/agentproxy
+    CGO_ENABLED=1 go build -trimpath -ldflags="-s -w -X agentproxy/cmd/internal/version.set=$VERSION" \
+    -o /agentproxy ./cmd/agentproxy
 
 FROM debian:13.2-slim
 RUN apt-get update \

@@ -14,6 +14,7 @@ import (
 
 	"github.com/alecthomas/kong"
 
+	"agentproxy/cmd/internal/version"
 	"agentproxy/cmd/internal/wire"
 	"agentproxy/domain/account"
 	"agentproxy/domain/procurement"
@@ -114,8 +115,8 @@ type versionCmd struct{}
 // Run prints the version.
 func (versionCmd) Run(k *kit) error {
 	if k.json {
-		return writeJSON(k.out, map[string]string{"version": wire.Version})
+		return writeJSON(k.out, map[string]string{"version": version.String()})
 	}
-	_, err := fmt.Fprintln(k.out, "agentproxy", wire.Version)
+	_, err := fmt.Fprintln(k.out, "agentproxy", version.String())
 	return err
 }

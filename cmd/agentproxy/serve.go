@@ -18,6 +18,7 @@ import (
 
 	"agentproxy/adapters/configfile"
 	"agentproxy/adapters/system"
+	"agentproxy/cmd/internal/version"
 	"agentproxy/cmd/internal/wire"
 )
 
@@ -153,8 +154,9 @@ func welcome(w io.Writer, s configfile.Settings) {
 	if s.Catalog.WithoutEmbedded { // the operator's own products need orders of their own
 		text = hello + "Register, and see what is sold:\n\n" + register + "\n"
 	}
-	fmt.Fprint(w, strings.NewReplacer("{version}", wire.Version, "{api}", s.PublicURL, "{admin}", adminURL(s.AdminAddr),
-		"{gateway}", net.JoinHostPort(s.PublicHost, strconv.Itoa(s.PublicPort)), "{database}", databaseOf(s),
+	fmt.Fprint(w, strings.NewReplacer("{version}", version.String(), "{api}", s.PublicURL,
+		"{admin}", adminURL(s.AdminAddr), "{gateway}", net.JoinHostPort(s.PublicHost, strconv.Itoa(s.PublicPort)),
+		"{database}", databaseOf(s),
 		"{payments}", paymentsText(s), "{mode}", mode, "{target}", target).Replace(text))
 }
 

@@ -12,6 +12,8 @@ import (
 	"syscall"
 
 	"github.com/alecthomas/kong"
+
+	"agentproxy/cmd/internal/version"
 )
 
 // commands are the commands and what they share.
@@ -106,8 +108,8 @@ type versionCommand struct{}
 // Run prints the version.
 func (versionCommand) Run(c *options, io streams) error {
 	if c.JSON {
-		return printJSON(io.out, map[string]string{"version": version})
+		return printJSON(io.out, map[string]string{"version": version.String()})
 	}
-	_, err := fmt.Fprintln(io.out, version)
+	_, err := fmt.Fprintln(io.out, version.String())
 	return err
 }

@@ -18,6 +18,3 @@ type options struct {
 
 // errMisuse marks an error that comes from how a command was called.
 var errMisuse = errors.New("misuse")
-
-// version is the version of the program.
-var version = "0.1.0"

@@ -142,7 +142,7 @@ var imports = []rule{
 	{"adapters/webhook", "domain/... ports"},
 
 	{"cmd/agentproxy", "domain/... ports app/... adapters/... cmd/internal/..."},
-	{"cmd/apx", "domain/connect domain/diagnose adapters/mcp adapters/mcp/rest"},
+	{"cmd/apx", "domain/connect domain/diagnose adapters/mcp adapters/mcp/rest cmd/internal/version"},
 	{"cmd/internal/...", "..."},
 }
 

@@ -14,12 +14,13 @@ import (
 	"agentproxy/adapters/configfile"
 	"agentproxy/adapters/queue"
 	"agentproxy/adapters/storage"
+	"agentproxy/cmd/internal/version"
 	"agentproxy/domain"
 )
 
 // consoleHost returns what the operator's console does with this process.
 func consoleHost(s configfile.Settings, st *storage.Store, dev *chain.Devchain) console.Host {
-	h := console.Host{User: systemUser(), Version: Version,
+	h := console.Host{User: systemUser(), Version: version.String(),
 		Backup: func(ctx context.Context, name string) (string, error) {
 			return backupBeside(ctx, st, s.DatabasePath, name)
 		}}

@@ -50,6 +50,7 @@ import (
 	trafficapp "agentproxy/app/traffic"
 	"agentproxy/app/webhooks"
 	"agentproxy/app/workers"
+	"agentproxy/cmd/internal/version"
 	"agentproxy/domain"
 	"agentproxy/domain/egress"
 	"agentproxy/ports"
@@ -280,8 +281,9 @@ func EchoURL(s configfile.Settings) string { return s.PublicURL + "/v1/ip" }
 
 func apiConfig(s configfile.Settings, b conns.Budget) httpapi.Config {
 	return httpapi.Config{Addr: s.HTTPAddr, PublicURL: s.PublicURL, GatewayHost: s.PublicHost, GatewayPort: s.PublicPort,
-		TrustedProxies: s.TrustedProxies, Version: Version, Dev: s.Dev, Connections: b.API, PerAddress: perAddress(s),
-		RevealSecrets: s.MCPReveal, AbuseContact: s.AbuseContact, ToolTable: toolTable(), GatewayErrors: gatewayErrors()}
+		TrustedProxies: s.TrustedProxies, Version: version.String(), Dev: s.Dev, Connections: b.API,
+		PerAddress: perAddress(s), RevealSecrets: s.MCPReveal, AbuseContact: s.AbuseContact,
+		ToolTable: toolTable(), GatewayErrors: gatewayErrors()}
 }
 
 func consoleConfig(s configfile.Settings) console.Config {
@@ -290,12 +292,9 @@ func consoleConfig(s configfile.Settings) console.Config {
 
 // newTools serves the tools of agents by the API's operations.
 func newTools(log *slog.Logger) httpapi.Tools {
-	tools := mcp.NewHandler(Version, log)
+	tools := mcp.NewHandler(version.String(), log)
 	return func(w http.ResponseWriter, r *http.Request, a *httpapi.Agent) { tools.Serve(w, r, a) }
 }
-
-// Version is the version of the program, as in GET /health.
-var Version = "0.1.0"
 
 // watcher passes changed sessions on to the gateway.
 type watcher struct{ gateway *gateway.Gateway }

@@ -10,6 +10,7 @@ import (
 
 	"agentproxy/adapters/queue"
 	"agentproxy/adapters/tracing"
+	"agentproxy/cmd/internal/version"
 	"agentproxy/domain/webhook"
 	"agentproxy/ports"
 )
@@ -60,7 +61,7 @@ func (t timedSender) Send(ctx context.Context, m ports.Message) (webhook.Outcome
 // registerBuild registers the version of the program.
 func registerBuild(registry *prometheus.Registry) error {
 	build := prometheus.NewGauge(prometheus.GaugeOpts{Name: "agentproxy_build_info", Help: "1, with the version.",
-		ConstLabels: prometheus.Labels{"version": Version, "go": runtime.Version()}})
+		ConstLabels: prometheus.Labels{"version": version.String(), "go": runtime.Version()}})
 	build.Set(1)
 	return registry.Register(build)
 }

@@ -4,11 +4,10 @@ import (
 	"bytes"
 	"encoding/json"
 	"os"
+	"regexp"
 	"testing"
 
 	"github.com/santhosh-tekuri/jsonschema/v6"
-
-	"agentproxy/cmd/internal/wire"
 )
 
 // TestServerJSON checks the entry for registries of tools against a copy of their schema.
@@ -51,8 +50,21 @@ func TestServerJSON(t *testing.T) {
 	}
 	text, _ := json.Marshal(entry) // it was read from JSON
 	id, _ := read("testdata/server.schema.json").(map[string]any)["$id"].(string)
-	if err := json.Unmarshal(text, &s); err != nil || s.Schema != id || s.Version != wire.Version ||
-		len(s.Remotes) != 1 || s.Remotes[0].URL != "https://{host}/mcp" {
-		t.Errorf("server.json has version %s and schema %s; the program has %s, the copy %s", s.Version, s.Schema, wire.Version, id)
+	if err := json.Unmarshal(text, &s); err != nil || s.Schema != id || len(s.Remotes) != 1 || s.Remotes[0].URL != "https://{host}/mcp" {
+		t.Errorf("server.json has schema %s and remotes %v; the copy has schema %s", s.Schema, s.Remotes, id)
 	}
+	if want := newest(t); s.Version != want {
+		t.Errorf("server.json has version %s, CHANGELOG.md %s", s.Version, want)
+	}
+}
+
+// newest returns the newest version of the changelog, which a release and what is published with it are named by.
+func newest(t *testing.T) string {
+	t.Helper()
+	text, err := os.ReadFile("../../../CHANGELOG.md")
+	m := regexp.MustCompile(`(?m)^## (\d+\.\d+\.\d+) - \d{4}-\d\d-\d\d$`).FindSubmatch(text)
+	if m == nil {
+		t.Fatal("CHANGELOG.md has no version", err)
+	}
+	return string(m[1])
 }

@@ -13,6 +13,7 @@ import (
 	"agentproxy/adapters/system"
 	"agentproxy/adapters/tracing"
 	"agentproxy/app/operator"
+	"agentproxy/cmd/internal/version"
 	"agentproxy/ports"
 )
 
@@ -26,7 +27,7 @@ type tracerIn struct {
 
 // openTracer opens the tracer, nil for none. It sends what is left when everything else has stopped.
 func openTracer(lc fx.Lifecycle, log *slog.Logger) (*tracing.Tracer, error) {
-	t, err := tracing.Open(context.Background(), Version, os.Getenv, log)
+	t, err := tracing.Open(context.Background(), version.String(), os.Getenv, log)
 	lc.Append(fx.StopHook(t.Stop))
 	return t, err
 }
