@@ -14,11 +14,9 @@ import (
 // safe for use by several goroutines.
 type Cache[K comparable, V any] interface {
 	// Load returns the value of a key; where there is none it calls load and keeps what that returns,
-	// unless it is an error or the key is invalidated meanwhile. Of callers at once one loads.
+	// unless it is an error. A load during which the key is invalidated is not kept, and may be made
+	// once more. Of callers at once one loads.
 	Load(ctx context.Context, key K, load func(context.Context, K) (V, error)) (V, error)
-	// Update replaces the value of a key, the zero value if there is none, by what change returns. It
-	// holds a lock of the key meanwhile.
-	Update(key K, change func(V) V)
 	// GetIfPresent returns the value of a key and whether there is one.
 	GetIfPresent(key K) (V, bool)
 	// Set keeps a value. It returns it, or, as SetIfAbsent, the one that was there before with false.
@@ -28,7 +26,7 @@ type Cache[K comparable, V any] interface {
 	SetIfAbsent(key K, value V) (V, bool)
 	// Invalidate drops the value of a key and returns it.
 	Invalidate(key K) (V, bool)
-	// InvalidateAll drops every value.
+	// InvalidateAll drops every value, and none of a load that is under way.
 	InvalidateAll()
 }
 
@@ -58,8 +56,4 @@ type bounded[K comparable, V any] struct{ *otter.Cache[K, V] }
 
 func (b bounded[K, V]) Load(ctx context.Context, key K, load func(context.Context, K) (V, error)) (V, error) {
 	return b.Get(ctx, key, otter.LoaderFunc[K, V](load))
-}
-
-func (b bounded[K, V]) Update(key K, change func(V) V) {
-	b.Compute(key, func(old V, _ bool) (V, otter.ComputeOp) { return change(old), otter.WriteOp })
 }

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"log/slog"
 	"net/netip"
+	"sync"
 	"time"
 
 	"agentproxy/app/cache"
@@ -35,12 +36,12 @@ const callbacksPerMinute = 120
 type Limits struct {
 	cfg           Config
 	shared        ports.RateLimits
-	agents        *limiter[string]
-	checks        *limiter[string]
-	registrations *limiter[netip.Addr]
-	wrongKeys     *limiter[netip.Addr]
-	wrongCodes    *limiter[netip.Addr]
-	callbacks     *limiter[string]
+	agents        *limiter
+	checks        *limiter
+	registrations *limiter
+	wrongKeys     *limiter
+	wrongCodes    *limiter
+	callbacks     *limiter
 }
 
 // New returns the limits: of all processes together, or of this process
@@ -51,12 +52,12 @@ func New(cfg Config, clock ports.Clock, shared ports.RateLimits, log *slog.Logge
 	if shared != nil {
 		store = &sharedLimits{store: shared, clock: clock, log: log}
 	}
-	l.agents = newLimiter(clock, store, func(id string) string { return "agent:" + id })
-	l.checks = newLimiter(clock, store, func(id string) string { return "check:" + id })
-	l.registrations = newLimiter(clock, store, func(a netip.Addr) string { return "registration:" + a.String() })
-	l.wrongKeys = newLimiter[netip.Addr](clock, nil, nil)
-	l.wrongCodes = newLimiter[netip.Addr](clock, nil, nil)
-	l.callbacks = newLimiter[string](clock, nil, nil)
+	l.agents = newLimiter(clock, store, "agent:")
+	l.checks = newLimiter(clock, store, "check:")
+	l.registrations = newLimiter(clock, store, "registration:")
+	l.wrongKeys = newLimiter(clock, nil, "")
+	l.wrongCodes = newLimiter(clock, nil, "")
+	l.callbacks = newLimiter(clock, nil, "")
 	return l
 }
 
@@ -73,22 +74,22 @@ func (l *Limits) TakeRegistration(addr netip.Addr) ratelimit.Decision {
 
 // TakeCallback counts one call for a provider from a client address, on each replica.
 func (l *Limits) TakeCallback(provider string, addr netip.Addr) ratelimit.Decision {
-	return l.callbacks.take(provider+" "+client(addr).String(), ratelimit.Limit{PerMinute: callbacksPerMinute})
+	return l.callbacks.take(provider+" "+client(addr), ratelimit.Limit{PerMinute: callbacksPerMinute})
 }
 
 // client returns what an address is counted as.
-func client(addr netip.Addr) netip.Addr {
+func client(addr netip.Addr) string {
 	if addr = addr.Unmap(); addr.Is6() {
 		if net, err := addr.Prefix(64); err == nil {
 			addr = net.Addr()
 		}
 	}
-	return addr
+	return addr.String()
 }
 
 // Failures counts what a client address tried and did not find.
 type Failures struct {
-	limiter *limiter[netip.Addr]
+	limiter *limiter // not shared
 	limit   ratelimit.Limit
 }
 
@@ -107,16 +108,15 @@ func (f Failures) Left(addr netip.Addr) ratelimit.Decision {
 	if f.limit.PerMinute <= 0 {
 		return ratelimit.Decision{Allowed: true}
 	}
-	state, _ := f.limiter.alone.GetIfPresent(client(addr))
-	_, d := f.limit.Take(state, f.limiter.clock.Now(), 1)
-	return d
+	if c, ok := f.limiter.callers.GetIfPresent(client(addr)); ok {
+		return c.(*alone).left(f.limiter, f.limit)
+	}
+	return new(alone).left(f.limiter, f.limit)
 }
 
 // Record counts one that was not found.
 func (f Failures) Record(addr netip.Addr) {
-	if f.limit.PerMinute > 0 {
-		f.limiter.take(client(addr), f.limit)
-	}
+	f.limiter.take(client(addr), f.limit)
 }
 
 // TakeCheck counts one check of an agent.
@@ -142,45 +142,64 @@ func (l *Limits) Purge(ctx context.Context) error {
 const purgeLimit = 500
 
 // limiter limits callers of one kind.
-type limiter[K comparable] struct {
-	clock  ports.Clock
-	alone  cache.Cache[K, ratelimit.State]
-	store  *sharedLimits // nil if the limits are not shared
-	shares cache.Cache[K, *share]
-	name   func(K) string // of a shared state
+type limiter struct {
+	clock   ports.Clock
+	store   *sharedLimits // nil if the limits are not shared
+	prefix  string        // of the names of shared states
+	callers cache.Cache[string, caller]
 }
 
-const limitedCallers = 100_000
-
-func newLimiter[K comparable](clock ports.Clock, store *sharedLimits, name func(K) string) *limiter[K] {
-	l := &limiter[K]{clock: clock, store: store, name: name}
-	if store == nil {
-		l.alone = cache.New(cache.Bounds[K, ratelimit.State]{Most: limitedCallers, Written: 2 * time.Minute})
-	} else {
-		l.shares = cache.New(cache.Bounds[K, *share]{Most: limitedCallers, Accessed: 2 * time.Minute})
-	}
-	return l
+// caller is what is kept of a caller: an *alone, or a *share if the limits are shared.
+type caller interface {
+	// take decides one call.
+	take(l *limiter, limit ratelimit.Limit) ratelimit.Decision
 }
 
-func (l *limiter[K]) take(key K, limit ratelimit.Limit) (d ratelimit.Decision) {
-	if l.store != nil {
-		return l.takeShared(key, limit)
-	}
-	now := l.clock.Now()
-	l.alone.Update(key, func(s ratelimit.State) ratelimit.State {
-		s, d = limit.Take(s, now, 1)
-		return s
-	})
-	return d
+const (
+	limitedCallers = 100_000
+	callersAfter   = 2 * time.Minute // without a call, when the whole limit is free again
+)
+
+func newLimiter(clock ports.Clock, store *sharedLimits, prefix string) *limiter {
+	return &limiter{clock: clock, store: store, prefix: prefix,
+		callers: cache.New(cache.Bounds[string, caller]{Most: limitedCallers, Accessed: callersAfter})}
 }
 
-func (l *limiter[K]) takeShared(key K, limit ratelimit.Limit) ratelimit.Decision {
+func (l *limiter) take(key string, limit ratelimit.Limit) ratelimit.Decision {
 	if limit.PerMinute <= 0 {
 		return ratelimit.Decision{Allowed: true}
 	}
-	s, ok := l.shares.GetIfPresent(key)
+	c, ok := l.callers.GetIfPresent(key)
 	if !ok {
-		s, _ = l.shares.SetIfAbsent(key, newShare(l.name(key)))
+		c, _ = l.callers.SetIfAbsent(key, l.newCaller(key))
 	}
-	return s.take(l.store, limit)
+	return c.take(l, limit)
+}
+
+func (l *limiter) newCaller(key string) caller {
+	if l.store != nil {
+		return newShare(l.prefix + key)
+	}
+	return new(alone)
+}
+
+// alone is a caller whose limit holds in this process.
+type alone struct {
+	mu    sync.Mutex
+	state ratelimit.State
+}
+
+func (a *alone) take(l *limiter, limit ratelimit.Limit) (d ratelimit.Decision) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.state, d = limit.Take(a.state, l.clock.Now(), 1)
+	return d
+}
+
+// left returns the decision on a call that is not counted.
+func (a *alone) left(l *limiter, limit ratelimit.Limit) ratelimit.Decision {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	_, d := limit.Take(a.state, l.clock.Now(), 1)
+	return d
 }

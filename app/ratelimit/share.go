@@ -86,7 +86,8 @@ func newShare(name string) *share {
 
 // take decides one call. Of the callers that need tokens at the same time one
 // makes the request, for all of them.
-func (s *share) take(l *sharedLimits, limit ratelimit.Limit) (d ratelimit.Decision) {
+func (s *share) take(of *limiter, limit ratelimit.Limit) (d ratelimit.Decision) {
+	l := of.store
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.waiting++
