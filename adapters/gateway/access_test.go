@@ -6,7 +6,6 @@ import (
 	"net/netip"
 	"strings"
 	"testing"
-	"time"
 
 	"agentproxy/domain/traffic"
 )
@@ -78,7 +77,7 @@ func TestReplacedPasswords(t *testing.T) {
 // Open tunnels and responses under way are closed when the agent asks for it; others can be made.
 func TestConnectionsAreClosedOnRequest(t *testing.T) {
 	t.Parallel()
-	w := begin(t, newCore(t), func(s *setup) { s.Timing.Linger = 500 * time.Millisecond })
+	w := begin(t, newCore(t), func(s *setup) { s.Timing.Linger = patience })
 	id, other, target := w.add(1, 0), w.add(2, 0), echo(t)
 	slow := listen(t)
 	go serve(slow, func(c net.Conn) {

@@ -138,31 +138,25 @@ func TestKeptConnectionsCountForTheirAgent(t *testing.T) {
 	waitFor(t, "the place that it had", func() bool { return get(w.dial(), b) == 200 })
 }
 
-// A gateway full of tunnels closes the quietest for new clients, and none that is in use.
+// A gateway full of tunnels closes the quietest for new clients, not the one that was used last.
 func TestQuietTunnelsMakeRoom(t *testing.T) {
 	t.Parallel()
-	const limit = 16
+	const limit = 64
 	w := begin(t, newCore(t), func(s *setup) {
 		s.Connections = limit
 		s.Timing.Spare = 300 * time.Millisecond
 	})
 	id, target := w.add(1, 0), echo(t)
 	busy := w.connect(id, target)
-	stop := make(chan struct{})
-	defer close(stop)
-	go func() {
-		for b := make([]byte, 1); ; {
-			select {
-			case <-stop:
-				return
-			case <-time.After(10 * time.Millisecond):
-			}
-			_, _ = busy.Write(b)
-			_, _ = busy.Read(b)
-		}
-	}()
 	for range limit - 1 {
 		w.connect(id, target)
+	}
+	use := func() error {
+		_, err := ping(busy, time.Now().Add(patience))
+		return err
+	}
+	if err := use(); err != nil { // last of all
+		t.Fatal(err)
 	}
 	waitFor(t, "room for another agent", func() bool {
 		c, err := net.Dial("tcp", w.addr)
@@ -170,7 +164,7 @@ func TestQuietTunnelsMakeRoom(t *testing.T) {
 			return false
 		}
 		defer c.Close()
-		_ = c.SetDeadline(time.Now().Add(20 * time.Second))
+		_ = c.SetDeadline(time.Now().Add(patience))
 		fmt.Fprintf(c, "CONNECT %s HTTP/1.1\r\nHost: x\r\n%s\r\n", target, basic(user(id, 0), password(id)))
 		b := make([]byte, 12)
 		_, err = io.ReadFull(c, b)
@@ -180,7 +174,7 @@ func TestQuietTunnelsMakeRoom(t *testing.T) {
 		t.Errorf("%d connections of %d", n, limit)
 	}
 	w.Changed(id)
-	if _, err := busy.Write([]byte("x")); err != nil {
+	if err := use(); err != nil {
 		t.Errorf("the tunnel in use: %v", err)
 	}
 }

@@ -185,6 +185,13 @@ func (b *fakeCore) Renew(ctx context.Context, replica string, asks []traffic.Lea
 	return grants, nil
 }
 
+// renewed returns how many calls of Renew there were.
+func (b *fakeCore) renewed() int {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.renewals
+}
+
 func (b *fakeCore) renew(ask traffic.LeaseRequest) traffic.Grant {
 	a := b.sessions[ask.SessionID]
 	g := traffic.Grant{SessionID: ask.SessionID, Lease: ask.Lease}
@@ -248,10 +255,10 @@ func (b *fakeCore) noted(n int) []traffic.Observation {
 	return b.observed()
 }
 
-// waitFor polls for something that must come true soon.
+// waitFor polls for something that must come true.
 func waitFor(t testing.TB, what string, ok func() bool) {
 	t.Helper()
-	for deadline := time.Now().Add(30 * time.Second); !ok(); time.Sleep(2 * time.Millisecond) {
+	for deadline := time.Now().Add(patience); !ok(); time.Sleep(2 * time.Millisecond) {
 		if time.Now().After(deadline) {
 			t.Fatalf("waited in vain for %s", what)
 		}

@@ -49,11 +49,17 @@ type world struct {
 	addr string
 }
 
-// begin starts a gateway that returns leases and ends lingering early.
+// patience is longer than any machine takes for what must happen.
+const patience = 2 * time.Minute
+
+// begin starts a gateway that returns leases and ends lingering early, and has patience
+// wherever a slow machine would make it refuse or cut what a test opens.
 func begin(t testing.TB, b *fakeCore, edit func(*setup)) *world {
 	t.Helper()
 	s := setup{gateway.Config{Addr: "127.0.0.1:0", Key: key,
 		Resolve: map[string]dial.Resolution{"": dial.Name}}, deps(b)}
+	s.Timing = gateway.Timing{Header: patience, Resolve: patience, Connect: patience, HalfClosed: patience,
+		Keep: patience, Upstream: patience, Spare: patience, Admit: patience, Call: patience, StopAfter: patience}
 	s.Timing.IdleGive = 50 * time.Millisecond
 	s.Timing.Linger = 10 * time.Millisecond
 	s.Timing.Drain = 50 * time.Millisecond
@@ -70,7 +76,7 @@ func begin(t testing.TB, b *fakeCore, edit func(*setup)) *world {
 
 // lingers makes a gateway read on after a refusal, for tests whose clients may still
 // be sending then.
-func lingers(s *setup) { s.Timing.Linger = 2 * time.Second }
+func lingers(s *setup) { s.Timing.Linger = patience }
 
 // deps are the dependencies of a gateway whose targets are on loopback.
 func deps(b *fakeCore) gateway.Deps {
@@ -92,7 +98,7 @@ func (w *world) dial() *net.TCPConn {
 		w.t.Fatal(err)
 	}
 	w.t.Cleanup(func() { _ = c.Close() })
-	_ = c.SetDeadline(time.Now().Add(20 * time.Second))
+	_ = c.SetDeadline(time.Now().Add(patience))
 	return c.(*net.TCPConn)
 }
 
@@ -129,7 +135,7 @@ func (w *world) client(id string) *http.Client {
 	tr := &http.Transport{Proxy: http.ProxyURL(&url.URL{Scheme: "http", Host: w.addr,
 		User: url.UserPassword(user(id, 0), password(id))})}
 	w.t.Cleanup(tr.CloseIdleConnections)
-	return &http.Client{Transport: tr, Timeout: 20 * time.Second}
+	return &http.Client{Transport: tr, Timeout: patience}
 }
 
 // counting is a target that counts what it reads and writes. The client sends
@@ -194,7 +200,7 @@ func serve(l net.Listener, f func(net.Conn)) {
 		}
 		go func() {
 			defer c.Close()
-			_ = c.SetDeadline(time.Now().Add(30 * time.Second))
+			_ = c.SetDeadline(time.Now().Add(patience))
 			f(c)
 		}()
 	}

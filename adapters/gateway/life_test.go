@@ -111,7 +111,7 @@ func TestStopWithoutConnectionsIsQuick(t *testing.T) {
 	s := newSite(t, func(http.ResponseWriter, *http.Request) {})
 	fmt.Fprintf(idle, "GET %s/ HTTP/1.1\r\nHost: x\r\n%s\r\n", s.URL, basic(user(id, 0), password(id)))
 	response(t, idle)
-	ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second)
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
 	if _ = w.Stop(ctx); ctx.Err() != nil {
 		t.Error("it waited for those that send nothing")

@@ -8,7 +8,6 @@ import (
 	"strconv"
 	"sync"
 	"testing"
-	"time"
 )
 
 // A plain download that reaches the limit gets all that is left and ends at once, and
@@ -27,7 +26,6 @@ func TestAPlainDownloadEndsAtTheLimit(t *testing.T) {
 				_, _ = io.CopyN(rw, zeros{}, 4*limit)
 			})
 			c := w.dial()
-			_ = c.SetDeadline(time.Now().Add(20 * time.Second))
 			request := fmt.Sprintf("%s %s/ HTTP/1.1\r\nHost: x\r\n%sContent-Length: 10\r\n\r\n", method, s.URL, basic(user(id, 0), password(id)))
 			_, _ = io.WriteString(c, request)
 			_, _ = io.WriteString(c, "0123456789") // its own write: the body has not always come with the head

@@ -43,17 +43,14 @@ func TestStalledTunnelCausesNoRetryLoop(t *testing.T) {
 		t.Fatal("the stalled tunnel holds nothing")
 	}
 
-	renewals := func() int {
-		w.mu.Lock()
-		defer w.mu.Unlock()
-		return w.renewals
-	}
-	before := renewals()
+	began := time.Now()
+	before := w.renewed()
 	if status := w.connectAs(w.dial(), basic(user(id, 0), password(id)), target.addr()); status != 503 {
 		t.Errorf("a new connection: %d, want 503", status)
 	}
-	if n := renewals() - before; n > 100 {
-		t.Errorf("%d renewals while a connection waited for half a second", n)
+	n := w.renewed() - before
+	if took := time.Since(began); n > 2*int(took/(6*time.Millisecond))+2 { // an eighth of IdleGive is between two
+		t.Errorf("%d renewals while a connection waited, in %v", n, took)
 	}
 
 	all, err := io.Copy(io.Discard, stalled)

@@ -94,7 +94,7 @@ func (w *world) over(user, password, target string) {
 func counted(t *testing.T, r *prometheus.Registry, protocol string, want map[string]int) {
 	t.Helper()
 	var got map[string]int
-	for deadline := time.Now().Add(20 * time.Second); time.Now().Before(deadline); time.Sleep(2 * time.Millisecond) {
+	for deadline := time.Now().Add(patience); time.Now().Before(deadline); time.Sleep(2 * time.Millisecond) {
 		if got = scrape(t, r).requests(protocol); maps.Equal(got, want) {
 			return
 		}

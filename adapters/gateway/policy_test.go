@@ -11,7 +11,6 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
-	"time"
 
 	"agentproxy/adapters/gateway/socks5"
 	"agentproxy/domain/policy"
@@ -40,7 +39,7 @@ func guarded(t *testing.T, names resolver, rules ...string) (*world, *shared) {
 	w := begin(t, newCore(t), func(c *setup) {
 		c.Policy = s.Load
 		c.Resolver = names
-		c.Timing.Linger = 500 * time.Millisecond
+		c.Timing.Linger = patience
 	})
 	return w, s
 }

@@ -186,7 +186,8 @@ func TestNothingRunsBehindARefusedConnect(t *testing.T) {
 
 func TestHeadLimits(t *testing.T) {
 	t.Parallel()
-	w := begin(t, newCore(t), func(c *setup) { c.Timing.Header, c.Timing.Linger = 200*time.Millisecond, 2*time.Second })
+	w := begin(t, newCore(t), lingers)
+	hasty := begin(t, w.fakeCore, func(c *setup) { c.Timing.Header = 200 * time.Millisecond })
 	id := w.add(1, 0)
 	head := "GET http://127.0.0.1:1/ HTTP/1.1\r\nHost: x\r\n" + basic(user(id, 0), password(id))
 	t.Run("a long head", func(t *testing.T) {
@@ -197,7 +198,7 @@ func TestHeadLimits(t *testing.T) {
 		}
 	})
 	t.Run("a slow head", func(t *testing.T) {
-		c := w.dial()
+		c := hasty.dial()
 		go func() {
 			for text := []byte(head + "X: "); ; text = append(text[1:], 'x') {
 				if _, err := c.Write(text[:1]); err != nil {
@@ -211,7 +212,7 @@ func TestHeadLimits(t *testing.T) {
 		}
 	})
 	t.Run("nothing at all", func(t *testing.T) {
-		if _, err := io.ReadAll(w.dial()); errors.Is(err, os.ErrDeadlineExceeded) {
+		if _, err := io.ReadAll(hasty.dial()); errors.Is(err, os.ErrDeadlineExceeded) {
 			t.Error("held for ever")
 		}
 	})
@@ -276,13 +277,16 @@ func TestNames(t *testing.T) {
 	l := listen(t)
 	go serve(l, func(c net.Conn) { _, _ = io.Copy(c, c) })
 	_, port, _ := net.SplitHostPort(l.Addr().String())
-	w := begin(t, newCore(t), func(c *setup) {
-		c.Timing.Resolve = 100 * time.Millisecond
-		c.Resolver = resolver{"echo.test": {"127.0.0.1"}, "second.test": {"127.0.0.9", "127.0.0.1"}}
-	})
+	names := resolver{"echo.test": {"127.0.0.1"}, "second.test": {"127.0.0.9", "127.0.0.1"}}
+	w := begin(t, newCore(t), func(c *setup) { c.Resolver = names })
+	hasty := begin(t, w.fakeCore, func(c *setup) { c.Resolver, c.Timing.Resolve = names, 100*time.Millisecond })
 	id := w.add(1, 0)
 	for host, want := range map[string]int{"echo.test": 200, "ECHO.test": 200, "second.test": 200, "no.test": 502, "slow.test": 504} {
-		if got := w.connectAs(w.dial(), basic(user(id, 0), password(id)), net.JoinHostPort(host, port)); got != want {
+		by := w
+		if want == 504 {
+			by = hasty
+		}
+		if got := by.status(id, net.JoinHostPort(host, port)); got != want {
 			t.Errorf("%s: %d, want %d", host, got, want)
 		}
 	}

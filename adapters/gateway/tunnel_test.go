@@ -146,22 +146,23 @@ func TestHalfClose(t *testing.T) {
 
 func TestIdleTunnelIsCut(t *testing.T) {
 	t.Parallel()
-	const idle = 300 * time.Millisecond
+	const idle = 600 * time.Millisecond
 	w := begin(t, newCore(t), func(c *setup) { c.Timing.Idle = idle })
 	id := w.add(1, 0)
 	target := echo(t)
-	c, moved := w.connect(id, target), time.Now()
-	for n := 0; n < 6; n++ { // not while it is used
-		time.Sleep(idle / 3)
-		_, _ = c.Write([]byte{1})
-		_, err := io.ReadFull(c, make([]byte, 1))
+	moved := time.Now() // before the gateway has that something moved
+	c := w.connect(id, target)
+	for n := 0; n < 3; n++ { // not while it is used
+		time.Sleep(idle / 2)
+		written, err := ping(c, time.Now().Add(patience))
 		switch late := time.Since(moved) >= idle; {
 		case err != nil && !late:
 			t.Fatal("cut while in use:", err)
 		case err != nil: // this machine was busy for so long that it was not in use
+			written = time.Now()
 			c, n = w.connect(id, target), 0
 		}
-		moved = time.Now()
+		moved = written
 	}
 	if _, err := c.Read(make([]byte, 1)); err == nil {
 		t.Error("read something")

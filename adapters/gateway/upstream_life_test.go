@@ -250,7 +250,7 @@ func TestEarlyBytesWaitForTheRenewal(t *testing.T) {
 	})
 	const expiry = 200 * time.Millisecond
 	w := begin(t, newCore(t), func(c *setup) {
-		c.Timing.StopAfter, c.Timing.Heartbeat, c.Timing.IdleGive = expiry, 50*time.Millisecond, 10*time.Second
+		c.Timing.StopAfter, c.Timing.Heartbeat, c.Timing.IdleGive = expiry, 50*time.Millisecond, patience
 	})
 	id := w.add(1, 0)
 	w.via(id, s.endpoint(session.HTTP))
@@ -268,7 +268,7 @@ func TestEarlyBytesWaitForTheRenewal(t *testing.T) {
 	if b, err := r.Peek(1); err == nil {
 		t.Errorf("%q was relayed on an expired lease", b)
 	}
-	_ = c.SetReadDeadline(time.Now().Add(20 * time.Second))
+	_ = c.SetReadDeadline(time.Now().Add(patience))
 	w.outage(false)
 	got := make([]byte, 6)
 	if _, err := io.ReadFull(c, got); err != nil || string(got) != "banner" {
