@@ -1,7 +1,10 @@
 package version
 
 import (
+	"os"
+	"reflect"
 	"runtime/debug"
+	"strings"
 	"testing"
 )
 
@@ -31,3 +34,19 @@ func TestOf(t *testing.T) {
 		}
 	}
 }
+
+// TestReleasesSetTheVersion holds because a linker ignores -X of a variable that does not exist.
+func TestReleasesSetTheVersion(t *testing.T) {
+	t.Parallel()
+	want := "-X " + reflect.TypeFor[here]().PkgPath() + ".set="
+	for _, file := range []string{"Dockerfile", ".goreleaser.yaml"} {
+		text, err := os.ReadFile("../../../" + file)
+		builds := strings.Count(string(text), "-trimpath")
+		if err != nil || builds == 0 || strings.Count(string(text), want) != builds {
+			t.Errorf("%s has not %s in each of %d builds: %v", file, want, builds, err)
+		}
+	}
+	_ = set // the name that they set
+}
+
+type here struct{}

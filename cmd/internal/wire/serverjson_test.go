@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"os"
 	"regexp"
+	"strings"
 	"testing"
 
 	"github.com/santhosh-tekuri/jsonschema/v6"
@@ -55,6 +56,8 @@ func TestServerJSON(t *testing.T) {
 	}
 	if want := newest(t); s.Version != want {
 		t.Errorf("server.json has version %s, CHANGELOG.md %s", s.Version, want)
+	} else if k, err := os.ReadFile("../../../deploy/kubernetes/kustomization.yaml"); !strings.Contains(string(k), "newTag: "+want+"\n") {
+		t.Errorf("kustomization.yaml has another image than of %s, the newest version of CHANGELOG.md: %v", want, err)
 	}
 }
 
