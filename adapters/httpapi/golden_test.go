@@ -64,7 +64,7 @@ func (a *answer) golden(name string) *answer {
 		got, want = entryIDs.ReplaceAll(got, nil), entryIDs.ReplaceAll(want, nil)
 	}
 	if !bytes.Equal(want, got) {
-		a.t.Errorf("%s %s is not %s (run with -update if it should be):\n%s", a.method, a.path, file, b.Bytes())
+		a.t.Errorf("%s %s is not %s (run make generate if it should be):\n%s", a.method, a.path, file, b.Bytes())
 	}
 	return a
 }

@@ -57,6 +57,6 @@ func TestThePagesListTheCommands(t *testing.T) {
 		}
 	}
 	if got, err := os.ReadFile(listed); err != nil || !bytes.Equal(got, want.Bytes()) {
-		t.Errorf("%s is not what apx parses (%v): go test ./cmd/apx -update", listed, err)
+		t.Errorf("%s is not what apx parses (%v): run make generate", listed, err)
 	}
 }

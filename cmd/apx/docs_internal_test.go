@@ -12,7 +12,7 @@ import (
 const docs = "../../docs/apx.md"
 
 // The lines around the commands.
-const docsBegin, docsEnd = "<!-- commands: written by go test ./cmd/apx -update -->\n", "<!-- end of commands -->\n"
+const docsBegin, docsEnd = "<!-- commands: written by make generate -->\n", "<!-- end of commands -->\n"
 
 // described writes the commands as the documentation has them.
 func described(t *testing.T) string {
@@ -70,6 +70,6 @@ func TestDocumentationHasTheCommands(t *testing.T) {
 			t.Fatal(err)
 		}
 	} else if old != want {
-		t.Error("docs/apx.md has other commands than apx: run go test ./cmd/apx -update")
+		t.Error("docs/apx.md has other commands than apx: run make generate")
 	}
 }

@@ -102,7 +102,7 @@ func golden(t *testing.T, got string) {
 		}
 	}
 	if want, err := os.ReadFile(file); err != nil || string(want) != got {
-		t.Errorf("the snippets differ from %s, %v; run go test ./domain/connect -update and read the difference", file, err)
+		t.Errorf("the snippets differ from %s, %v; run make generate and read the difference", file, err)
 	}
 }
 

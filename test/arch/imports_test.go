@@ -190,7 +190,7 @@ func TestImportsFollowTheMap(t *testing.T) {
 		}
 		r, known := ruleOf(path)
 		if !known {
-			t.Errorf("the map in imports_test.go has no rule for %s: add\n\t{%q, %q},\nand run go test ./test/arch -update", path, path, suggest(path, own))
+			t.Errorf("the map in imports_test.go has no rule for %s: add\n\t{%q, %q},\nand run make generate", path, path, suggest(path, own))
 			continue
 		}
 		for _, to := range own {
@@ -229,7 +229,7 @@ var update = flag.Bool("update", false, "rewrite the map of imports in docs/arch
 
 // TestTheArchitecturePageShowsTheMap compares the page with the rules.
 func TestTheArchitecturePageShowsTheMap(t *testing.T) {
-	const begin, end = "<!-- imports: written by go test ./test/arch -update -->\n", "<!-- end of imports -->"
+	const begin, end = "<!-- imports: written by make generate -->\n", "<!-- end of imports -->"
 	text, err := os.ReadFile(page)
 	if err != nil {
 		t.Fatal(err)
@@ -251,7 +251,7 @@ func TestTheArchitecturePageShowsTheMap(t *testing.T) {
 		return
 	}
 	if !*update {
-		t.Fatal("docs/architecture.md is stale: run go test ./test/arch -update")
+		t.Fatal("docs/architecture.md is stale: run make generate")
 	}
 	if err := os.WriteFile(page, b.Bytes(), 0o644); err != nil {
 		t.Fatal(err)

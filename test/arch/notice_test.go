@@ -29,14 +29,14 @@ func TestTheLicenceOfEachModuleIsCarried(t *testing.T) {
 		t.Fatal(err)
 	}
 	if !bytes.Equal(got, want) {
-		t.Error("THIRD_PARTY_LICENSES differs from the linked modules: go test ./test/arch -update")
+		t.Error("THIRD_PARTY_LICENSES differs from the linked modules: run make generate")
 	}
 }
 
 // TestLicencesGoWithThePrograms holds whatever is made of the programs for others to carry the three files.
 func TestLicencesGoWithThePrograms(t *testing.T) {
 	t.Parallel()
-	for _, file := range []string{".dockerignore", "Dockerfile"} {
+	for _, file := range []string{".dockerignore", "Dockerfile", ".goreleaser.yaml"} {
 		text, err := os.ReadFile(filepath.Join(root, file))
 		if err != nil {
 			t.Fatal(err)

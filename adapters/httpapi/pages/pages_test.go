@@ -41,7 +41,7 @@ func TestTheRepositoryHasTheSkill(t *testing.T) {
 		}
 	}
 	if got, err := os.ReadFile(file); err != nil || !bytes.Equal(got, []byte(want)) {
-		t.Errorf("%s is not the page /skill.md (%v): go test ./adapters/httpapi/pages -update", file, err)
+		t.Errorf("%s is not the page /skill.md (%v): run make generate", file, err)
 	}
 }
 

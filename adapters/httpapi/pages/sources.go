@@ -45,7 +45,7 @@ type Command struct {
 	Help  string   `json:"help"`
 }
 
-// commandsText is written by go test ./cmd/apx -update, from what the program parses: an adapter cannot
+// commandsText is written by make generate, from what the program parses: an adapter cannot
 // import a program.
 //
 //go:embed commands.json
