@@ -31,7 +31,7 @@ func TestForwardNeedsNoPassword(t *testing.T) {
 	t.Parallel()
 	_, err := exec.LookPath("curl")
 	need(t, "curl", err)
-	s := serve(t)
+	s := shared(t)
 	key, _ := s.register("forward")
 	id := s.dynamic(key, "0.1")
 	target, env := secureSite(t)
@@ -72,7 +72,7 @@ func TestForwardNeedsNoPassword(t *testing.T) {
 // TestTheRestOfApx runs the commands that act on sessions and money, in a pipe and on a terminal.
 func TestTheRestOfApx(t *testing.T) {
 	t.Parallel()
-	s := serve(t, "AGENTPROXY_TRIAL_BALANCE=100")
+	s := shared(t, "AGENTPROXY_TRIAL_BALANCE=100")
 	home := t.TempDir()
 	out, err := s.shell(home, `
 		apx register >/dev/null

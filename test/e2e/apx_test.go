@@ -14,12 +14,8 @@ import (
 // shell runs a script with apx and curl in a home of its own.
 func (s *service) shell(home, script string) (string, error) {
 	s.t.Helper()
-	path, err := apx()
-	if err != nil {
-		s.t.Fatal(err)
-	}
 	cmd := exec.Command("sh", "-ec", script)
-	cmd.Env = []string{"HOME=" + home, "PATH=" + filepath.Dir(path) + ":" + os.Getenv("PATH"), "AGENTPROXY_URL=http://" + s.api}
+	cmd.Env = []string{"HOME=" + home, "PATH=" + filepath.Dir(apx) + ":" + os.Getenv("PATH"), "AGENTPROXY_URL=http://" + s.api}
 	var out, errs bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &errs
 	if err := cmd.Run(); err != nil {
@@ -34,7 +30,7 @@ func TestFirstRequestInThreeCommands(t *testing.T) {
 	if _, err := exec.LookPath("curl"); err != nil {
 		t.Skip("there is no curl")
 	}
-	s := serve(t)
+	s := shared(t)
 	home := t.TempDir()
 	out, err := s.shell(home, `
 		apx register
@@ -76,7 +72,7 @@ func TestFirstRequestInThreeCommands(t *testing.T) {
 
 func TestStatusesOfApx(t *testing.T) {
 	t.Parallel()
-	s := serve(t)
+	s := shared(t)
 	home := t.TempDir()
 	for script, want := range map[string]string{
 		`apx register; apx register`:                                "exit status 2: apx: misuse: the profile has",
@@ -100,7 +96,7 @@ func TestStatusesOfApx(t *testing.T) {
 		}
 	}
 	// The key of one service is not sent to another.
-	other := serve(t)
+	other := shared(t, "AGENTPROXY_TRIAL_BALANCE=100")
 	if _, err := s.shell(home, `apx register && AGENTPROXY_URL=http://`+other.api+` apx balance`); err == nil ||
 		!strings.Contains(err.Error(), "AUTH_INVALID_KEY: send") {
 		t.Errorf("another service: %v", err)

@@ -8,7 +8,7 @@ import (
 // TestWorkersOfApx makes, uses, rotates and lists workers by apx and curl alone.
 func TestWorkersOfApx(t *testing.T) {
 	t.Parallel()
-	s := serve(t, "AGENTPROXY_TRIAL_BALANCE=100")
+	s := shared(t, "AGENTPROXY_TRIAL_BALANCE=100")
 	home := t.TempDir()
 	out, err := s.shell(home, `
 		apx register >/dev/null

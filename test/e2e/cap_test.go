@@ -71,7 +71,7 @@ func connect(proxy *url.URL, target string) (net.Conn, *bufio.Reader, int, error
 func TestTwentyDownloadsNeverExceedTheTraffic(t *testing.T) {
 	t.Parallel()
 	const limit = 100_000_000
-	s := serve(t)
+	s := shared(t)
 	key, _ := s.register("cap")
 	target := pour(t, 10_000_000)
 	var d sessionData
@@ -121,7 +121,7 @@ func TestTwentyDownloadsNeverExceedTheTraffic(t *testing.T) {
 
 func TestWhatIsChargedIsWhatWasDelivered(t *testing.T) {
 	t.Parallel()
-	s := serve(t)
+	s := shared(t)
 	key, _ := s.register("exact")
 	var d sessionData
 	s.must(201, "POST", "/sessions", key, `{"type":"dynamic","config":{"product_no":"dyn_fast_1","traffic_gb":1}}`).into(t, &d)

@@ -28,7 +28,7 @@ func exit(err error) int {
 // object runs a command with --json and reads what it prints.
 func (s *service) object(args ...string) map[string]any {
 	s.t.Helper()
-	out, err := s.run(append([]string{"--json"}, args...)...)
+	out, err := s.done(append([]string{"--json"}, args...)...)
 	var v map[string]any
 	if err != nil || json.Unmarshal([]byte(out), &v) != nil {
 		s.t.Fatalf("%v: %v\n%s", args, err, out)
@@ -36,10 +36,9 @@ func (s *service) object(args ...string) map[string]any {
 	return v
 }
 
-func TestOperatorsWorkBesideTheService(t *testing.T) { onEachStore(t, operatorsWorkBesideTheService) }
+func TestOperatorsWorkBesideTheService(t *testing.T) { onEachShared(t, operatorsWorkBesideTheService) }
 
-func operatorsWorkBesideTheService(t *testing.T, store ...string) {
-	s := serve(t, store...)
+func operatorsWorkBesideTheService(t *testing.T, s *service) {
 	s.object("referrer", "add", "--name", "Partner", "--code", "PARTNER2026")
 	r := s.must(201, "POST", "/account/register", "", `{"name":"referred","referral_code":" PARTNER2026 "}`)
 	var a struct {
@@ -96,7 +95,7 @@ func operatorsWorkBesideTheService(t *testing.T, store ...string) {
 
 func TestCommandsExitByKindOfFault(t *testing.T) {
 	t.Parallel()
-	s := serve(t)
+	s := shared(t)
 	for _, c := range []struct {
 		args []string
 		want int
@@ -143,7 +142,7 @@ func TestVerifyExitsNonZeroWithTheRows(t *testing.T) {
 
 func TestABackupIsAWholeDatabase(t *testing.T) {
 	t.Parallel()
-	s := serve(t)
+	s := shared(t)
 	key, _ := s.register("kept")
 	s.must(201, "POST", "/sessions", key, `{"session_type":"static","product_no":"sta_isp_1","quantity":1}`)
 	copied := filepath.Join(s.dir, "copy.db")

@@ -181,7 +181,7 @@ func TestSnippetsConnect(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := serve(t)
+	s := shared(t)
 	key, _ := s.register("snippets")
 	id := s.dynamic(key, "0.1")
 	target, env := secureSite(t)
@@ -264,7 +264,7 @@ func TestSnippetsConnect(t *testing.T) {
 // TestApxConfiguresAsTheServiceDoes compares what apx prints with what the API answers.
 func TestApxConfiguresAsTheServiceDoes(t *testing.T) {
 	t.Parallel()
-	s := serve(t)
+	s := shared(t)
 	key, _ := s.register("apx")
 	id := s.dynamic(key, "0.1")
 	for _, name := range proxies.Names() {

@@ -37,7 +37,7 @@ func (s *service) browse() *browser {
 	s.t.Cleanup(cancel)
 	ctx, cancel = chromedp.NewContext(ctx)
 	s.t.Cleanup(cancel)
-	ctx, cancel = context.WithTimeout(ctx, 6*time.Minute)
+	ctx, cancel = context.WithTimeout(ctx, 15*time.Minute)
 	s.t.Cleanup(cancel)
 	return &browser{s, ctx}
 }
@@ -102,7 +102,7 @@ func (b *browser) scripts(on bool) {
 // session.
 func TestAPersonUsesTheConsole(t *testing.T) {
 	t.Parallel()
-	s := serve(t, "AGENTPROXY_DEVCHAIN_BLOCK_MS=300", "AGENTPROXY_RATE_LIMIT_PER_MINUTE=0")
+	s := shared(t)
 	b := s.browse()
 	key, _ := s.register("person")
 

@@ -47,8 +47,7 @@ func TestExamplesFetchThroughASession(t *testing.T) {
 		}
 	}
 	node := examples + "node/node_modules/"
-	s := serve(t, "AGENTPROXY_REGISTER_LIMIT_PER_MINUTE=0", "AGENTPROXY_TRIAL_PER_NETWORK=0")
-	t.Cleanup(s.verify) // before the program stops
+	s := shared(t)
 	for _, e := range []struct {
 		name    string
 		needs   func() error
@@ -56,7 +55,7 @@ func TestExamplesFetchThroughASession(t *testing.T) {
 	}{
 		{"requests", module("requests"), []string{python, examples + "python/requests_session.py"}},
 		{"httpx", module("httpx"), []string{python, examples + "python/httpx_session.py"}},
-		{"net/http", files(), []string{"go", "run", "../../examples/nethttp"}},
+		{"net/http", files(), []string{nethttp}},
 		{"undici", files(node + "undici"), []string{"node", examples + "node/undici.mjs"}},
 		{"playwright", files(node+"playwright-core", chromium), []string{"node", examples + "node/playwright.mjs"}},
 		{"puppeteer", files(node+"puppeteer-core", chromium), []string{"node", examples + "node/puppeteer.mjs"}},

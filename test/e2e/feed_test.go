@@ -31,7 +31,7 @@ func (s *service) events(key, id string) []feedEvent {
 
 func TestWhyAConnectFailedIsReadableWithinTwoSeconds(t *testing.T) {
 	t.Parallel()
-	s := serve(t)
+	s := shared(t)
 	key, _ := s.register("feed")
 	var d sessionData
 	s.must(201, "POST", "/sessions", key, `{"session_type":"dynamic","product_no":"dyn_fast_1"}`).into(t, &d)
@@ -105,7 +105,7 @@ func TestATimedSessionRotatesWithTheNextConnection(t *testing.T) {
 
 func TestACheckShowsTheExit(t *testing.T) {
 	t.Parallel()
-	s := serve(t)
+	s := shared(t)
 	key, _ := s.register("check")
 	var d sessionData
 	s.must(201, "POST", "/sessions", key, `{"session_type":"dynamic","product_no":"dyn_fast_1"}`).into(t, &d)

@@ -35,7 +35,7 @@ func (s *service) sqlRun(statement string) {
 // jobs lists jobs by the operator's command.
 func (s *service) jobs(args ...string) (list []map[string]any) {
 	s.t.Helper()
-	out, err := s.run(append([]string{"--json", "jobs", "list"}, args...)...)
+	out, err := s.done(append([]string{"--json", "jobs", "list"}, args...)...)
 	if err != nil || json.Unmarshal([]byte(out), &list) != nil {
 		s.t.Fatalf("jobs list: %v\n%s", err, out)
 	}

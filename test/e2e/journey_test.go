@@ -46,10 +46,9 @@ func (s *service) exitOf(proxy string) string {
 	return e.Data.IP
 }
 
-func TestTheMainJob(t *testing.T) { onEachStore(t, theMainJob) }
+func TestTheMainJob(t *testing.T) { onEachShared(t, theMainJob) }
 
-func theMainJob(t *testing.T, store ...string) {
-	s := serve(t, store...)
+func theMainJob(t *testing.T, s *service) {
 	key, _ := s.register("journey")
 	var products struct {
 		Items []struct {
@@ -177,7 +176,7 @@ func rat(t *testing.T, n json.Number) *big.Rat {
 
 func TestTerminateCutsOpenTunnels(t *testing.T) {
 	t.Parallel()
-	s := serve(t)
+	s := shared(t)
 	key, _ := s.register("cut")
 	stalled := make(chan struct{})
 	target := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

@@ -35,10 +35,8 @@ func TestOtherClientsUseTheTools(t *testing.T) {
 	if out, err := exec.Command(dir+"/node_modules/.bin/skills-ref", "validate", skill).CombinedOutput(); err != nil {
 		t.Errorf("the skill: %v\n%s", err, out)
 	}
-	path, err := apx()
-	ok(t, err)
 	for _, client := range [][2]string{{"sdk", "legacy"}, {"client", "legacy"}, {"client", requestEra}} {
-		for _, where := range []string{"http://" + s.api + "/mcp", path} {
+		for _, where := range []string{"http://" + s.api + "/mcp", apx} {
 			t.Run(client[0]+" "+client[1]+" "+filepath.Base(where), func(t *testing.T) {
 				cmd := exec.CommandContext(t.Context(), "node", "buy.mjs", client[0], client[1], where)
 				cmd.Dir = dir

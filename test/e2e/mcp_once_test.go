@@ -15,7 +15,7 @@ import (
 func TestOnePurchaseIDBuysOnce(t *testing.T) {
 	t.Parallel()
 	const calls = 200
-	both := replicas(t, "AGENTPROXY_RATE_LIMIT_PER_MINUTE=0")
+	both := sharedReplicas(t)
 	key, _ := both[0].register("once")
 	var clients []*mcp.ClientSession
 	for _, s := range both {

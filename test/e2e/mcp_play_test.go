@@ -16,7 +16,7 @@ func TestAnAgentWithToolsAloneBuysConnectsAndRecovers(t *testing.T) {
 	t.Parallel()
 	_, err := exec.LookPath("curl")
 	need(t, "curl", err)
-	s := serve(t)
+	s := shared(t)
 	key, _ := s.register("player")
 	var mu sync.Mutex
 	var blocked string

@@ -42,7 +42,7 @@ func (s *service) rpc(key, body string, headers ...string) (int, string) {
 // TestFaultsOfTheProtocol sends what a client of tools must not, with a key where it would be repeated.
 func TestFaultsOfTheProtocol(t *testing.T) {
 	t.Parallel()
-	s := serve(t)
+	s := shared(t)
 	key, _ := s.register("protocol")
 	meta := `"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientCapabilities":{},` +
 		`"io.modelcontextprotocol/clientInfo":{"name":"e2e","version":"1"}}`
@@ -85,7 +85,7 @@ func TestFaultsOfTheProtocol(t *testing.T) {
 // TestToolsOfAToken lists and calls the tools that a token's permissions allow.
 func TestToolsOfAToken(t *testing.T) {
 	t.Parallel()
-	s := serve(t)
+	s := shared(t)
 	var a struct {
 		Key    string `json:"api_key"`
 		Secret string `json:"api_secret"`

@@ -3,7 +3,6 @@ package e2e_test
 import (
 	"bytes"
 	"encoding/json"
-	"fmt"
 	"io"
 	"net/http"
 	"net/url"
@@ -218,7 +217,10 @@ func credentialFile(t *testing.T, c *mcp.ClientSession, home, session, password 
 func TestRevealInTheAnswerTakesTheOperatorAndTheAgent(t *testing.T) {
 	t.Parallel()
 	for _, allowed := range []bool{false, true} {
-		s := serve(t, fmt.Sprint("AGENTPROXY_MCP_REVEAL=", allowed))
+		s := shared(t)
+		if allowed {
+			s = serve(t, "AGENTPROXY_MCP_REVEAL=true")
+		}
 		key, _ := s.register("reveal")
 		sessions, secrets := s.known(key)
 		c := s.toolsByHTTP(requestEra, withKey{"X-API-Key", key})

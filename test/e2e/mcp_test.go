@@ -7,33 +7,17 @@ import (
 	"net/http"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"slices"
 	"strings"
-	"sync"
 	"testing"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// apx is the path of the client, built once.
-var apx = sync.OnceValues(func() (string, error) {
-	path := filepath.Join(filepath.Dir(program), "apx")
-	out, err := exec.Command("go", append(append([]string{"build", "-ldflags=-s -w", "-o", path}, buildFlags...), "agentproxy/cmd/apx")...).CombinedOutput()
-	if err != nil {
-		return "", fmt.Errorf("build: %w\n%s", err, out)
-	}
-	return path, nil
-})
-
 // client returns the command of the client with a home of its own and the service's address.
 func (s *service) client(home, key string, args ...string) *exec.Cmd {
 	s.t.Helper()
-	path, err := apx()
-	if err != nil {
-		s.t.Fatal(err)
-	}
-	cmd := exec.Command(path, args...)
+	cmd := exec.Command(apx, args...)
 	cmd.Env = []string{"HOME=" + home, "PATH=" + os.Getenv("PATH"), "AGENTPROXY_URL=http://" + s.api}
 	if key != "" {
 		cmd.Env = append(cmd.Env, "AGENTPROXY_API_KEY="+key)
@@ -166,7 +150,7 @@ var toolNames = []string{"check_proxy", "connect", "create_session", "diagnose",
 
 func TestToolsOverBothTransports(t *testing.T) {
 	t.Parallel()
-	s := serve(t, "AGENTPROXY_RATE_LIMIT_PER_MINUTE=0", "AGENTPROXY_TRIAL_BALANCE=100")
+	s := shared(t, "AGENTPROXY_TRIAL_BALANCE=100")
 	key, _ := s.register("tools")
 	eachTransport(t, s, key, func(t *testing.T, c *mcp.ClientSession, _ string) {
 		list, err := c.ListTools(t.Context(), nil)

@@ -127,7 +127,7 @@ func (s *service) setPolicy(key, id, body string) {
 
 func TestASessionsPolicy(t *testing.T) {
 	t.Parallel()
-	s := serve(t)
+	s := shared(t)
 	key, _ := s.register("an agent")
 	var d sessionData
 	s.must(201, "POST", "/sessions", key, `{"type":"dynamic","config":{"product_no":"dyn_fast_1"},"policy":{"deny":["LOCALHOST"]}}`).into(t, &d)
@@ -175,7 +175,7 @@ func TestASessionsPolicy(t *testing.T) {
 // A change at one replica holds at the other within a second, for new and open tunnels.
 func TestAPolicyHoldsOnEveryReplica(t *testing.T) {
 	t.Parallel()
-	both := replicas(t)
+	both := sharedReplicas(t)
 	key, _ := both[0].register("replicas")
 	id := both[0].dynamic(key, "1")
 	proxy, port := both[1].proxyAt(key, id), silent(t)

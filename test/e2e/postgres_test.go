@@ -33,7 +33,7 @@ func replicas(t *testing.T, env ...string) [2]*service {
 
 func TestKeysSentToTwoReplicasTakeEffectOnce(t *testing.T) {
 	t.Parallel()
-	both := replicas(t, "AGENTPROXY_TRIAL_BALANCE=100000", "AGENTPROXY_TRIAL_DAILY_TOTAL=0", "AGENTPROXY_SESSION_LIMIT=0", "AGENTPROXY_RATE_LIMIT_PER_MINUTE=0")
+	both := sharedReplicas(t)
 	key, _ := both[0].register("replicas")
 	products := []string{"dyn_fast_1", "dyn_global_1"} // delivered at once, and by a job
 	for n := range *keys {
@@ -73,7 +73,7 @@ func TestKeysSentToTwoReplicasTakeEffectOnce(t *testing.T) {
 // What changes on one replica holds on the other within a second.
 func TestChangesReachTheOtherReplica(t *testing.T) {
 	t.Parallel()
-	both := replicas(t)
+	both := sharedReplicas(t)
 	key, id := both[0].register("heard")
 	var d sessionData
 	both[0].must(201, "POST", "/sessions", key, `{"type":"dynamic","config":{"product_no":"dyn_fast_1"}}`).into(t, &d)

@@ -46,11 +46,7 @@ func TestQuickstartsWorkAsTheyStand(t *testing.T) {
 			t.Skip("there is no ", name)
 		}
 	}
-	path, err := apx()
-	if err != nil {
-		t.Fatal(err)
-	}
-	s := serve(t)
+	s := shared(t)
 	start := scripts(s.fetched("/docs/quickstart.md"))
 	if len(start) != 2 || !strings.Contains(start[0], "API=http://"+s.api+"/v1\n") {
 		t.Fatalf("the quickstart has %d scripts: %q", len(start), start)
@@ -73,7 +69,7 @@ func TestQuickstartsWorkAsTheyStand(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			cmd := exec.CommandContext(t.Context(), "bash", "-eu") // pipefail is not the default of a shell
-			cmd.Env = []string{"HOME=" + t.TempDir(), "PATH=" + filepath.Dir(path) + ":" + os.Getenv("PATH")}
+			cmd.Env = []string{"HOME=" + t.TempDir(), "PATH=" + filepath.Dir(apx) + ":" + os.Getenv("PATH")}
 			cmd.Stdin = strings.NewReader(strings.Join(c.script, "\n"))
 			out, err := cmd.CombinedOutput()
 			text := string(out)

@@ -32,11 +32,10 @@ func together(n int, call func(i int) (reply, error)) (map[int]int, []reply) {
 }
 
 func TestFiftyCreatesWithOneKeyMakeOneSession(t *testing.T) {
-	onEachStore(t, fiftyCreatesWithOneKeyMakeOneSession)
+	onEachShared(t, fiftyCreatesWithOneKeyMakeOneSession, forTenSessions)
 }
 
-func fiftyCreatesWithOneKeyMakeOneSession(t *testing.T, store ...string) {
-	s := serve(t, store...)
+func fiftyCreatesWithOneKeyMakeOneSession(t *testing.T, s *service) {
 	key, _ := s.register("one key")
 	for _, product := range []string{"dyn_fast_1", "dyn_global_1"} {
 		body := fmt.Sprintf(`{"type":"dynamic","config":{"product_no":%q}}`, product)
@@ -70,10 +69,14 @@ func (s *service) count(key, typ string) int {
 	return list.Pagination.Total
 }
 
-func TestAHundredCreatesWithMoneyForTen(t *testing.T) { onEachStore(t, aHundredCreatesWithMoneyForTen) }
+// forTenSessions gives each account the money of ten sessions.
+const forTenSessions = "AGENTPROXY_TRIAL_BALANCE=4.00"
 
-func aHundredCreatesWithMoneyForTen(t *testing.T, store ...string) {
-	s := serve(t, append(store, "AGENTPROXY_TRIAL_BALANCE=4.00", "AGENTPROXY_TRIAL_DAILY_TOTAL=0")...)
+func TestAHundredCreatesWithMoneyForTen(t *testing.T) {
+	onEachShared(t, aHundredCreatesWithMoneyForTen, forTenSessions)
+}
+
+func aHundredCreatesWithMoneyForTen(t *testing.T, s *service) {
 	key, _ := s.register("ten")
 	counts, _ := together(100, func(i int) (reply, error) {
 		return s.patient(t.Context(), "POST", "/sessions", key, `{"type":"dynamic","config":{"product_no":"dyn_fast_1","traffic_gb":1}}`,

@@ -26,7 +26,7 @@ func block(t *testing.T, page, after string) string {
 
 func TestTheReadmesFirstSessionWorksUnchanged(t *testing.T) {
 	t.Parallel()
-	s := serve(t)
+	s := shared(t)
 	script := strings.ReplaceAll(block(t, "README.md", "## First session"), "127.0.0.1:8080", s.api)
 	cmd := exec.CommandContext(t.Context(), "bash", "-eu", "-o", "pipefail")
 	cmd.Stdin = strings.NewReader(script)
@@ -72,7 +72,7 @@ func answersIn(t *testing.T, out []byte) []answer {
 
 func TestTheCommandsThatServePrintsWork(t *testing.T) {
 	t.Parallel()
-	s := serve(t)
+	s := shared(t)
 	within(t, soon, "the welcome", func() bool { return strings.Contains(s.log.String(), "curl -s -x") })
 	var script strings.Builder
 	for line := range strings.Lines(s.log.String()) {
@@ -97,7 +97,7 @@ func TestTheReadmesTestCommandIsTheOneOfCI(t *testing.T) {
 
 func TestTheDocumentedPaymentWorksUnchanged(t *testing.T) {
 	t.Parallel()
-	s := serve(t)
+	s := shared(t)
 	script := strings.NewReplacer("127.0.0.1:8080", s.api, "go run ./cmd/agentproxy", program).Replace(block(t, "docs/money.md", "## Paying in"))
 	cmd := exec.CommandContext(t.Context(), "bash", "-eu", "-o", "pipefail")
 	cmd.Dir, cmd.Env, cmd.Stdin = s.dir, s.command().Env, strings.NewReader(script)

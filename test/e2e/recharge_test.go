@@ -215,7 +215,7 @@ func TestAChainThatCannotBeIsRefusedAtTheStart(t *testing.T) {
 			}
 		})
 	}
-	s := serve(t)
+	s := shared(t)
 	s.env = append(slices.Clone(s.env), "AGENTPROXY_TRON_XPUB="+xpub)
 	if out, err := s.run("devchain", "send", "--to", "TUEZSdKsoDHQMeZwihtdoBiN46zxhGWYdH", "--amount", "1"); exit(err) != 1 || !strings.Contains(out, "TRON_XPUB") {
 		t.Errorf("development money beside a real account: %v\n%s", err, out)

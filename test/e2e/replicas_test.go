@@ -9,7 +9,6 @@ import (
 	"math/big"
 	"net/http"
 	"net/url"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -71,7 +70,7 @@ func quiet(t *testing.T) string {
 
 func TestWhatOneReplicaDoesHoldsAtTheOtherWithinASecond(t *testing.T) {
 	t.Parallel()
-	both := replicas(t, "AGENTPROXY_RATE_LIMIT_PER_MINUTE=0")
+	both := sharedReplicas(t)
 	a, b := both[0], both[1]
 	var account struct {
 		AgentID   string `json:"agent_id"`
@@ -156,7 +155,7 @@ func micro(bytes int64) *big.Rat { return big.NewRat(bytes*400_000/1_000_000_000
 func TestDownloadsOverTwoReplicasNeverExceedTheTraffic(t *testing.T) {
 	t.Parallel()
 	const limit, before, each = 100_000_000, 90_000_000, 1_000_000 // 100 MB is the least that is sold
-	both := replicas(t, "AGENTPROXY_RATE_LIMIT_PER_MINUTE=0")
+	both := sharedReplicas(t)
 	key, _ := both[0].register("cap")
 	id := both[0].dynamic(key, "0.1")
 	var delivered atomic.Int64
@@ -265,19 +264,11 @@ func halves(t *testing.T, bytes int) (address string, goOn func()) {
 	}), goOn
 }
 
-// pay sends a transfer. A command whose process could not connect to the database, as on a machine that
-// others keep busy, sent nothing and is repeated.
+// pay sends a transfer.
 func (s *service) pay(wallet, amount string) {
 	s.t.Helper()
-	for deadline := time.Now().Add(soon); ; {
-		out, err := s.run("devchain", "send", "--to", wallet, "--amount", amount)
-		if err == nil {
-			return
-		}
-		if !strings.Contains(out, "open database: ") || time.Now().After(deadline) {
-			s.t.Errorf("devchain send: %v\n%s", err, out)
-			return
-		}
+	if out, err := s.done("devchain", "send", "--to", wallet, "--amount", amount); err != nil {
+		s.t.Errorf("devchain send: %v\n%s", err, out)
 	}
 }
 

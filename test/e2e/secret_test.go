@@ -108,7 +108,7 @@ func TestTheSecretBesideADatabaseIsNotMadeAnew(t *testing.T) {
 
 func TestABackupWarnsOfTheSecret(t *testing.T) {
 	t.Parallel()
-	s := serve(t)
+	s := shared(t)
 	key, _ := s.register("kept")
 	without, with := filepath.Join(s.dir, "without.db"), filepath.Join(s.dir, "with.db")
 	if got := s.object("backup", without); !strings.Contains(got["secret"].(string), "not included") {

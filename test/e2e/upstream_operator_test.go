@@ -17,7 +17,7 @@ import (
 // rows runs a command with --json and reads the list that it prints.
 func (s *service) rows(args ...string) (list []map[string]any) {
 	s.t.Helper()
-	out, err := s.run(append([]string{"--json"}, args...)...)
+	out, err := s.done(append([]string{"--json"}, args...)...)
 	if err != nil || json.Unmarshal([]byte(out), &list) != nil {
 		s.t.Fatalf("%v: %v\n%s", args, err, out)
 	}

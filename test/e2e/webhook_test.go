@@ -308,13 +308,17 @@ func TestReceiversAreJudged(t *testing.T) {
 	t.Parallel()
 	hook := httptest.NewTLSServer(http.NotFoundHandler())
 	defer hook.Close()
+	allowing := map[string]*service{}
+	for _, allow := range []string{"", "127.0.0.0/8"} {
+		allowing[allow] = serve(t, "AGENTPROXY_DEV=false", "AGENTPROXY_WEBHOOK_ALLOW_NETWORKS="+allow)
+	}
 	for _, c := range []struct{ allow, at, want string }{
 		{"", "hook", "not a public address"},
 		{"127.0.0.0/8", "hook", "certificate"},
 		{"127.0.0.0/8", "api", "not a public address"},
 		{"127.0.0.0/8", "gateway", "not a public address"},
 	} {
-		s := serve(t, "AGENTPROXY_DEV=false", "AGENTPROXY_WEBHOOK_ALLOW_NETWORKS="+c.allow)
+		s := allowing[c.allow]
 		url := map[string]string{"hook": hook.URL, "api": "https://" + s.api, "gateway": "https://" + s.gateway}[c.at]
 		key, _ := s.listener("checked", url)
 		s.must(200, "POST", "/account/webhook/test", key, "")

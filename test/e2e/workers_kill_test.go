@@ -126,7 +126,7 @@ func TestWorkersAddUpAfterAKill(t *testing.T) {
 func TestAWorkersLimitHoldsAtTheOtherReplica(t *testing.T) {
 	t.Parallel()
 	const limit = 500_000
-	both := replicas(t, "AGENTPROXY_RATE_LIMIT_PER_MINUTE=0")
+	both := sharedReplicas(t)
 	key, _ := both[0].register("capped")
 	id := both[0].dynamic(key, "1")
 	both[0].must(201, "POST", "/sessions/"+id+"/workers", key, fmt.Sprintf(`{"names":["capped"],"max_bytes":%d}`, limit))
