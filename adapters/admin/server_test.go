@@ -32,6 +32,9 @@ var discard = slog.New(slog.DiscardHandler)
 func begin(t *testing.T, cfg admin.Config, log *slog.Logger, checks ...admin.Check) (*admin.Server, *prometheus.Registry) {
 	t.Helper()
 	cfg.Addr = "127.0.0.1:0"
+	if cfg.CheckTimeout == 0 {
+		cfg.CheckTimeout = 2 * time.Minute
+	}
 	s, r := create(t, cfg, log, checks...)
 	if err := s.Start(context.Background()); err != nil {
 		t.Fatal(err)
@@ -64,7 +67,7 @@ func get(t *testing.T, s *admin.Server, path string) (int, string) {
 		s.Handler().ServeHTTP(w, httptest.NewRequest("GET", path, nil))
 		return w.Code, w.Body.String()
 	}
-	client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}, Timeout: 20 * time.Second}
+	client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}, Timeout: 2 * time.Minute}
 	res, err := client.Get("http://" + s.Addr().String() + path)
 	if err != nil {
 		t.Fatal(err)
@@ -334,7 +337,7 @@ func TestModule(t *testing.T) {
 		_, body := get(t, s, "/readyz")
 		ready = append(ready, body)
 	}
-	app := fxtest.New(t,
+	app := fxtest.New(t, fx.StartTimeout(2*time.Minute), fx.StopTimeout(2*time.Minute),
 		fx.Supply(admin.Config{Addr: "127.0.0.1:0", DrainDelay: drain}, discard),
 		admin.Module,
 		admin.ProvideChecks(func() []admin.Check { return []admin.Check{check("a", nil)} }),

@@ -98,7 +98,7 @@ func TestServerWithIdleStrangers(t *testing.T) {
 	defer func() { _ = s.Shutdown(context.Background()); <-ended }()
 
 	ask := func(c net.Conn, header string) (string, error) {
-		_ = c.SetDeadline(time.Now().Add(20 * time.Second))
+		_ = c.SetDeadline(time.Now().Add(2 * time.Minute))
 		_, _ = fmt.Fprintf(c, "GET / HTTP/1.1\r\nHost: x\r\n%s\r\n", header)
 		b := make([]byte, 1024)
 		n, err := c.Read(b)

@@ -24,7 +24,7 @@ func raw(t *testing.T, s *httpapi.Server, lines ...string) (int, string) {
 		t.Fatal(err)
 	}
 	defer c.Close()
-	_ = c.SetDeadline(time.Now().Add(20 * time.Second)) // less than the server reads a request
+	_ = c.SetDeadline(time.Now().Add(2 * time.Minute))
 	_, _ = io.WriteString(c, strings.Join(lines, "\r\n")+"\r\n\r\n")
 	res, err := http.ReadResponse(bufio.NewReader(c), nil)
 	if err != nil {

@@ -33,7 +33,7 @@ func newSecrets(t testing.TB, root string) *system.Secrets {
 func TestClock(t *testing.T) {
 	before := time.Now().Truncate(time.Microsecond)
 	now := system.Clock{}.Now()
-	if now.Location() != time.UTC || now.Nanosecond()%1000 != 0 || now.Before(before) || now.Sub(before) > time.Minute {
+	if now.Location() != time.UTC || now.Nanosecond()%1000 != 0 || now.Before(before) || now.After(time.Now()) {
 		t.Errorf("the time is %s", now)
 	}
 	if now != now.Round(0) {

@@ -83,7 +83,7 @@ func begin(t *testing.T, handle http.HandlerFunc, edit func(*webhook.Config)) *w
 	server.Config.ErrorLog = quiet
 	address := server.Listener.Addr().String()
 	config := webhook.Config{
-		Timeout: 5 * time.Second,
+		Timeout: 2 * time.Minute,
 		Roots:   server.Client().Transport.(*http.Transport).TLSClientConfig.RootCAs,
 		Resolve: func(context.Context, string) ([]netip.Addr, error) { return []netip.Addr{public}, nil },
 		Dial: func(ctx context.Context, _ netip.AddrPort) (net.Conn, error) {

@@ -197,7 +197,7 @@ func TestTheStandInsLetEveryProfileThrough(t *testing.T) {
 					to := &url.URL{Scheme: string(e.Protocol), Host: e.Host + ":" + portText(e.Port), User: url.UserPassword(e.User, e.Password)}
 					tr := &http.Transport{Proxy: http.ProxyURL(to), DisableKeepAlives: true}
 					defer tr.CloseIdleConnections()
-					res, err := (&http.Client{Transport: tr, Timeout: 10 * time.Second}).Get(proxy.Echo)
+					res, err := (&http.Client{Transport: tr, Timeout: 2 * time.Minute}).Get(proxy.Echo)
 					if err != nil {
 						t.Fatal(err)
 					}

@@ -15,7 +15,7 @@ import (
 
 // specOf returns the spec of a provider at a fake, without pauses between calls.
 func specOf(s *proxyseller.Server, section string) upstream.Spec {
-	spec := upstream.Spec{Name: "ps", Kind: "proxyseller", BaseURL: s.Base(), PerSecond: 10000, Timeout: 5 * time.Second,
+	spec := upstream.Spec{Name: "ps", Kind: "proxyseller", BaseURL: s.Base(), PerSecond: 10000, Timeout: 2 * time.Minute,
 		Secrets: map[string]string{"key": proxyseller.Key}, Options: map[string]string{"section": section}}
 	if section != "resident" {
 		spec.Options["purpose"] = "market research"

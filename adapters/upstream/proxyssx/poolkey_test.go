@@ -164,7 +164,7 @@ func TestAPoolKeyOpensTheGateway(t *testing.T) {
 		to := &url.URL{Scheme: "http", Host: e.Host + ":" + strconv.Itoa(int(e.Port)), User: url.UserPassword(e.User, e.Password)}
 		tr := &http.Transport{Proxy: http.ProxyURL(to), DisableKeepAlives: true}
 		defer tr.CloseIdleConnections()
-		res, err := (&http.Client{Transport: tr, Timeout: 10 * time.Second}).Get(gate.Echo)
+		res, err := (&http.Client{Transport: tr, Timeout: 2 * time.Minute}).Get(gate.Echo)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -23,7 +23,7 @@ import (
 )
 
 func specOf(base string) upstream.Spec {
-	return upstream.Spec{Name: "psx", Kind: "proxyssx", BaseURL: base, PerSecond: 1e6, Timeout: 5 * time.Second,
+	return upstream.Spec{Name: "psx", Kind: "proxyssx", BaseURL: base, PerSecond: 1e6, Timeout: 2 * time.Minute,
 		Secrets: map[string]string{"api_key": proxyssx.APIKey}, Options: map[string]string{"username": "psx_acme"}}
 }
 

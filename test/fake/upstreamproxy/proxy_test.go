@@ -29,7 +29,7 @@ func client(t *testing.T, p *upstreamproxy.Proxy, user, password string) *http.C
 	to := &url.URL{Scheme: "http", Host: p.Addr().String(), User: url.UserPassword(user, password)}
 	tr := &http.Transport{Proxy: http.ProxyURL(to), DisableKeepAlives: true}
 	t.Cleanup(tr.CloseIdleConnections)
-	return &http.Client{Transport: tr, Timeout: 10 * time.Second}
+	return &http.Client{Transport: tr, Timeout: 2 * time.Minute}
 }
 
 func get(t *testing.T, c *http.Client, url string) (int, string) {
@@ -100,7 +100,7 @@ func TestTunnelsAreRelayedAndCounted(t *testing.T) {
 					return d.(proxy.ContextDialer).DialContext(ctx, network, addr)
 				}
 			}
-			status, body := get(t, &http.Client{Transport: tr, Timeout: 10 * time.Second}, "https://shop.test/")
+			status, body := get(t, &http.Client{Transport: tr, Timeout: 2 * time.Minute}, "https://shop.test/")
 			if status != 200 || len(body) != 100_000 {
 				t.Fatalf("got %d, %d bytes", status, len(body))
 			}
@@ -216,7 +216,7 @@ func TestCutEndsTunnels(t *testing.T) {
 	}
 	defer c.Close()
 	p.Cut()
-	_ = c.SetReadDeadline(time.Now().Add(5 * time.Second))
+	_ = c.SetReadDeadline(time.Now().Add(2 * time.Minute))
 	if _, err := c.Read(make([]byte, 1)); err == nil || strings.Contains(err.Error(), "timeout") {
 		t.Errorf("the tunnel goes on: %v", err)
 	}

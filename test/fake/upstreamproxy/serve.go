@@ -75,7 +75,7 @@ func (p *Proxy) dial(target string, exit netip.Addr) (net.Conn, error) {
 		}
 		to = net.JoinHostPort(host, port)
 	}
-	d := net.Dialer{Timeout: 5 * time.Second}
+	d := net.Dialer{Timeout: time.Minute}
 	if !strings.HasPrefix(to, "[") { // an exit has an IPv4 address
 		d.LocalAddr = net.TCPAddrFromAddrPort(netip.AddrPortFrom(exit, 0))
 	}
