@@ -80,15 +80,16 @@ func TestAnAgentDoesNotWaitForASlowProvider(t *testing.T) {
 	apptest.Equal(t, "sold", len(w.Seller.Sales()), 1)
 }
 
-// deadlined notes how long the calls that spend money may take.
+// deadlined notes until when the calls that spend money may take, and how long that was.
 type deadlined struct {
 	*fake.Provider
+	ends []time.Time
 	left []time.Duration
 }
 
 func (d *deadlined) note(ctx context.Context) {
 	end, _ := ctx.Deadline()
-	d.left = append(d.left, time.Until(end))
+	d.ends, d.left = append(d.ends, end), append(d.left, time.Until(end))
 }
 
 func (d *deadlined) Order(ctx context.Context, in procurement.Intent) (procurement.Delivery, error) {
@@ -110,12 +111,14 @@ func TestACallThatSpendsMoneyHasTime(t *testing.T) {
 	w := apptest.Open(t, apptest.Options{Providers: []ports.Provider{slow}, Products: []catalog.Product{product}})
 	slow.SetClock(w.Clock.Now)
 	agent := w.RegisterFunded(10)
+	bought := time.Now()
 	v := w.Buy(agent, "sta_slow")
+	renewed := time.Now()
 	_, err := w.Sessions.Renew(t.Context(), sessions.Renew{AgentID: agent, SessionID: v.ID})
 	apptest.OK(t, err)
 	apptest.Equal(t, "calls", len(slow.left), 2)
-	for _, left := range slow.left {
-		if left < 2*time.Minute || left >= procurement.SendTimeout {
+	for n, began := range []time.Time{bought, renewed} { // each is before the time of its call began
+		if left := slow.left[n]; slow.ends[n].Sub(began) < 2*time.Minute || left >= procurement.SendTimeout {
 			t.Errorf("a call has %s", left)
 		}
 	}
