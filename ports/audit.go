@@ -23,6 +23,16 @@ type Proof struct {
 	SucceededAt time.Time     // when the last complete proof without a fault ended; zero before the first
 	Took        time.Duration // by the last complete proof, with its pauses
 	NewAt       time.Time     // when the entries until then were last found right by ProveNew
+	Head        ProofHead     // of what is proved, an hour old at most while the service runs
+}
+
+// ProofHead is one digest of all that was proved at a time. Kept outside of the database, it proves the
+// past: who rewrites an entry, and the digests with it, has another head.
+type ProofHead struct {
+	At      time.Time `json:"at"`
+	Seq     int64     `json:"seq"`     // of the last entry
+	Entries int64     `json:"entries"` // up to it
+	Head    string    `json:"head"`    // hexadecimal
 }
 
 // Audit proves the ledger.
@@ -30,8 +40,9 @@ type Audit interface {
 	// Verify checks that every entry is balanced, every wallet equals its
 	// entries, no balance is negative, what wallets hold equals what sessions
 	// hold, and no session used more than it bought. It returns the rows that
-	// do not, at most a thousand for each rule, and how many entries it read.
-	Verify(ctx context.Context) (faults []Fault, entries int, err error)
+	// do not, at most a thousand for each rule, and how many entries it read. Heads
+	// that are given must be those of the entries that they cover.
+	Verify(ctx context.Context, against ...ProofHead) (faults []Fault, entries int, err error)
 	// ProveNext checks the same in parts, and stores how far it came: each call
 	// proves the next part, in whatever process. After the last part the proof
 	// is complete, and the next call begins another.

@@ -12,6 +12,7 @@ import (
 	"agentproxy/domain/billing"
 	"agentproxy/domain/procurement"
 	"agentproxy/domain/recharge"
+	"agentproxy/domain/session"
 	"agentproxy/domain/traffic"
 	"agentproxy/ports"
 )
@@ -56,11 +57,12 @@ func openBooks(t *testing.T, open func(testing.TB) *storage.Store) *storage.Stor
 func buy(ctx context.Context, tx ports.Tx) error {
 	for n, status := range []procurement.Status{procurement.Refused, procurement.Confirmed, procurement.Confirmed} {
 		id, sessionID := fmt.Sprint("ord_", n), "sess_00000000000000007919"
-		o := procurement.Order{ID: id, Kind: procurement.Purchase, SessionID: sessionID, Provider: fmt.Sprint("provider ", n), Status: status,
-			Intent: procurement.Intent{Key: id, SessionID: sessionID}, SealedDelivery: []byte("sealed"), PlannedAt: now}
+		o := procurement.Order{ID: id, Kind: procurement.Purchase, SessionID: sessionID, Provider: "embedded", Status: status,
+			Intent: procurement.Intent{Key: id, SessionID: sessionID, Type: session.Dynamic, Quantity: 1,
+				Location: session.Location{Country: "DE"}}, SealedDelivery: []byte("sealed"), PlannedAt: now, NextAt: now}
 		switch n {
 		case 0:
-			o.SealedDelivery = nil
+			o.Provider, o.SealedDelivery = "another", nil
 		case 2:
 			o.Kind, o.SealedDelivery = procurement.Renewal, nil
 		}
@@ -75,7 +77,11 @@ func buy(ctx context.Context, tx ports.Tx) error {
 // none.
 func receive(ctx context.Context, tx ports.Tx) error {
 	const network, address = "tron", "Ta"
-	err := tx.Recharges().InsertAddress(ctx, recharge.Address{Network: network, AgentID: "agt_1", Address: address})
+	index, err := tx.Recharges().NextIndex(ctx, network, "")
+	if err != nil {
+		return err
+	}
+	err = tx.Recharges().InsertAddress(ctx, recharge.Address{Network: network, Index: index, AgentID: "agt_1", Address: address})
 	if err != nil {
 		return err
 	}
@@ -147,7 +153,7 @@ func unguarded(t *testing.T, first *storage.Store, open func(testing.TB) *storag
 	return func(t *testing.T) *storage.Store {
 		return openBooks(t, func(testing.TB) *storage.Store {
 			return run(first, `TRUNCATE agents, api_keys, trial_grants, wallets, ledger_entries, usage_hours, sessions, leases, changes,
-				idempotency_keys, recharge_addresses, recharge_orders, recharge_transfers, webhook_states,
+				idempotency_keys, recharge_keys, recharge_marks, recharge_addresses, recharge_orders, recharge_transfers, webhook_states,
 				upstream_orders, counters, static_addresses, audit_actions, session_topups,
 				ledger_proofs, session_counts, agent_hours CASCADE`)
 		})
@@ -162,7 +168,9 @@ func TestVerifyNamesWhatWasBroken(t *testing.T) {
 func verifyNamesWhatWasBroken(t *testing.T, open func(testing.TB) *storage.Store) {
 	first := open(t)
 	books := unguarded(t, first, open)
-	covered := map[string]bool{}
+	// What takes several statements is in TestVerifySeesTheCorruptionsOfTheAudit.
+	covered := map[string]bool{"what an operator decides of an account is an action of his": true, "every old entry is proved": true,
+		"no action of an operator that was proved has changed": true}
 	for breaking, rule := range map[string]string{
 		"UPDATE ledger_entries SET counter = counter + 1 WHERE ref = 'charge:1'":   "every entry sums to zero",
 		"UPDATE ledger_entries SET account = '' WHERE ref = 'charge:1'":            "every entry sums to zero",
@@ -260,6 +268,31 @@ func verifyNamesWhatWasBroken(t *testing.T, open func(testing.TB) *storage.Store
 		`INSERT INTO session_archive (session, at, workers, up, down, connections, data)
 			SELECT s.seq, 1, 1, 0, 0, 0, o.goods FROM sessions s JOIN upstream_orders o ON o.session_id = s.id AND o.id = 'ord_1'`: "an archived session ended, holds nothing and has no other workers",
 		"SELECT 1": "the ledger cannot be changed",
+
+		"UPDATE sessions SET type = 'static', expires_at = activated_at + 1": "a static session lasts as many days as were paid",
+		"UPDATE sessions SET activated_at = 1":                               "a session begins before it is active and ends",
+		`UPDATE sessions SET type = 'static', status = 'terminated', reason = 'provider_lost', ended_at = created_at + 5 * 86400000000,
+			expires_at = activated_at + 10 * 86400000000`: "a static session that ends early is refunded its unused days by its reason",
+		"UPDATE sessions SET type = 'static', price = 1":                                                              "an active static session is charged, and holds nothing but for a renewal",
+		"UPDATE sessions SET country = 'FR'":                                                                          "a session is what was ordered for it",
+		"UPDATE ledger_entries SET description = 'held for another' WHERE type = 'hold'":                              "a session is of the product that it was held for",
+		"UPDATE upstream_orders SET next_at = 0":                                                                      "an active session of a seller has its order there",
+		"UPDATE upstream_orders SET ref = id WHERE id = 'ord_1'":                                                      "an active session of a list has its lines",
+		"UPDATE sessions SET settle_at = 7258118400000000, leased = 0":                                                "a session is settled soon after it was used or ended",
+		`UPDATE sessions SET top_ups = '{"no":1,}'`:                                                                   "a session has the additions that were bought for it",
+		"UPDATE usage_hours SET hour = 0 WHERE up > 0":                                                                "the hours of a session lie within its life",
+		"UPDATE usage_hours SET hour = 0 WHERE recharged > 0":                                                         "refunds and recharges are summed in their hours",
+		"INSERT INTO static_addresses SELECT provider, '192.0.2.77', id FROM sessions":                                "the addresses of a session are its exits",
+		"UPDATE idempotency_keys SET agent_id = 'agt_2'":                                                              "an idempotency key names a session of its agent",
+		"UPDATE recharge_orders SET paid_at = 2 WHERE id = 'PAY1'":                                                    "an order is paid at the time of a transfer to it",
+		"UPDATE recharge_orders SET address = 'Tx'":                                                                   "what an agent pays goes to an address of its own",
+		"UPDATE recharge_keys SET next = 0":                                                                           "no index of a key is given out again",
+		"INSERT INTO recharge_marks (network, final_number, final_time, latest, read_at) VALUES ('tron', 2, 0, 1, 0)": "a chain is read up to its head at most",
+		"UPDATE recharge_orders SET status = 'expired' WHERE id = 'PAY2'":                                             "a window closes once the chain is past it",
+		"INSERT INTO trial_grants (day, scope, granted) VALUES (0, 'total', 5)":                                       "what was granted of the trial on a day is counted",
+		"UPDATE wallets SET credited = 0, funded = 0":                                                                 "a wallet has the flags of the money that its entries credit",
+		"UPDATE wallets SET spent_today = 1 WHERE agent_id = 'agt_2'":                                                 "what a wallet spent on its day was held on it",
+		"UPDATE wallets SET trial_expires_at = 1":                                                                     "trial credit ends a number of days after it was granted",
 		`INSERT INTO ledger_proofs (agent_id, entries, trial, own, held_trial, held_own, charged, refunded, recharged, digest)
 			VALUES ('agt_2', 1, 0, 5000000, 0, 0, 0, 0, 0, 'another')`: "no entry that was proved has changed",
 	} {

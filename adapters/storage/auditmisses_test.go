@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"sync"
 	"testing"
+	"time"
 
 	"agentproxy/adapters/storage"
 	"agentproxy/domain"
@@ -60,6 +61,8 @@ func TestVerifyFindsEveryCorruption(t *testing.T) {
 				t.Parallel()
 				st := openBooks(t, open)
 				update(t, st, grantTrial)
+				execAll(t, st, fmt.Sprint("UPDATE wallets SET trial_expires_at = ", now.Add(14*24*time.Hour).UnixMicro(),
+					" WHERE agent_id = 'agt_1'"))
 				verify(t, st)
 				if c.post != nil {
 					update(t, st, func(ctx context.Context, tx ports.Tx) error {

@@ -93,7 +93,11 @@ func (b *fixture) addAddress(n int) {
 		if err != nil {
 			return err
 		}
-		return tx.Recharges().InsertAddress(ctx, recharge.Address{Network: "tron-test", Fingerprint: "c", Index: uint32(n),
+		index, err := tx.Recharges().NextIndex(ctx, "tron-test", "c")
+		if err != nil {
+			return err
+		}
+		return tx.Recharges().InsertAddress(ctx, recharge.Address{Network: "tron-test", Fingerprint: "c", Index: index,
 			AgentID: "agt_" + address, Address: address, CreatedAt: b.Clock.Now(), ReadThrough: b.Clock.Now()})
 	}))
 }

@@ -1,25 +1,18 @@
 package proof
 
 import (
-	"context"
 	"crypto/sha256"
 	"encoding/binary"
 	"encoding/hex"
 	"fmt"
-	"maps"
-	"slices"
 	"strings"
 
 	"agentproxy/adapters/storage/column"
-	"agentproxy/adapters/storage/engine"
 	"agentproxy/adapters/storage/work"
 	"agentproxy/domain"
 	"agentproxy/domain/billing"
 	"agentproxy/ports"
 )
-
-// provedStay is the name of the rule by which entries stay as they were when they were proved.
-const provedStay = "no entry that was proved has changed"
 
 // proofRow is a row of ledger_proofs: the sums and the digest of the first entries of an agent.
 type proofRow struct {
@@ -58,7 +51,8 @@ var (
 		strings.Join(proofColumns[1:], ", ") + ") = (excluded." + strings.Join(proofColumns[1:], ", excluded.") +
 		") WHERE excluded.entries > ledger_proofs.entries"
 
-	entrySelect = "SELECT " + strings.Join(column.Names(new(entry)), ", ") + " FROM ledger_entries WHERE "
+	// entrySelect reads the seq of an entry after its columns.
+	entrySelect = "SELECT " + strings.Join(column.Names(new(entry)), ", ") + ", seq FROM ledger_entries WHERE "
 )
 
 // chain follows the entries of one agent.
@@ -118,12 +112,12 @@ func (c *chain) row() proofRow {
 func (c *chain) check(e *entry) (f ports.Fault) {
 	switch {
 	case e.Ord != c.Entries:
-		return ports.Fault{Rule: "no entry is missing", Where: e.AgentID,
+		return ports.Fault{Rule: noneMissing, Where: e.AgentID,
 			Detail: fmt.Sprintf("entry %d is where entry %d should be", e.Ord, c.Entries)}
 	case e.Trial+e.Own+e.HeldTrial+e.HeldOwn+e.Counter != 0:
-		return ports.Fault{Rule: "every entry sums to zero", Where: e.ID, Detail: "it does not"}
+		return ports.Fault{Rule: sumsToZero, Where: e.ID, Detail: "it does not"}
 	case int64(e.BalanceAfter) != c.Trial+c.Own:
-		return ports.Fault{Rule: "the balance after an entry is the sum up to it", Where: e.ID,
+		return ports.Fault{Rule: balanceAfter, Where: e.ID,
 			Detail: fmt.Sprintf("balance %d; sum %d", e.BalanceAfter, c.Trial+c.Own)}
 	}
 	return f
@@ -137,58 +131,11 @@ func (c *chain) compare(w proofRow) (f ports.Fault) {
 	case sums == w:
 		return f
 	case c.Entries != w.Entries:
-		return ports.Fault{Rule: "no entry is missing", Where: w.AgentID,
+		return ports.Fault{Rule: noneMissing, Where: w.AgentID,
 			Detail: fmt.Sprintf("wallet %d; entries %d", w.Entries, c.Entries)}
 	}
-	return ports.Fault{Rule: "every wallet equals its entries", Where: w.AgentID,
+	return ports.Fault{Rule: walletSums, Where: w.AgentID,
 		Detail: fmt.Sprintf("wallet %d, %d, %d, %d, charged %d, refunded %d, recharged %d; entries %d, %d, %d, %d, "+
 			"charged %d, refunded %d, recharged %d", w.Trial, w.Own, w.HeldTrial, w.HeldOwn, w.Charged, w.Refunded, w.Recharged,
 			c.Trial, c.Own, c.HeldTrial, c.HeldOwn, c.Charged, c.Refunded, c.Recharged)}
-}
-
-// findChanged reads the proved entries of a range of agents again, and returns the agents of which one
-// has changed since.
-func findChanged(ctx context.Context, conn engine.Conn, from, to string) (faults []ports.Fault, err error) {
-	proved := map[string]proofRow{}
-	err = conn.Rows(ctx, "SELECT "+strings.Join(proofColumns, ", ")+
-		" FROM ledger_proofs WHERE agent_id >= ?1 AND agent_id < ?2", []any{from, to}, func(row engine.Row) error {
-		var p proofRow
-		err := row.Scan(column.Targets(&p)...)
-		proved[p.AgentID] = p
-		return err
-	})
-	if err != nil || len(proved) == 0 {
-		return nil, work.Wrap("read how far the ledger is proved", err)
-	}
-	changed := func(p proofRow, detail string) {
-		faults = append(faults, ports.Fault{Rule: provedStay, Where: p.AgentID, Detail: detail})
-	}
-	c := &chain{}
-	var e entry
-	into := column.Targets(&e)
-	query := entrySelect + "agent_id >= ?1 AND agent_id < ?2 ORDER BY agent_id, ord"
-	err = conn.Rows(ctx, query, []any{from, to}, func(row engine.Row) error {
-		if err := row.Scan(into...); err != nil {
-			return err
-		}
-		if e.AgentID != c.AgentID {
-			c = &chain{proofRow: proofRow{AgentID: e.AgentID}, buffer: c.buffer}
-		}
-		p, left := proved[e.AgentID]
-		if !left {
-			return nil
-		}
-		if c.add(&e); c.Entries == p.Entries {
-			delete(proved, e.AgentID)
-			if c.row() != p {
-				changed(p, fmt.Sprintf("one of its first %d entries", p.Entries))
-			}
-		}
-		return nil
-	})
-	for _, agent := range slices.Sorted(maps.Keys(proved)) {
-		p := proved[agent]
-		changed(p, fmt.Sprintf("there are not %d entries any more", p.Entries))
-	}
-	return faults, work.Wrap("verify that "+provedStay, err)
 }

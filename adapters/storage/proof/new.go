@@ -3,6 +3,7 @@ package proof
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -12,64 +13,139 @@ import (
 	"agentproxy/ports"
 )
 
-// newProofState is how far new entries are proved. Entries get their seq before they are committed, so a
-// round reads once more which agents had an entry in the round before: by then, what was under way has
-// ended. An agent whose entries are all proved costs a look at its wallet.
+// newProofState is how far new entries are proved. On PostgreSQL entries get their seq before they are
+// committed, so a round proves those that were there in the round before: by then, what was under way has ended. After
+// a round exactly the entries up to Mark are proved, but those of the agents in Wrong.
 type newProofState struct {
-	Mark   int64     `json:"mark"`   // the agents of the entries up to this seq are proved
-	Before int64     `json:"before"` // the last seq of the round before
+	Mark   int64     `json:"mark"`   // the entries up to this seq are proved
+	Before int64     `json:"before"` // the last seq at the end of the round before
+	Done   bool      `json:"done"`   // no round runs
+	Lost   time.Time `json:"lost"`   // when the proof began anew, though old entries had been proved; zero: never
 	At     time.Time `json:"at"`     // when a round last ended and nothing was wrong
 	Faults int       `json:"faults"` // until a complete proof that began later finds none
 	Rule   string    `json:"rule"`
-	Again  bool      `json:"again"` // whether one was found since the complete proof that runs began
+	Again  bool      `json:"again"`           // whether one was found since the complete proof that runs began
+	Wrong  []string  `json:"wrong,omitempty"` // agents whose entries are wrong, which every round looks at
+
+	Head    ports.ProofHead        `json:"head"`              // as published last
+	Actions map[string]actionProof `json:"actions,omitempty"` // of operators, by month
 }
 
-// ProveNew proves the agents of the next entries, from the entry on up to which each is proved.
+// mostWrong is how many agents with wrong entries are looked at again.
+const mostWrong = 100
+
+// publishEvery is how often the head of the digests is published.
+const publishEvery = time.Hour
+
+// fault notes that the entries of an agent are wrong.
+func (p *newProofState) fault(agent, rule string) {
+	if !slices.Contains(p.Wrong, agent) && len(p.Wrong) < mostWrong {
+		p.Wrong = append(p.Wrong, agent)
+	}
+	p.Faults, p.Rule, p.Again = max(p.Faults, len(p.Wrong)), rule, true
+}
+
+// ProveNew proves the next entries of the agents that have new ones.
 func (p *Prover) ProveNew(ctx context.Context) (found ports.Proof, more bool, err error) {
 	found, err = p.prove(ctx, func(conn engine.Conn, state *proofState) (rows []proofRow, err error) {
-		rows, more, err = proveNew(ctx, conn, &state.New, p.bounds.New, p.clock.Now())
+		n := newProof{&state.New, conn, p.clock.Now(), due{}}
+		if n.due, err = p.dueOf(conn, state); err != nil {
+			return nil, err
+		}
+		if err := n.begin(state.stored); err != nil {
+			return nil, err
+		}
+		if err := n.publish(ctx); err != nil {
+			return nil, err
+		}
+		if rows, more, err = n.step(ctx, p.bounds.New, p.postgres); err == nil && !more {
+			err = n.proveActions(ctx)
+		}
 		return rows, err
 	})
 	return found, more, err
 }
 
-func proveNew(
-	ctx context.Context, conn engine.Conn, p *newProofState, most int64, now time.Time,
-) (rows []proofRow, more bool, err error) {
+// newProof is one step of the proof of new entries.
+type newProof struct {
+	*newProofState
+	conn engine.Conn
+	now  time.Time
+	due  due
+}
+
+// begin notes that there is no state, though there are entries that had been proved. They are proved anew.
+func (p *newProof) begin(stored bool) error {
+	if stored {
+		return nil
+	}
+	var old int
+	err := p.conn.Row("SELECT COUNT(*) FROM (SELECT 1 FROM ledger_entries WHERE at >= ?1 AND at < ?2 LIMIT 1) e",
+		[]any{p.due.since, p.due.before}).Scan(&old)
+	if err != nil {
+		return fmt.Errorf("look for entries that had been proved: %w", err)
+	}
+	if old > 0 {
+		p.Lost = p.now
+	}
+	p.due = due{}
+	return nil
+}
+
+// publish computes the head of the digests, if that is due and no round runs.
+func (p newProof) publish(ctx context.Context) error {
+	if !p.Done || p.now.Sub(p.Head.At).Abs() < publishEvery {
+		return nil
+	}
+	head, ok, err := published(ctx, p.conn, p.Mark)
+	if err == nil && ok {
+		head.At = p.now
+		p.Head = head
+	}
+	return err
+}
+
+func (p newProof) step(ctx context.Context, most int64, concurrent bool) (rows []proofRow, more bool, err error) {
 	var last int64
-	if err := conn.Row("SELECT COALESCE(MAX(seq), 0) FROM ledger_entries", nil).Scan(&last); err != nil {
+	if err := p.conn.Row("SELECT COALESCE(MAX(seq), 0) FROM ledger_entries", nil).Scan(&last); err != nil {
 		return nil, false, fmt.Errorf("find new entries: %w", err)
 	}
-	if last < p.Mark { // as after a restore of an older copy
-		p.Mark, p.Before = 0, 0
+	bound := last
+	if concurrent {
+		bound = min(p.Before, last)
 	}
-	upTo := min(last, p.Mark+most)
-	due, err := dueProofs(ctx, conn, p.Mark, upTo)
+	upTo := min(bound, p.Mark+most)
+	agents, err := p.agents(ctx, upTo)
 	if err != nil {
 		return nil, false, err
 	}
-	wrong := 0
-	for left := most; len(due) > 0; due = due[1:] {
-		row, fault, err := proveAgent(ctx, conn, due[0], left)
+	p.Done, p.Wrong = false, slices.DeleteFunc(p.Wrong, func(id string) bool {
+		return !slices.ContainsFunc(agents, func(d dueProof) bool { return d.wallet.AgentID == id })
+	})
+	for left := most; len(agents) > 0; agents = agents[1:] {
+		row, fault, err := p.agent(ctx, agents[0], bound, left)
 		if err != nil {
 			return nil, false, err
 		}
 		if fault.Rule != "" {
-			wrong++
-			p.Faults, p.Rule, p.Again = max(p.Faults, wrong), fault.Rule, true
+			p.fault(agents[0].wallet.AgentID, fault.Rule)
 			continue
 		}
-		rows = append(rows, row)
-		if left -= row.Entries - due[0].proved.Entries; left <= 0 {
+		p.Wrong = slices.DeleteFunc(p.Wrong, func(id string) bool { return id == row.AgentID })
+		more := row.Entries - agents[0].proved.Entries
+		if more > 0 {
+			rows = append(rows, row)
+		}
+		if left -= more; left <= 0 {
 			return rows, true, nil
 		}
 	}
-	if p.Mark = upTo; upTo < last {
+	if p.Mark = max(p.Mark, upTo); upTo < bound {
 		return rows, true, nil
 	}
-	p.Mark, p.Before = p.Before, last
+	p.Before, p.Done = last, true
 	if p.Faults == 0 {
-		p.At = now
+		p.At = p.now
 	}
 	return rows, false, nil
 }
@@ -77,49 +153,75 @@ func proveNew(
 // dueProof is an agent with entries that are not proved.
 type dueProof struct{ wallet, proved proofRow }
 
-// dueProofs returns the agents that have an entry with a seq beyond from up to another, and entries that
-// are not proved.
-func dueProofs(ctx context.Context, conn engine.Conn, from, to int64) (due []dueProof, err error) {
+// agents returns the agents that have an entry with a seq beyond Mark up to another, or are wrong, and
+// entries that are not proved.
+func (p newProof) agents(ctx context.Context, to int64) (list []dueProof, err error) {
 	sums := proofColumns[1 : len(proofColumns)-1]
 	query := "SELECT w.agent_id, w." + strings.Join(sums, ", w.") +
 		", COALESCE(p." + strings.Join(sums, ", 0), COALESCE(p.") + ", 0), COALESCE(p.digest, '')" +
-		` FROM wallets w LEFT JOIN ledger_proofs p ON p.agent_id = w.agent_id WHERE w.agent_id IN
-		(SELECT agent_id FROM ledger_entries WHERE seq > ?1 AND seq <= ?2)
-		AND w.entries <> COALESCE(p.entries, 0) ORDER BY w.agent_id`
+		` FROM wallets w LEFT JOIN ledger_proofs p ON p.agent_id = w.agent_id WHERE (w.agent_id IN
+		(SELECT agent_id FROM ledger_entries WHERE seq > ?1 AND seq <= ?2) OR w.agent_id IN (` +
+		work.Placeholders(3, max(len(p.Wrong), 1)) + `)) AND w.entries <> COALESCE(p.entries, 0) ORDER BY w.agent_id`
+	args := []any{p.Mark, to}
+	for _, id := range p.Wrong {
+		args = append(args, id)
+	}
+	if len(p.Wrong) == 0 {
+		args = append(args, "")
+	}
 	var d dueProof
 	wallet, proved := column.Targets(&d.wallet), column.Targets(&d.proved)
 	into := append(wallet[:len(wallet)-1:len(wallet)-1], proved[1:]...)
-	err = conn.Rows(ctx, query, []any{from, to}, func(row engine.Row) error {
+	err = p.conn.Rows(ctx, query, args, func(row engine.Row) error {
 		err := row.Scan(into...)
 		d.proved.AgentID = d.wallet.AgentID
-		due = append(due, d)
+		list = append(list, d)
 		return err
 	})
-	return due, work.Wrap("find new entries", err)
+	return list, work.Wrap("find new entries", err)
 }
 
-// proveAgent proves up to a number of entries of an agent, and its wallet once it comes to the last. It
-// returns how far it came, or the first fault.
-func proveAgent(ctx context.Context, conn engine.Conn, d dueProof, limit int64) (proofRow, ports.Fault, error) {
+// agent proves up to a number of entries of an agent with a seq up to another, and its wallet once it
+// comes to the last. It returns how far it came, or the first fault.
+func (p newProof) agent(ctx context.Context, d dueProof, bound, limit int64) (proofRow, ports.Fault, error) {
 	c, err := newChain(d.proved)
 	if err != nil {
 		return proofRow{}, ports.Fault{}, err
 	}
 	var e entry
+	var seq int64
 	var fault ports.Fault
-	into := column.Targets(&e)
-	err = conn.Rows(ctx, entrySelect+"agent_id = ?1 AND ord > ?2 ORDER BY ord LIMIT ?3",
+	into := column.Targets(&e, &seq)
+	err = p.conn.Rows(ctx, entrySelect+"agent_id = ?1 AND ord > ?2 ORDER BY ord LIMIT ?3",
 		[]any{d.wallet.AgentID, c.Entries, limit}, func(row engine.Row) error {
 			err := row.Scan(into...)
-			if err == nil && fault.Rule == "" {
-				c.add(&e)
-				fault = c.check(&e)
+			switch {
+			case err != nil || fault.Rule != "" || seq > bound:
+				return err
+			case c.Entries == d.proved.Entries && p.due.has(seq, e.At):
+				fault = ports.Fault{Rule: oldProved, Where: e.AgentID, Detail: fmt.Sprintf("entry %d was not", e.Ord)}
+				return nil
 			}
-			return err
+			c.add(&e)
+			fault = c.check(&e)
+			return nil
 		})
 	all := c.Entries >= d.wallet.Entries || c.Entries-d.proved.Entries < limit
 	if err == nil && fault.Rule == "" && all {
-		fault = c.compare(d.wallet)
+		fault, err = p.ending(c, d.wallet)
 	}
 	return c.row(), fault, work.Wrap("prove the entries of "+d.wallet.AgentID, err)
+}
+
+// ending compares the wallet of an agent with its entries, or how many it has if some are not proved yet.
+func (p newProof) ending(c *chain, wallet proofRow) (f ports.Fault, err error) {
+	if c.Entries < wallet.Entries {
+		var later int64
+		err := p.conn.Row("SELECT COUNT(*) FROM ledger_entries WHERE agent_id = ?1 AND ord > ?2",
+			[]any{wallet.AgentID, c.Entries}).Scan(&later)
+		if err != nil || c.Entries+later == wallet.Entries && later > 0 {
+			return f, err
+		}
+	}
+	return c.compare(wallet), nil
 }

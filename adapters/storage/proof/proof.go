@@ -56,7 +56,7 @@ func (p *Prover) Rules() (names []string) {
 	for _, r := range p.checks() {
 		names = append(names, r.name)
 	}
-	return append(names, provedStay)
+	return append(append(names, walkRules...), guarded, actionsStay)
 }
 
 // proofName is the name under which the state of the proof is kept.
@@ -80,28 +80,36 @@ type proofState struct {
 	Took        time.Duration `json:"took"`         // by the last proof, with its pauses
 
 	New newProofState `json:"new"`
+
+	stored bool // in the database
 }
 
 // result returns what is known now: faults of the proof that runs count at once.
 func (p proofState) result() ports.Proof {
 	r := ports.Proof{At: p.ProvedAt, Entries: p.ProvedEntries, Faults: p.ProvedFaults, Rule: p.ProvedRule,
-		StartedAt: p.StartedAt, SucceededAt: p.SucceededAt, Took: p.Took, NewAt: p.New.At}
+		StartedAt: p.StartedAt, SucceededAt: p.SucceededAt, Took: p.Took, NewAt: p.New.At, Head: p.New.Head}
 	if p.Faults > r.Faults {
 		r.Faults, r.Rule = p.Faults, p.Rule
 	}
 	if p.New.Faults > r.Faults {
 		r.Faults, r.Rule = p.New.Faults, p.New.Rule
 	}
+	if !p.New.Lost.IsZero() && r.Faults == 0 {
+		r.Faults, r.Rule = 1, oldProved
+	}
 	return r
 }
 
-func readState(u *work.Unit) (p proofState, text []byte, err error) {
-	err = u.Row("SELECT value FROM service_values WHERE name = ?1", proofName).Scan(&text)
+func readState(u *work.Unit) (proofState, []byte, error) { return stateOf(u.Conn) }
+
+func stateOf(conn engine.Conn) (p proofState, text []byte, err error) {
+	err = conn.Row("SELECT value FROM service_values WHERE name = ?1", []any{proofName}).Scan(&text)
 	if errors.Is(err, sql.ErrNoRows) {
 		return p, nil, nil
 	}
 	if err == nil {
 		err = json.Unmarshal(text, &p)
+		p.stored = true
 	}
 	if err != nil {
 		err = fmt.Errorf("read the state of the proof: %w", err)
@@ -180,12 +188,16 @@ func (p *Prover) proveNext(ctx context.Context, conn engine.Conn, state *proofSt
 		if err != nil {
 			return err
 		}
+		due, err := p.dueOf(conn, state)
+		if err != nil {
+			return err
+		}
 		faults, err := p.findIn(ctx, conn, state.Agent, to)
 		state.add(faults)
 		if err != nil {
 			return err
 		}
-		faults, err = findChanged(ctx, conn, state.Agent, to)
+		faults, err = follow(ctx, conn, state.Agent, to, due, nil)
 		state.add(faults)
 		state.Agent, state.Entries = to, state.Entries+entries
 		return err
@@ -201,6 +213,11 @@ func (p *Prover) proveNext(ctx context.Context, conn engine.Conn, state *proofSt
 		state.Check++
 		return err
 	}
+	faults, err := p.findOthers(ctx, conn, state)
+	state.add(faults)
+	if err != nil {
+		return err
+	}
 	state.end(p.clock.Now())
 	return nil
 }
@@ -209,7 +226,7 @@ func (p *Prover) proveNext(ctx context.Context, conn engine.Conn, state *proofSt
 // since it began stays known until the next one.
 func (p *proofState) end(now time.Time) {
 	ended := proofState{ProvedAt: now, ProvedEntries: p.Entries, ProvedFaults: p.Faults, ProvedRule: p.Rule,
-		SucceededAt: p.SucceededAt, Took: now.Sub(p.StartedAt), New: p.New}
+		SucceededAt: p.SucceededAt, Took: now.Sub(p.StartedAt), New: p.New, stored: p.stored}
 	if p.Faults == 0 {
 		ended.SucceededAt = now
 		if !p.New.Again {

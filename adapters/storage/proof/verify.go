@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"time"
 
 	"agentproxy/adapters/storage/engine"
 	"agentproxy/ports"
@@ -26,15 +27,11 @@ type check struct {
 // every entry are proved by ranges of agents, in which the database sorts and sums a bounded number of
 // rows; what they compare never belongs to two agents.
 func (p *Prover) checks() []check {
-	guards := sqliteGuards
-	if p.postgres {
-		guards = postgresGuards
-	}
 	var all []check
-	for _, r := range slices.Concat(ledgerRules, sessionRules, countRules) {
+	for _, r := range slices.Concat(ledgerRules, sessionRules, soldRules, countRules) {
 		all = append(all, check{r, true})
 	}
-	for _, r := range slices.Concat(placeRules, rechargeRules, orderRules, []rule{{guarded, guards}}) {
+	for _, r := range slices.Concat(placeRules(p.postgres), rechargeRules, orderRules, accountRules) {
 		all = append(all, check{r, false})
 	}
 	return all
@@ -117,8 +114,24 @@ func (p *Prover) findIn(ctx context.Context, conn engine.Conn, from, to string) 
 	return faults, nil
 }
 
+// findOthers returns what no rule of rows shows.
+func (p *Prover) findOthers(ctx context.Context, conn engine.Conn, state *proofState) ([]ports.Fault, error) {
+	faults, err := p.findUnguarded(ctx, conn)
+	if err != nil {
+		return nil, err
+	}
+	if lost := state.New.Lost; !lost.IsZero() {
+		faults = append(faults, ports.Fault{Rule: oldProved, Where: "the ledger",
+			Detail: "the digests were lost, and were computed anew at " + lost.Format(time.RFC3339)})
+	}
+	more, err := findChangedActions(ctx, conn, state.New.Actions)
+	return append(faults, more...), err
+}
+
 // Verify proves the ledger on one snapshot, while others write.
-func (p *Prover) Verify(ctx context.Context) (faults []ports.Fault, entries int, err error) {
+func (p *Prover) Verify(
+	ctx context.Context, against ...ports.ProofHead,
+) (faults []ports.Fault, entries int, err error) {
 	found := map[string]int{} // by rule
 	add := func(more []ports.Fault) {
 		for _, f := range more {
@@ -128,6 +141,15 @@ func (p *Prover) Verify(ctx context.Context) (faults []ports.Fault, entries int,
 		}
 	}
 	err = p.db.Audit(ctx, func(conn engine.Conn) error {
+		state, _, err := stateOf(conn)
+		if err != nil {
+			return err
+		}
+		due, err := p.dueOf(conn, &state)
+		if err != nil {
+			return err
+		}
+		heads := newHeads(against)
 		for from := ""; from != lastAgent; {
 			to, _, err := p.nextRange(ctx, conn, from)
 			if err != nil {
@@ -138,7 +160,7 @@ func (p *Prover) Verify(ctx context.Context) (faults []ports.Fault, entries int,
 				return err
 			}
 			add(more)
-			if more, err = findChanged(ctx, conn, from, to); err != nil {
+			if more, err = follow(ctx, conn, from, to, due, heads); err != nil {
 				return err
 			}
 			add(more)
@@ -154,6 +176,12 @@ func (p *Prover) Verify(ctx context.Context) (faults []ports.Fault, entries int,
 			}
 			add(more)
 		}
+		more, err := p.findOthers(ctx, conn, &state)
+		if err != nil {
+			return err
+		}
+		add(more)
+		add(heads.compare())
 		return conn.Row("SELECT COUNT(*) FROM ledger_entries", nil).Scan(&entries)
 	})
 	if err != nil {

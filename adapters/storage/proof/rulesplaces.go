@@ -1,0 +1,110 @@
+package proof
+
+// placeRules are those of addresses and idempotency keys, which name a session and not its agent.
+func placeRules(postgres bool) []rule {
+	session := "substr(k.resource, 1, instr(k.resource || '#', '#') - 1)"
+	if postgres {
+		session = "split_part(k.resource, '#', 1)"
+	}
+	return []rule{
+		{"only a live session has addresses", `SELECT a.ip, 'session ' || a.session_id FROM static_addresses a
+			LEFT JOIN sessions s ON s.id = a.session_id
+			WHERE s.status IS NULL OR s.status NOT IN ('creating', 'active')`},
+		{"an active static session has its addresses", `SELECT s.id, s.quantity || ' addresses, has ' || COALESCE(a.n, 0)
+			FROM sessions s LEFT JOIN (SELECT session_id, COUNT(*) AS n FROM static_addresses GROUP BY session_id) a
+			ON a.session_id = s.id
+			WHERE s.status = 'active' AND s.type = 'static' AND s.quantity <> COALESCE(a.n, 0)`},
+		{"the addresses of a session are its exits", `SELECT a.ip, 'session ' || s.id || ' of ' || s.provider ||
+			', not of ' || a.provider || ', has ' || s.exits FROM static_addresses a JOIN sessions s ON s.id = a.session_id
+			WHERE s.status = 'active' AND (a.provider <> s.provider
+			OR ',' || s.exits || ',' NOT LIKE '%,' || a.ip || ',%')`},
+		{"a failed session has no idempotency key", `SELECT s.id, 'key of ' || k.created_at FROM idempotency_keys k
+			JOIN sessions s ON s.id = k.resource WHERE s.status = 'failed'`},
+		{"an idempotency key names a session of its agent", `SELECT s.id, 'of ' || s.agent_id || ', key of ' || k.agent_id ||
+			' at ' || k.created_at FROM idempotency_keys k JOIN sessions s ON s.id = ` + session + `
+			WHERE s.agent_id <> k.agent_id`},
+	}
+}
+
+// transferRef is the reference by which the ledger books the transfer x.
+const transferRef = `'usdt:' || x.network || ':' || x.tx_id || ':' || x.log_index`
+
+// rechargeRules are those of received money.
+var rechargeRules = []rule{
+	{"every recharge is a final transfer of that amount, agent and order", `SELECT e.id, e.ref || ' of ' ||
+		(e.trial + e.own) || ' for ' || e.agent_id FROM (SELECT ref, agent_id, order_id, trial + own AS amount, type
+		FROM ledger_entries WHERE type = 'recharge' OR substr(ref, 1, 5) = 'usdt:'
+		EXCEPT SELECT ` + transferRef + `, x.agent_id, x.order_id, x.amount, 'recharge'
+		FROM recharge_transfers x WHERE x.state = 'final') d JOIN ledger_entries e ON e.ref = d.ref`},
+	{"every final transfer is credited to its agent",
+		`SELECT x.tx_id, 'log ' || x.log_index || ', ' || x.amount || ' for ' ||
+		x.agent_id FROM recharge_transfers x LEFT JOIN ledger_entries e ON e.ref = ` + transferRef + `
+		AND e.agent_id = x.agent_id AND e.trial + e.own = x.amount AND e.type = 'recharge'
+		WHERE x.state = 'final' AND x.agent_id <> '' AND e.ref IS NULL`},
+	{"a final transfer to an agent's address is that agent's",
+		`SELECT x.tx_id, 'log ' || x.log_index || ' to ' || a.agent_id ||
+		', is of ' || x.agent_id FROM recharge_transfers x
+		JOIN recharge_addresses a ON a.network = x.network AND a.address = x.to_address
+		WHERE x.state = 'final' AND x.agent_id <> a.agent_id`},
+	{"what an order received its final transfers brought", `SELECT o.id, 'order ' || o.received || '; transfers ' ||
+		COALESCE(x.amount, 0) FROM recharge_orders o LEFT JOIN (SELECT order_id, agent_id, network, SUM(amount) AS amount
+		FROM recharge_transfers WHERE state = 'final' AND order_id <> '' GROUP BY order_id, agent_id, network) x
+		ON x.order_id = o.id AND x.agent_id = o.agent_id AND x.network = o.network
+		WHERE o.received <> COALESCE(x.amount, 0)`},
+	{"an order is paid when it received its amount", `SELECT id, status || ', received ' || received || ' of ' || amount
+		FROM recharge_orders WHERE (status = 'paid' AND received < amount) OR (status <> 'paid' AND received >= amount)`},
+	{"a paid order has the time of its payment", `SELECT id, status || ' at ' || paid_at FROM recharge_orders
+		WHERE (status = 'paid') <> (paid_at > 0)`},
+	{"an order is paid at the time of a transfer to it", `SELECT o.id, 'paid at ' || o.paid_at FROM recharge_orders o
+		WHERE o.status = 'paid' AND NOT EXISTS (SELECT 1 FROM recharge_transfers x WHERE x.order_id = o.id
+		AND x.order_id <> '' AND x.state = 'final' AND x.block_time = o.paid_at)`},
+	{"what an agent pays goes to an address of its own", `SELECT o.id, o.address || ' of ' ||
+		COALESCE(a.agent_id, 'no agent') || ', order of ' || o.agent_id FROM recharge_orders o
+		LEFT JOIN recharge_addresses a ON a.network = o.network AND a.address = o.address
+		WHERE a.agent_id IS NULL OR a.agent_id <> o.agent_id
+		UNION ALL SELECT x.tx_id, x.to_address || ' of no agent, transfer of ' || x.agent_id FROM recharge_transfers x
+		LEFT JOIN recharge_addresses a ON a.network = x.network AND a.address = x.to_address
+		WHERE x.state = 'final' AND x.agent_id <> '' AND a.agent_id IS NULL`},
+	{"no index of a key is given out again", `SELECT a.network, 'key ' || a.fingerprint || ', address ' || MAX(a.idx) ||
+		', next ' || COALESCE(k.next, 0) FROM recharge_addresses a
+		LEFT JOIN recharge_keys k ON k.network = a.network AND k.fingerprint = a.fingerprint
+		GROUP BY a.network, a.fingerprint, k.next HAVING MAX(a.idx) >= COALESCE(k.next, 0)`},
+	{"a chain is read up to its head at most", `SELECT network, 'read ' || final_number || ', head ' || latest
+		FROM recharge_marks WHERE final_number > latest`},
+	{"a window closes once the chain is past it", `SELECT o.id, o.status || ', ends at ' || o.expires_at ||
+		'; chain at ' || COALESCE(m.final_time, 0) FROM recharge_orders o LEFT JOIN recharge_marks m ON m.network = o.network
+		LEFT JOIN recharge_addresses a ON a.network = o.network AND a.address = o.address
+		WHERE o.status IN ('expired', 'failed') AND COALESCE(m.final_time, 0) <= o.expires_at
+		AND COALESCE(a.read_through, 0) <= o.expires_at`},
+}
+
+// kept is the time of the oldest action of an operator that is kept.
+const kept = "(SELECT MIN(at) FROM audit_actions)"
+
+// accountRules are those of accounts. What an operator did to an account that is younger than the oldest
+// action that is kept is among the actions.
+var accountRules = []rule{
+	{"what an operator decides of an account is an action of his", `SELECT a.id, a.status || ', verified for ' ||
+		a.verified_for FROM agents a WHERE a.created_at >= ` + kept + ` AND (
+		a.verified_for <> '' AND NOT EXISTS (SELECT 1 FROM audit_actions x
+		WHERE x.subject = a.id AND x.name = 'agent set-tier')
+		OR a.status = 'disabled' AND NOT EXISTS (SELECT 1 FROM audit_actions x
+		WHERE x.subject = a.id AND x.name = 'agent disable'))`},
+	{"what was granted of the trial on a day is counted", `SELECT 'day ' || g.day, 'counted ' || g.granted ||
+		', granted ' || COALESCE(SUM(e.trial), 0) FROM trial_grants g LEFT JOIN ledger_entries e ON e.at >= g.day
+		AND e.at < g.day + 86400000000 AND e.account <> '' AND e.type = 'trial_grant'
+		WHERE g.scope = 'total' GROUP BY g.day, g.granted HAVING g.granted <> COALESCE(SUM(e.trial), 0)`},
+}
+
+// orderRules are those of what is bought of providers.
+var orderRules = []rule{
+	{"every order of a provider belongs to a session", `SELECT o.id, 'session ' || o.session_id FROM upstream_orders o
+		LEFT JOIN sessions s ON s.id = o.session_id WHERE s.id IS NULL`},
+	{"nothing is bought twice for a session", `SELECT session_id, 'purchases ' || COUNT(*) FROM upstream_orders
+		WHERE kind = 'purchase' AND status = 'confirmed' GROUP BY session_id HAVING COUNT(*) > 1`},
+	{"what was bought is kept, and nothing else",
+		`SELECT id, status || ' ' || kind || ', ' || length(goods) || ' bytes sealed'
+		FROM upstream_orders WHERE (length(goods) > 0) <> (kind = 'purchase' AND status = 'confirmed')`},
+	{"an order that was not sent has no cost", `SELECT id, status || ', cost ' || cost FROM upstream_orders
+		WHERE (sent_at = 0 AND cost <> 0) OR cost < 0`},
+}

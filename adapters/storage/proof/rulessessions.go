@@ -1,0 +1,155 @@
+package proof
+
+// priceOf returns the price of a number of bytes at a price of a GB, with round added before the
+// division. It is -1 where the product would not fit 64 bits, as with a damaged row.
+func priceOf(bytes, price, round string) string {
+	return `CASE WHEN ` + price + ` NOT BETWEEN 0 AND 9000000000 OR ` + bytes +
+		` NOT BETWEEN 0 AND 1000000000000000000 THEN -1
+		ELSE (` + bytes + `) / 1000000000 * ` + price + ` +
+		((` + bytes + `) % 1000000000 * ` + price + ` + ` + round + `) / 1000000000 END`
+}
+
+var (
+	// usedPrice is the price of what a session s used, where runsOf is joined.
+	usedPrice = `COALESCE(r.due, ` + priceOf("s.up + s.down", "s.price", "0") + `)`
+	// createdPrice is the price of the traffic that s was created with, where additions is joined.
+	createdPrice = priceOf("(s.bytes - COALESCE(a.bytes, 0))", "s.price", "999999999")
+	addedPrice   = priceOf("t.bytes", "t.price", "999999999")
+
+	// runsOf has the price of what was used of each run of a session that traffic was added to, each
+	// rounded down by itself.
+	runsOf = ` LEFT JOIN (SELECT p.session_id, CAST(SUM(` + priceOf("p.used", "p.price", "0") + `) AS BIGINT) AS due
+		FROM (SELECT x.session_id, x.price, CASE WHEN x.used <= x.start THEN 0
+		WHEN x.used >= x.start + x.bytes THEN x.bytes ELSE x.used - x.start END AS used
+		FROM (SELECT c.id AS session_id, c.price, 0 AS start, COALESCE(f.first, c.bytes) AS bytes, c.up + c.down AS used
+		FROM sessions c JOIN (SELECT session_id, MIN(CASE WHEN run > 0 THEN start END) AS first
+		FROM session_topups GROUP BY session_id) f ON f.session_id = c.id
+		UNION ALL SELECT t.session_id, t.price, MIN(t.start), CAST(SUM(t.bytes) AS BIGINT), MIN(c.up + c.down)
+		FROM session_topups t JOIN sessions c ON c.id = t.session_id WHERE t.run > 0
+		GROUP BY t.session_id, t.run, t.price) x) p GROUP BY p.session_id) r ON r.session_id = s.id `
+
+	// additions has what was added to a session.
+	additions = ` LEFT JOIN (SELECT session_id, CAST(SUM(bytes) AS BIGINT) AS bytes
+		FROM session_topups GROUP BY session_id) a ON a.session_id = s.id `
+)
+
+const (
+	ended = "s.status IN ('terminated', 'expired', 'failed')"
+	live  = "status IN ('creating', 'active')"
+)
+
+// sessionRules are those of sessions and of what is kept beside them.
+var sessionRules = []rule{
+	{"no session used more than it bought",
+		`SELECT id, 'bought ' || bytes || ', used ' || (up + down) || ', leased ' || leased
+		FROM sessions WHERE bytes > 0 AND up + down + leased > bytes`},
+	{"no workers moved more than their session",
+		`SELECT s.id, 'session ' || (s.up + s.down) || ' by ' || s.connections || '; workers ' || w.bytes || ' by ' || w.n
+		FROM sessions s JOIN (SELECT session, SUM(up + down) AS bytes, SUM(connections) AS n
+		FROM (SELECT session, up, down, connections FROM workers
+		UNION ALL SELECT session, up, down, connections FROM session_archive) x GROUP BY session) w ON w.session = s.seq
+		WHERE w.bytes > s.up + s.down OR w.n > s.connections`},
+	{"an archived session ended, holds nothing and has no other workers",
+		`SELECT s.id, s.status || ', holds ' || (s.held_trial + s.held_own) || ', ' || a.workers || ' archived, ' ||
+		(SELECT COUNT(*) FROM workers w WHERE w.session = a.session) || ' others'
+		FROM session_archive a JOIN sessions s ON s.seq = a.session
+		WHERE NOT (` + ended + `) OR s.ended_at = 0 OR s.held_trial + s.held_own + s.leased > 0
+		OR EXISTS (SELECT 1 FROM workers w WHERE w.session = a.session)`},
+	{"what a session leased its leases have left",
+		`SELECT s.id, 'session ' || s.leased || '; leases ' || COALESCE(l.unused, 0)
+		FROM sessions s LEFT JOIN (SELECT session_id, SUM(granted - up - down) AS unused
+		FROM leases GROUP BY session_id) l ON l.session_id = s.id
+		WHERE s.leased <> COALESCE(l.unused, 0)`},
+	{"what a session holds, was charged and refunded equals its entries",
+		`SELECT s.id, 'session ' || s.held_trial || ' and ' ||
+		s.held_own || ', ' || s.charged_trial || ' and ' || s.charged_own || ', ' || s.refunded_trial || ' and ' ||
+		s.refunded_own || '; entries ' || COALESCE(e.held_trial, 0) || ' and ' || COALESCE(e.held_own, 0) || ', ' ||
+		COALESCE(e.charged_trial, 0) || ' and ' || COALESCE(e.charged_own, 0) || ', ' ||
+		COALESCE(e.refunded_trial, 0) || ' and ' || COALESCE(e.refunded_own, 0)
+		FROM sessions s LEFT JOIN (SELECT session_id, SUM(held_trial) AS held_trial, SUM(held_own) AS held_own,
+		SUM(CASE WHEN type = 'charge' THEN -held_trial ELSE 0 END) AS charged_trial,
+		SUM(CASE WHEN type = 'charge' THEN -held_own ELSE 0 END) AS charged_own,
+		SUM(CASE WHEN type = 'refund' THEN trial ELSE 0 END) AS refunded_trial,
+		SUM(CASE WHEN type = 'refund' THEN own ELSE 0 END) AS refunded_own
+		FROM ledger_entries WHERE session_id <> '' GROUP BY session_id) e ON e.session_id = s.id
+		WHERE s.held_trial <> COALESCE(e.held_trial, 0) OR s.held_own <> COALESCE(e.held_own, 0)
+		OR s.charged_trial <> COALESCE(e.charged_trial, 0) OR s.charged_own <> COALESCE(e.charged_own, 0)
+		OR s.refunded_trial <> COALESCE(e.refunded_trial, 0) OR s.refunded_own <> COALESCE(e.refunded_own, 0)`},
+	{"every entry of a session is of its agent", `SELECT e.id, e.agent_id || ', session ' || e.session_id
+		FROM ledger_entries e LEFT JOIN sessions s ON s.id = e.session_id
+		WHERE e.session_id <> '' AND (s.id IS NULL OR s.agent_id <> e.agent_id)`},
+	{"no session is refunded more than it was charged", `SELECT s.id, 'charged ' || s.charged_trial || ' and ' ||
+		s.charged_own || ', refunded ' || s.refunded_trial || ' and ' || s.refunded_own FROM sessions s
+		WHERE s.refunded_trial NOT BETWEEN 0 AND s.charged_trial OR s.refunded_own NOT BETWEEN 0 AND s.charged_own`},
+	{"what was held for a session is its price", `SELECT s.id, 'price ' || s.price || ', held ' || -(e.trial + e.own)
+		FROM sessions s JOIN ledger_entries e ON e.ref = 'hold:' || s.id` + additions + `
+		WHERE -(e.trial + e.own) <> CASE s.type WHEN 'dynamic' THEN ` + createdPrice + `
+			ELSE CASE WHEN s.price BETWEEN 0 AND 9000000000 AND s.quantity BETWEEN 0 AND 1000000000
+			THEN s.price * s.quantity ELSE -1 END END`},
+	{"what was held for added traffic is its price",
+		`SELECT t.session_id, 'addition ' || t.no || ' at ' || t.price || ', held ' || COALESCE(-(e.trial + e.own), 0)
+		FROM session_topups t LEFT JOIN ledger_entries e ON e.ref = 'hold:' || t.session_id || ':traffic:' || t.no
+		AND e.session_id = t.session_id WHERE COALESCE(-(e.trial + e.own), -2) <> ` + addedPrice + `
+		UNION ALL SELECT e.session_id, e.ref || ' of no addition' FROM ledger_entries e
+		LEFT JOIN session_topups t ON e.ref = 'hold:' || t.session_id || ':traffic:' || t.no
+		WHERE e.type = 'hold' AND e.ref LIKE 'hold:%:traffic:%' AND t.no IS NULL`},
+	{"traffic is charged to its price once settled, and never beyond",
+		`SELECT s.id, 'used ' || (s.up + s.down) || ' at ' ||
+		s.price || ', charged ' || (s.charged_trial + s.charged_own) FROM sessions s` + runsOf + `
+		WHERE s.type = 'dynamic' AND s.activated_at > 0 AND (s.charged_trial + s.charged_own > ` + usedPrice + `
+		OR ` + ended + ` AND s.held_trial + s.held_own = 0 AND s.charged_trial + s.charged_own <> ` + usedPrice + `)`},
+	{"an ended session that holds money waits for something", `SELECT s.id, s.status || ', holds ' ||
+		(s.held_trial + s.held_own) FROM sessions s
+		WHERE ` + ended + ` AND s.held_trial + s.held_own > 0 AND s.settle_at = 0 AND NOT EXISTS (
+			SELECT 1 FROM upstream_orders o WHERE o.session_id = s.id AND (o.status IN ('sent', 'unknown')
+			OR o.kind = 'purchase' AND o.status = 'confirmed' AND o.state = 'pending'))`},
+	{"a session that was never active is charged for what was delivered", `SELECT s.id, s.status || ', charged ' ||
+		(s.charged_trial + s.charged_own) || ', holds ' || (s.held_trial + s.held_own) FROM sessions s
+		WHERE s.activated_at = 0 AND s.charged_trial + s.charged_own > 0 AND NOT (
+			s.status = 'terminated' AND s.held_trial + s.held_own = 0 AND EXISTS (SELECT 1 FROM upstream_orders o
+			WHERE o.session_id = s.id AND o.kind = 'purchase' AND o.status = 'confirmed' AND o.sent_at > 0))`},
+	{"an active session with traffic that is not charged is settled later", `SELECT s.id, 'used ' || (s.up + s.down) ||
+		' at ' || s.price || ', charged ' || (s.charged_trial + s.charged_own) FROM sessions s` + runsOf + `
+		WHERE s.status = 'active' AND s.type = 'dynamic' AND s.settle_at = 0
+		AND s.charged_trial + s.charged_own < ` + usedPrice},
+	{"a session has an end and a reason once it ended, and not before",
+		`SELECT s.id, s.status || ', ended at ' || s.ended_at ||
+		', ' || s.reason FROM sessions s WHERE (` + ended + `) <> (s.ended_at > 0 AND s.reason <> '')`},
+	{"an active session has its exits", `SELECT s.id, s.quantity || ' exits, has ' || s.exits FROM sessions s
+		WHERE s.status = 'active' AND (s.exits = ''
+		OR length(s.exits) - length(replace(s.exits, ',', '')) + 1 <> s.quantity)`},
+	{"the hours of a session add up to it",
+		`SELECT s.id, 'session ' || s.up || ', ' || s.down || ', ' || s.connections || ', ' ||
+		(s.charged_trial + s.charged_own) || ', ' || (s.refunded_trial + s.refunded_own) || '; hours ' ||
+		COALESCE(h.up, 0) || ', ' || COALESCE(h.down, 0) || ', ' || COALESCE(h.connections, 0) || ', ' ||
+		COALESCE(h.charged, 0) || ', ' || COALESCE(h.refunded, 0)
+		FROM sessions s LEFT JOIN (SELECT session_id, SUM(up) AS up, SUM(down) AS down, SUM(connections) AS connections,
+		SUM(charged) AS charged, SUM(refunded) AS refunded
+		FROM usage_hours WHERE session_id <> '' GROUP BY session_id) h ON h.session_id = s.id
+		WHERE s.up <> COALESCE(h.up, 0) OR s.down <> COALESCE(h.down, 0) OR s.connections <> COALESCE(h.connections, 0)
+		OR s.charged_trial + s.charged_own <> COALESCE(h.charged, 0)
+		OR s.refunded_trial + s.refunded_own <> COALESCE(h.refunded, 0)`},
+}
+
+// countRules are those of what is counted once: it is what a count of its rows is.
+var countRules = []rule{
+	{"the counts of ended sessions are right", `SELECT x.agent_id,
+		x.product_no || ', ' || x.type || ', ' || x.status || ': ' || SUM(x.n) || ' too many'
+		FROM (SELECT agent_id, product_no, type, status, n FROM session_counts
+		UNION ALL SELECT agent_id, product_no, type, status, -1 FROM sessions WHERE counted = 1) x
+		GROUP BY x.agent_id, x.product_no, x.type, x.status HAVING SUM(x.n) <> 0`},
+	{"a counted session ended and holds nothing", `SELECT s.id, s.status || ', holds ' || (s.held_trial + s.held_own)
+		FROM sessions s WHERE s.counted = 1 AND (NOT (` + ended + `) OR s.held_trial + s.held_own > 0)`},
+	{"the sums of hours are right", `SELECT x.agent_id,
+		'hour ' || x.hour || ' of ' || x.of_sessions || ': ' || SUM(x.up) || ', ' || SUM(x.down) || ', ' ||
+		SUM(x.connections) || ', ' || SUM(x.charged) || ', ' || SUM(x.refunded) || ', ' || SUM(x.recharged) || ' too much'
+		FROM (SELECT agent_id, hour, of_sessions, up, down, connections, charged, refunded, recharged FROM agent_hours
+		UNION ALL SELECT agent_id, hour, CASE session_id WHEN '' THEN 0 ELSE 1 END, -up, -down,
+		-connections, -charged, -refunded, -recharged FROM usage_hours WHERE counted = 1) x
+		GROUP BY x.agent_id, x.hour, x.of_sessions HAVING SUM(x.up) <> 0 OR SUM(x.down) <> 0 OR SUM(x.connections) <> 0
+		OR SUM(x.charged) <> 0 OR SUM(x.refunded) <> 0 OR SUM(x.recharged) <> 0`},
+	{"the counts of sessions by their last hour are right", `SELECT x.agent_id, 'hour ' || x.hour || ': ' || SUM(x.n) ||
+		' too many' FROM (SELECT agent_id, hour, last AS n FROM agent_hours
+		UNION ALL SELECT agent_id, MAX(hour), -1 FROM usage_hours WHERE counted = 1 AND session_id <> ''
+		GROUP BY agent_id, session_id) x GROUP BY x.agent_id, x.hour HAVING SUM(x.n) <> 0`},
+}

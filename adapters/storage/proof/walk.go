@@ -1,0 +1,260 @@
+package proof
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"agentproxy/adapters/storage/column"
+	"agentproxy/adapters/storage/engine"
+	"agentproxy/adapters/storage/work"
+	"agentproxy/domain/billing"
+	"agentproxy/ports"
+)
+
+// The rules of entries and wallets that are checked entry by entry, in the one walk that computes the
+// digests.
+const (
+	sumsToZero   = "every entry sums to zero"
+	balanceAfter = "the balance after an entry is the sum up to it"
+	walletSums   = "every wallet equals its entries"
+	walletTotals = "what a wallet was charged, refunded and recharged equals its entries"
+	noneMissing  = "no entry is missing"
+	provedStay   = "no entry that was proved has changed"
+	oldProved    = "every old entry is proved"
+	creditedOwn  = "a wallet has the flags of the money that its entries credit"
+	spentOnDay   = "what a wallet spent on its day was held on it"
+	trialEnds    = "trial credit ends a number of days after it was granted"
+	trialOver    = "expired trial credit is not spendable"
+)
+
+// walkRules are their names.
+var walkRules = []string{sumsToZero, balanceAfter, walletSums, walletTotals, noneMissing, provedStay, oldProved,
+	creditedOwn, spentOnDay, trialEnds, trialOver}
+
+// wallet is what a walk compares with entries.
+type wallet struct {
+	AgentID                      string
+	Entries                      int64
+	Trial, Own                   int64
+	HeldTrial, HeldOwn           int64
+	Charged, Refunded, Recharged int64
+	TrialExpiresAt               int64
+	TrialExpired                 int64
+	Funded, Credited             int64
+	SpentDay, SpentToday         int64
+}
+
+var (
+	walletSelect = "SELECT " + strings.Join(column.Names(new(wallet)), ", ") +
+		" FROM wallets WHERE agent_id >= ?1 AND agent_id < ?2"
+	proofSelect = "SELECT " + strings.Join(proofColumns, ", ") +
+		" FROM ledger_proofs WHERE agent_id >= ?1 AND agent_id < ?2"
+)
+
+// walk follows the entries of a range of agents, one agent after the other.
+type walk struct {
+	due     due
+	wallets map[string]wallet
+	proved  map[string]proofRow
+	heads   *heads
+	faults  []ports.Fault
+
+	chain chain
+	facts facts
+}
+
+// facts are what follows from the entries of one agent for its wallet, beside the sums.
+type facts struct {
+	wallet
+	known            bool // there is a wallet
+	lastOrd          int64
+	unproved         bool
+	grantedAt        int64
+	credited, funded int64
+	held, released   int64 // on the wallet's day of spending or later
+	since            int64 // the first entry on that day
+	on               int64 // the entries on that day or later
+	lastHold         int64
+}
+
+const dayMicros = 86_400_000_000
+
+// follow walks the entries of a range of agents and returns what is wrong with them and their wallets.
+// It reads the proved ones again, and so finds that one has changed since.
+func follow(ctx context.Context, conn engine.Conn, from, to string, d due, h *heads) ([]ports.Fault, error) {
+	w := &walk{due: d, wallets: map[string]wallet{}, proved: map[string]proofRow{}, heads: h}
+	err := conn.Rows(ctx, walletSelect, []any{from, to}, func(row engine.Row) error {
+		var x wallet
+		err := row.Scan(column.Targets(&x)...)
+		w.wallets[x.AgentID] = x
+		return err
+	})
+	if err != nil {
+		return nil, work.Wrap("read the wallets", err)
+	}
+	err = conn.Rows(ctx, proofSelect, []any{from, to}, func(row engine.Row) error {
+		var p proofRow
+		err := row.Scan(column.Targets(&p)...)
+		w.proved[p.AgentID] = p
+		return err
+	})
+	if err != nil {
+		return nil, work.Wrap("read how far the ledger is proved", err)
+	}
+	var e entry
+	var seq int64
+	into := column.Targets(&e, &seq)
+	query := entrySelect + "agent_id >= ?1 AND agent_id < ?2 ORDER BY agent_id, ord"
+	err = conn.Rows(ctx, query, []any{from, to}, func(row engine.Row) error {
+		if err := row.Scan(into...); err != nil {
+			return err
+		}
+		if e.AgentID != w.chain.AgentID {
+			w.endAgent()
+			w.beginAgent(e.AgentID)
+		}
+		w.add(&e, seq)
+		return nil
+	})
+	if err != nil {
+		return nil, work.Wrap("verify that "+provedStay, err)
+	}
+	w.endAgent()
+	w.endRange()
+	return w.faults, nil
+}
+
+func (w *walk) fault(rule, where, detail string, args ...any) {
+	w.faults = append(w.faults, ports.Fault{Rule: rule, Where: where, Detail: fmt.Sprintf(detail, args...)})
+}
+
+func (w *walk) beginAgent(id string) {
+	w.chain = chain{proofRow: proofRow{AgentID: id}, buffer: w.chain.buffer}
+	w.facts = facts{}
+	w.facts.wallet, w.facts.known = w.wallets[id], false
+	if _, ok := w.wallets[id]; ok {
+		w.facts.known = true
+		delete(w.wallets, id)
+	}
+	w.heads.begin()
+}
+
+// add takes the next entry of the agent.
+func (w *walk) add(e *entry, seq int64) {
+	c, f := &w.chain, &w.facts
+	w.heads.before(c, seq)
+	c.add(e)
+	if e.Trial+e.Own+e.HeldTrial+e.HeldOwn+e.Counter != 0 || e.Account == "" && e.Counter != 0 {
+		w.fault(sumsToZero, e.ID, "sum %d", e.Trial+e.Own+e.HeldTrial+e.HeldOwn+e.Counter)
+	}
+	if int64(e.BalanceAfter) != c.Trial+c.Own {
+		w.fault(balanceAfter, e.ID, "balance %d; sum %d", e.BalanceAfter, c.Trial+c.Own)
+	}
+	if p, left := w.proved[e.AgentID]; left && c.Entries == p.Entries {
+		delete(w.proved, e.AgentID)
+		if c.row() != p {
+			w.fault(provedStay, p.AgentID, "one of its first %d entries", p.Entries)
+		}
+	} else if !left && !f.unproved && w.due.has(seq, e.At) {
+		f.unproved = true
+		w.fault(oldProved, e.AgentID, "entry %d of %d is not", e.Ord, f.Entries)
+	}
+	f.add(e)
+}
+
+// add notes what follows from an entry.
+func (f *facts) add(e *entry) {
+	f.lastOrd = e.Ord
+	switch e.Type {
+	case billing.TrialGrant:
+		f.grantedAt = e.At
+	case billing.Recharge:
+		f.funded, f.credited = 1, 1
+	case billing.Adjustment:
+		if e.Own > 0 {
+			f.credited = 1
+		}
+	case billing.HoldEntry:
+		if e.Trial+e.Own < 0 {
+			f.lastHold = max(f.lastHold, e.At)
+		}
+	}
+	if e.At < f.SpentDay {
+		return
+	}
+	if f.on++; f.since == 0 {
+		f.since = e.Ord
+	}
+	switch e.Type {
+	case billing.HoldEntry:
+		f.held -= int64(e.Trial + e.Own)
+	case billing.Release:
+		f.released += int64(e.Trial + e.Own)
+	}
+}
+
+// endAgent compares the wallet of an agent with its entries.
+func (w *walk) endAgent() {
+	w.heads.end(&w.chain)
+	if !w.facts.known {
+		return
+	}
+	c, f := &w.chain, w.facts
+	x := f.wallet
+	if c.Trial != x.Trial || c.Own != x.Own || c.HeldTrial != x.HeldTrial || c.HeldOwn != x.HeldOwn {
+		w.fault(walletSums, x.AgentID, "wallet %d, %d, %d, %d; entries %d, %d, %d, %d", x.Trial, x.Own, x.HeldTrial,
+			x.HeldOwn, c.Trial, c.Own, c.HeldTrial, c.HeldOwn)
+	}
+	if c.Charged != x.Charged || c.Refunded != x.Refunded || c.Recharged != x.Recharged {
+		w.fault(walletTotals, x.AgentID, "wallet %d, %d, %d; entries %d, %d, %d", x.Charged, x.Refunded, x.Recharged,
+			c.Charged, c.Refunded, c.Recharged)
+	}
+	if x.Entries != c.Entries || x.Entries != f.lastOrd {
+		w.fault(noneMissing, x.AgentID, "wallet %d; entries %d, last %d", x.Entries, c.Entries, f.lastOrd)
+	}
+	// A program of an earlier version sets funded alone.
+	if f.funded != x.Funded || f.credited != max(x.Credited, x.Funded) {
+		w.fault(creditedOwn, x.AgentID, "funded %d, credited %d; entries %d, %d", x.Funded, x.Credited, f.funded, f.credited)
+	}
+	w.trial(f)
+	w.spent(f)
+}
+
+// trial checks the end of the trial credit: by the time when new entries were proved last, the leader
+// had long written off what was due an hour before.
+func (w *walk) trial(f facts) {
+	switch {
+	case (f.grantedAt == 0) != (f.TrialExpiresAt == 0):
+		w.fault(trialEnds, f.AgentID, "granted at %d, ends at %d", f.grantedAt, f.TrialExpiresAt)
+	case f.grantedAt > 0 && (f.TrialExpiresAt <= f.grantedAt || (f.TrialExpiresAt-f.grantedAt)%dayMicros != 0):
+		w.fault(trialEnds, f.AgentID, "granted at %d, ends at %d, which is not a number of days later", f.grantedAt,
+			f.TrialExpiresAt)
+	}
+	if f.Trial > 0 && (f.TrialExpired == 1 || f.TrialExpiresAt > 0 && f.TrialExpiresAt < w.due.settled) {
+		w.fault(trialOver, f.AgentID, "trial %d, ended at %d", f.Trial, f.TrialExpiresAt)
+	}
+}
+
+// spent checks what was spent on the wallet's day: the holds of that day, less what of them was released. What
+// is released of earlier holds lowers nothing. Entries that are out of order, as after a clock that went
+// back, bound nothing from above.
+func (w *walk) spent(f facts) {
+	ordered := f.since == 0 || f.lastOrd-f.since+1 == f.on
+	if f.SpentToday < f.held-f.released || ordered && f.SpentToday > f.held || f.lastHold >= f.SpentDay+dayMicros {
+		w.fault(spentOnDay, f.AgentID, "day %d, spent %d; held %d, released %d", f.SpentDay, f.SpentToday, f.held, f.released)
+	}
+}
+
+// endRange names what has no entries: wallets, and proofs.
+func (w *walk) endRange() {
+	for _, id := range slices.Sorted(maps.Keys(w.wallets)) {
+		w.beginAgent(id)
+		w.endAgent()
+	}
+	for _, id := range slices.Sorted(maps.Keys(w.proved)) {
+		w.fault(provedStay, id, "there are not %d entries any more", w.proved[id].Entries)
+	}
+}
