@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 
 	"agentproxy/adapters/storage"
@@ -54,29 +53,6 @@ func (migrateCmd) Run(k *kit) error {
 	}, &store)
 }
 
-type verifyCmd struct{}
-
-var errFaults = errors.New("the ledger is inconsistent")
-
-// Run verifies the ledger.
-func (verifyCmd) Run(k *kit) error {
-	var audit ports.Audit
-	return k.core(func(ctx context.Context) error {
-		faults, entries, err := audit.Verify(ctx)
-		if err != nil {
-			return err
-		}
-		if len(faults) == 0 {
-			return k.record("entries", entries, "faults", 0)
-		}
-		t := table{columns: []string{"rule", "where", "detail"}}
-		for _, f := range faults {
-			t.add(f.Rule, f.Where, f.Detail)
-		}
-		return errors.Join(t.print(k), fmt.Errorf("%w: %d rows break a rule", errFaults, len(faults)))
-	}, &audit)
-}
-
 type backupCmd struct {
 	noted
 	File       string `arg:"" name:"FILE" help:"A file that does not exist yet."`
@@ -90,6 +66,7 @@ const noSecret = "not included, and without it the backup is of no use: keep AGE
 // Run copies the database.
 func (c backupCmd) Run(k *kit) error {
 	var store *storage.Store
+	var proofs ports.Audit
 	var roots system.Roots
 	action := c.action("backup", "")
 	action.Details = fmt.Sprintf("file=%s with_secret=%t", c.File, c.WithSecret)
@@ -97,13 +74,17 @@ func (c backupCmd) Run(k *kit) error {
 		if err := store.Backup(ctx, c.File); err != nil {
 			return err
 		}
+		head, err := writeHead(ctx, proofs, c.File+".head")
+		if err != nil {
+			return fmt.Errorf("the database is in %s, the head of its proof could not be written: %w", c.File, err)
+		}
 		if !c.WithSecret {
-			return k.record("file", c.File, "secret", noSecret)
+			return k.record("file", c.File, "head", head, "secret", noSecret)
 		}
 		current, previous := wire.SecretFiles(c.File)
 		if err := writeSecrets(roots, current, previous); err != nil {
 			return fmt.Errorf("the database is in %s, its root secret could not be written: %w", c.File, err)
 		}
-		return k.record("file", c.File, "secret", current)
-	}, &store, &roots)
+		return k.record("file", c.File, "head", head, "secret", current)
+	}, &store, &proofs, &roots)
 }

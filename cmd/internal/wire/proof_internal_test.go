@@ -48,7 +48,14 @@ func TestTheLedgerIsProvedInTurns(t *testing.T) {
 	t.Parallel()
 	clock := fake.NewClock()
 	a := &proving{clock: clock}
-	p := newProof(a, clock, slog.New(slog.DiscardHandler))
+	var log strings.Builder
+	p := newProof(a, clock, slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{
+		ReplaceAttr: func(_ []string, a slog.Attr) slog.Attr {
+			if a.Key == slog.TimeKey {
+				return slog.Attr{}
+			}
+			return a
+		}})))
 	run := func(what string, after time.Duration, want string) {
 		t.Helper()
 		clock.Advance(after)
@@ -75,6 +82,18 @@ func TestTheLedgerIsProvedInTurns(t *testing.T) {
 	if len(a.asked) > 0 {
 		t.Errorf("a scrape proves: %v", a.asked)
 	}
+
+	log.Reset()
+	a.state.Faults, a.state.Head = 0, ports.ProofHead{At: clock.Now(), Seq: 9, Entries: 7,
+		Head: "00000000ffff" + strings.Repeat("0", 52)}
+	for range 2 { // it is logged once
+		run("with a head", proveNewEvery, "new new new")
+	}
+	apptest.Equal(t, "the head in the log", log.String(),
+		"level=INFO msg=\"the head of the ledger's proof\" seq=9 entries=7 head="+a.state.Head.Head+"\n")
+	number, err := p.head(func(h ports.ProofHead) float64 { return headNumber(h.Head) })(t.Context())
+	apptest.OK(t, err)
+	apptest.Equal(t, "the head in a scrape", number, 65535)
 }
 
 // What grows is dropped and archived by the leader's tasks, and by no other replica.

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"log/slog"
 	"slices"
+	"strconv"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -98,6 +99,11 @@ func gauges(st *storage.Store, tasks *maintenance.Tasks, traffic *trafficapp.Ser
 			{Name: "agentproxy_ledger_new_proved_timestamp_seconds", Help: "Until when the entries of the ledger were last " +
 				"proved one by one; 0 before the first.",
 				Read: proof.at(func(p ports.Proof) time.Time { return p.NewAt })},
+			{Name: "agentproxy_ledger_head", Help: "The first 12 hexadecimal digits of the last published head of the " +
+				"ledger's proof, as a number; 0 before the first.",
+				Read: proof.head(func(h ports.ProofHead) float64 { return headNumber(h.Head) })},
+			{Name: "agentproxy_ledger_head_entries", Help: "How many entries that head is of.",
+				Read: proof.head(func(h ports.ProofHead) float64 { return float64(h.Entries) })},
 			{Name: "agentproxy_clock_skew_seconds", Help: "By how much this host's clock is ahead of the database's.",
 				Read: func(context.Context) (float64, error) { return st.ClockSkew().Seconds(), nil }},
 			{Name: "agentproxy_database_lock_waits", Help: "Connections to PostgreSQL that wait for a lock.",
@@ -238,6 +244,7 @@ type proof struct {
 	clock ports.Clock
 	log   *slog.Logger
 	last  int       // faults as logged last
+	said  time.Time // the time of the head that was logged last
 	newAt time.Time // when this process proved new entries last
 }
 
@@ -283,7 +290,28 @@ func (p *proof) run(ctx context.Context) error {
 		p.log.Error("the ledger breaks a rule; run agentproxy verify", "rows", state.Faults, "rule", state.Rule)
 	}
 	p.last = state.Faults
+	if h := state.Head; !h.At.Equal(p.said) {
+		p.log.Info("the head of the ledger's proof", "seq", h.Seq, "entries", h.Entries, "head", h.Head)
+		p.said = h.At
+	}
 	return nil
+}
+
+// head returns a gauge of the head that was published last.
+func (p *proof) head(of func(ports.ProofHead) float64) func(context.Context) (float64, error) {
+	return func(ctx context.Context) (float64, error) {
+		state, err := p.audit.Proof(ctx)
+		return of(state.Head), err
+	}
+}
+
+// headNumber returns the first 48 bits of a head, which a gauge shows exactly; 0 for none.
+func headNumber(head string) float64 {
+	n, err := strconv.ParseUint(head[:min(len(head), 12)], 16, 64)
+	if err != nil {
+		return 0
+	}
+	return float64(n)
 }
 
 // faults returns the rows that broke a rule.
