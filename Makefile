@@ -20,7 +20,7 @@ lint: ## formatting, vet and golangci-lint
 
 generate: ## every file that is written from the code, in the order in which one is made from another
 	go test ./cmd/apx ./domain/connect ./adapters/configfile -update
-	go test ./adapters/httpapi ./adapters/httpapi/pages ./test/arch -update
+	go test ./adapters/httpapi ./adapters/apiclient ./adapters/httpapi/pages ./test/arch -update
 
 bench: ## every benchmark, or those of PACKAGES
 	go test -run '^$$' -bench . $(or $(PACKAGES),./...)

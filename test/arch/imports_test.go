@@ -73,6 +73,7 @@ var imports = []rule{
 
 	{"adapters/admin", "adapters/conns"},
 	{"adapters/admin/console", "domain/... ports app/... adapters/console/ui"},
+	{"adapters/apiclient", ""},
 	{"adapters/chain", "domain/... ports app/cache"},
 	{"adapters/configfile", "domain/... ports"},
 	{"adapters/conns", ""},

@@ -56,6 +56,7 @@ func TestExamplesFetchThroughASession(t *testing.T) {
 		{"requests", module("requests"), []string{python, examples + "python/requests_session.py"}},
 		{"httpx", module("httpx"), []string{python, examples + "python/httpx_session.py"}},
 		{"net/http", files(), []string{nethttp}},
+		{"the Go client", files(), []string{goclient}},
 		{"undici", files(node + "undici"), []string{"node", examples + "node/undici.mjs"}},
 		{"playwright", files(node+"playwright-core", chromium), []string{"node", examples + "node/playwright.mjs"}},
 		{"puppeteer", files(node+"puppeteer-core", chromium), []string{"node", examples + "node/puppeteer.mjs"}},

@@ -22,8 +22,8 @@ import (
 	"agentproxy/test/pg"
 )
 
-// program, apx and nethttp are the paths of the built commands, and of an example.
-var program, apx, nethttp string
+// program, apx, nethttp and goclient are the paths of the built commands, and of two examples.
+var program, apx, nethttp, goclient string
 
 // clockSkew names the environment variable with the time by which the clock of the built program is ahead.
 const clockSkew = "TEST_CLOCK_SKEW"
@@ -36,9 +36,10 @@ func TestMain(m *testing.M) {
 			return 1
 		}
 		defer os.RemoveAll(dir)
-		program, apx, nethttp = filepath.Join(dir, "agentproxy"), filepath.Join(dir, "apx"), filepath.Join(dir, "nethttp")
+		program, apx = filepath.Join(dir, "agentproxy"), filepath.Join(dir, "apx")
+		nethttp, goclient = filepath.Join(dir, "nethttp"), filepath.Join(dir, "goclient")
 		args := append([]string{"build", "-ldflags=-s -w -X agentproxy/adapters/system.skewFrom=" + clockSkew, "-o", dir}, buildFlags...)
-		args = append(args, "agentproxy/cmd/agentproxy", "agentproxy/cmd/apx", "agentproxy/examples/nethttp")
+		args = append(args, "agentproxy/cmd/agentproxy", "agentproxy/cmd/apx", "agentproxy/examples/nethttp", "agentproxy/examples/goclient")
 		if out, err := exec.Command("go", args...).CombinedOutput(); err != nil {
 			fmt.Fprintf(os.Stderr, "build: %v\n%s", err, out)
 			return 1
