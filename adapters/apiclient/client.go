@@ -16,6 +16,7 @@ package apiclient
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -79,6 +80,15 @@ type Answer struct {
 	Body   []byte
 }
 
+// Data returns what is in the envelope of the answer, as the service wrote it: nothing in that of a refusal.
+func (a Answer) Data() json.RawMessage {
+	var envelope struct {
+		Data json.RawMessage `json:"data"`
+	}
+	_ = json.Unmarshal(a.Body, &envelope) // without JSON there is none
+	return envelope.Data
+}
+
 // Option changes one call.
 type Option func(*request)
 
@@ -87,7 +97,7 @@ func Keep(a *Answer) Option { return func(r *request) { r.keep = a } }
 
 // Do sends a request to a path below /v1, repeats it as Client describes, and returns the answer, which may be a
 // refusal. The methods for the operations are easier to use. An error means that there is no answer: what was asked
-// for may have been done.
+// for may have been done, and ErrNoAnswer is what it wraps.
 func (c *Client) Do(ctx context.Context, method, path, idempotencyKey string, body []byte) (Answer, error) {
 	r := &request{method: method, safe: method == http.MethodGet || method == http.MethodHead, key: idempotencyKey,
 		text: body}
@@ -119,15 +129,15 @@ func (c *Client) attempt(ctx context.Context, r *request, target string) (Answer
 		if u, ok := errors.AsType[*url.Error](err); ok {
 			err = u.Err // without the path, which may hold the token of a reveal link
 		}
-		return Answer{}, fmt.Errorf("call the service: %w", err)
+		return Answer{}, fmt.Errorf("%w: %w", ErrNoAnswer, err)
 	}
 	defer resp.Body.Close()
 	text, err := io.ReadAll(io.LimitReader(resp.Body, maxAnswer+1))
 	if err != nil {
-		return Answer{}, fmt.Errorf("read the answer of the service: %w", err)
+		return Answer{}, fmt.Errorf("%w: read the answer: %w", ErrNoAnswer, err)
 	}
 	if len(text) > maxAnswer {
-		return Answer{}, fmt.Errorf("the answer of the service has more than %d bytes", maxAnswer)
+		return Answer{}, fmt.Errorf("%w: the answer has more than %d bytes", ErrNoAnswer, maxAnswer)
 	}
 	return Answer{Status: resp.StatusCode, Header: resp.Header, Body: text}, nil
 }

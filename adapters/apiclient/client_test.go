@@ -188,7 +188,7 @@ func TestARefusalIsAValue(t *testing.T) {
 	}
 	e, ok := errors.AsType[*apiclient.Error](err)
 	if !ok || e.Status != 409 || e.Retryable || e.RetryAfter != 3*time.Second || e.RequestID != "req_1" ||
-		e.Details["cost"] != json.Number("1.50") || e.Error() != "PRICE_MISMATCH: try again" {
+		string(e.Details) != `{"cost":1.50}` || e.Error() != "PRICE_MISMATCH: try again" {
 		t.Errorf("the refusal is %+v", e)
 	}
 	if kept.Status != 409 || !strings.Contains(string(kept.Body), "PRICE_MISMATCH") {

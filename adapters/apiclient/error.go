@@ -2,12 +2,15 @@ package apiclient
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net/http"
 	"strconv"
-	"strings"
 	"time"
 )
+
+// ErrNoAnswer is in the error of a call that the service did not answer: what was asked for may have been done.
+var ErrNoAnswer = errors.New("call the service")
 
 // Code is why the service refused a call. It is an error, so that errors.Is(err, ErrSessionNotFound) asks for one.
 type Code string
@@ -22,8 +25,8 @@ type Error struct {
 	Status     int    // of HTTP
 	Retryable  bool   // whether the same call may succeed later
 	RetryAfter time.Duration
-	Details    map[string]any // what some codes add; numbers are json.Number
-	RequestID  string         // for the operator of the service
+	Details    json.RawMessage // an object that some codes add
+	RequestID  string          // for the operator of the service
 }
 
 // Error returns the code and the message.
@@ -69,9 +72,6 @@ func refusalOf(a Answer) *Error {
 		return e
 	}
 	e.Code, e.Message, e.Retryable = envelope.Error.Code, envelope.Error.Message, envelope.Error.Retryable
-	e.RequestID = envelope.Meta.RequestID
-	d := json.NewDecoder(strings.NewReader(string(envelope.Error.Details)))
-	d.UseNumber()
-	_ = d.Decode(&e.Details) // an object, or absent
+	e.Details, e.RequestID = envelope.Error.Details, envelope.Meta.RequestID
 	return e
 }

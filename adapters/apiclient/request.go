@@ -65,13 +65,11 @@ func (c *Client) call(ctx context.Context, r request, data any, options []Option
 	if err != nil {
 		return err
 	}
-	var e struct {
-		Data json.RawMessage `json:"data"`
-	}
-	if json.Unmarshal(a.Body, &e) != nil || e.Data == nil {
+	text := a.Data()
+	if text == nil {
 		return &Error{Status: a.Status, Message: fmt.Sprintf("the service answered %d without JSON", a.Status)}
 	}
-	if err := json.Unmarshal(e.Data, data); err != nil {
+	if err := json.Unmarshal(text, data); err != nil {
 		return fmt.Errorf("read the answer of the service: %w", err)
 	}
 	return nil

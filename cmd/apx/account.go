@@ -2,9 +2,10 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"io"
+
+	"agentproxy/adapters/apiclient"
 )
 
 type registerCommand struct {
@@ -24,27 +25,18 @@ func (r registerCommand) Run(ctx context.Context, c *options, s streams) error {
 		return fmt.Errorf("%w: the profile has the account %s of this service; remove the profile for another one",
 			errMisuse, p.Agent)
 	}
-	body := map[string]any{"name": r.Name}
-	if r.Referral != "" {
-		body["referral_code"] = r.Referral
-	}
-	var account struct {
-		AgentID string `json:"agent_id"`
-		Key     string `json:"api_key"`
-		Secret  string `json:"api_secret"`
-		Trial   struct {
-			Balance json.Number `json:"balance"`
-		} `json:"trial"`
-	}
-	data, err := service.read(ctx, "POST", "/account/register", "", body, &account)
+	var kept apiclient.Answer
+	account, err := service.Register(ctx, apiclient.Register{Name: r.Name, ReferralCode: r.Referral},
+		apiclient.Keep(&kept))
 	if err != nil {
 		return err
 	}
-	path, err := profile{URL: service.url, APIKey: account.Key, Secret: account.Secret, Agent: account.AgentID}.save()
+	path, err := profile{URL: service.url, APIKey: account.APIKey, Secret: account.APISecret,
+		Agent: account.AgentID}.save()
 	if err != nil {
 		return fmt.Errorf("keep the account %s: %w", account.AgentID, err)
 	}
-	return c.show(s, data, func(w io.Writer) {
+	return c.show(s, kept.Data(), func(w io.Writer) {
 		fmt.Fprintf(w, "%s with %s USD of trial credit; its key is in %s\n", account.AgentID, account.Trial.Balance, path)
 	})
 }
@@ -57,18 +49,14 @@ func (accountCommand) Run(ctx context.Context, c *options, s streams) error {
 	if err != nil {
 		return err
 	}
-	var a struct {
-		AgentID string `json:"agent_id"`
-		Name    string `json:"name"`
-		Status  string `json:"status"`
-		Tier    string `json:"tier"`
-	}
-	data, err := service.read(ctx, "GET", "/account/info", "", nil, &a)
+	var kept apiclient.Answer
+	a, err := service.GetAccount(ctx, apiclient.Keep(&kept))
 	if err != nil {
 		return err
 	}
-	return c.show(s, data, func(w io.Writer) {
-		table(w, []string{"agent", "name", "status", "tier"}, [][]string{{a.AgentID, a.Name, a.Status, a.Tier}})
+	return c.show(s, kept.Data(), func(w io.Writer) {
+		table(w, []string{"agent", "name", "status", "tier"},
+			[][]string{{a.AgentID, a.Name, string(a.Status), string(a.Tier)}})
 	})
 }
 
@@ -80,15 +68,12 @@ func (balanceCommand) Run(ctx context.Context, c *options, s streams) error {
 	if err != nil {
 		return err
 	}
-	var b struct {
-		Balance json.Number `json:"balance"`
-		Held    json.Number `json:"held"`
-	}
-	data, err := service.read(ctx, "GET", "/billing/balance", "", nil, &b)
+	var kept apiclient.Answer
+	b, err := service.GetBalance(ctx, apiclient.Keep(&kept))
 	if err != nil {
 		return err
 	}
-	return c.show(s, data, func(w io.Writer) {
+	return c.show(s, kept.Data(), func(w io.Writer) {
 		fmt.Fprintf(w, "%s USD, and %s USD held by sessions\n", b.Balance, b.Held)
 	})
 }

@@ -2,12 +2,11 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"io"
-	"net/url"
 	"strconv"
 
+	"agentproxy/adapters/apiclient"
 	"agentproxy/adapters/mcp"
 )
 
@@ -23,25 +22,23 @@ func (o renewCommand) Run(ctx context.Context, c *options, s streams) error {
 	if err != nil {
 		return err
 	}
-	body := map[string]any{}
-	if o.Days != 0 {
-		body["duration_days"] = o.Days
-	}
-	path := "/sessions/" + url.PathEscape(o.Session) + "/renew"
-	most, err := o.bound(ctx, service, s, path, body)
+	in := apiclient.RenewSession{DurationDays: o.Days}
+	in.MaxCost, err = o.bound(s, func() (apiclient.DryRun, error) {
+		return service.RenewSessionDryRun(ctx, o.Session, in)
+	})
 	if err != nil {
 		return err
 	}
-	body["max_cost"] = json.Number(most)
-	if _, err := json.Marshal(body); err != nil {
+	if !areNumbers(in.MaxCost) {
 		return fmt.Errorf("%w: --max-cost takes a number", errMisuse)
 	}
-	var d sessionData
-	data, err := o.pay(ctx, service, path, body, &d)
+	in.IdempotencyKey = o.id()
+	var kept apiclient.Answer
+	d, err := service.RenewSession(ctx, o.Session, in, apiclient.Keep(&kept))
 	if err != nil {
-		return err
+		return o.repeat(err)
 	}
-	return c.show(s, data, func(w io.Writer) { table(w, sessionHeader, [][]string{d.row()}) })
+	return c.show(s, kept.Data(), func(w io.Writer) { table(w, sessionHeader, [][]string{row(d)}) })
 }
 
 type reportCommand struct {
@@ -58,29 +55,16 @@ func (o reportCommand) Run(ctx context.Context, c *options, s streams) error {
 	if err != nil {
 		return err
 	}
-	body := map[string]any{"event_type": o.Event}
-	if o.Status != 0 {
-		body["status_code"] = o.Status
-	}
-	if o.Host != "" {
-		body["target_host"] = o.Host
-	}
-	if o.Worker != "" {
-		body["worker"] = o.Worker
-	}
-	var d struct {
-		Health struct {
-			Recommendation string `json:"recommendation"`
-			Reason         string `json:"reason"`
-			Risk           string `json:"risk_level"`
-		} `json:"session_health"`
-	}
-	data, err := service.read(ctx, "POST", "/sessions/"+url.PathEscape(o.Session)+"/report-event", "", body, &d)
+	var kept apiclient.Answer
+	d, err := service.ReportEvent(ctx, o.Session, apiclient.ReportEvent{EventType: apiclient.EventType(o.Event),
+		StatusCode: o.Status, TargetHost: o.Host, Worker: o.Worker}, apiclient.Keep(&kept))
 	if err != nil {
 		return err
 	}
-	return c.show(s, data, func(w io.Writer) {
-		table(w, []string{"verdict", "risk", "reason"}, [][]string{{d.Health.Recommendation, d.Health.Risk, d.Health.Reason}})
+	return c.show(s, kept.Data(), func(w io.Writer) {
+		h := d.SessionHealth
+		table(w, []string{"verdict", "risk", "reason"},
+			[][]string{{string(h.Recommendation), string(h.RiskLevel), string(h.Reason)}})
 	})
 }
 
@@ -99,20 +83,14 @@ func (o checkCommand) Run(ctx context.Context, c *options, s streams) error {
 	if err != nil {
 		return err
 	}
-	var d struct {
-		ExitIP  string  `json:"exit_ip"`
-		Country *string `json:"country"`
-		MS      int     `json:"latency_ms"`
-	}
-	path := "/sessions/" + url.PathEscape(o.Session) + "/check"
-	if o.Worker != "" {
-		path += "?" + url.Values{"worker": {o.Worker}}.Encode()
-	}
-	data, err := service.read(ctx, "POST", path, "", map[string]any{}, &d)
+	var kept apiclient.Answer
+	d, err := service.CheckSession(ctx, o.Session, apiclient.CheckSession{Worker: o.Worker}, apiclient.Keep(&kept))
 	if err != nil {
 		return err
 	}
-	return c.show(s, data, func(w io.Writer) { fmt.Fprintf(w, "%s\t%s\t%d ms\n", d.ExitIP, text(d.Country), d.MS) })
+	return c.show(s, kept.Data(), func(w io.Writer) {
+		fmt.Fprintf(w, "%s\t%s\t%d ms\n", d.ExitIP, text(d.Country), d.LatencyMS)
+	})
 }
 
 // fetch fetches the page through the session's proxy.
@@ -121,7 +99,7 @@ func (o checkCommand) fetch(ctx context.Context, c *options, s streams) error {
 	if err != nil {
 		return err
 	}
-	page, err := mcp.Fetch(ctx, list[0].URL(), o.URL)
+	page, err := mcp.Fetch(ctx, proxyOf(list[0]).URL(), o.URL)
 	if err != nil {
 		return err
 	}

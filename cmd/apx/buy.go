@@ -5,25 +5,15 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"net/url"
+	"strconv"
 	"strings"
+
+	"agentproxy/adapters/apiclient"
 )
 
 type productsCommand struct {
 	Type    string `enum:"dynamic,static,all" default:"all" help:"dynamic, static or all."`
 	Country string `help:"Only what is sold there; ISO 3166-1 alpha-2."`
-}
-
-type productData struct {
-	ProductNo string      `json:"product_no"`
-	Type      string      `json:"type"`
-	Price     json.Number `json:"price"`
-	Unit      string      `json:"unit"`
-	Countries []string    `json:"countries"`
-	Durations []struct {
-		Days int `json:"duration_days"`
-	} `json:"durations"`
-	Available bool `json:"available"`
 }
 
 // Run lists what is sold.
@@ -32,23 +22,20 @@ func (p productsCommand) Run(ctx context.Context, c *options, s streams) error {
 	if err != nil {
 		return err
 	}
-	query := url.Values{"page_size": {"100"}, "type": {p.Type}, "available_only": {"true"}}
-	if p.Country != "" {
-		query.Set("country_code", p.Country)
-	}
-	var list struct{ Items []productData }
-	data, err := service.read(ctx, "GET", "/public/products?"+query.Encode(), "", nil, &list)
+	var kept apiclient.Answer
+	list, err := service.ListPublicProducts(ctx, apiclient.ListPublicProducts{PageSize: 100, AvailableOnly: true,
+		Type: apiclient.SessionTypeFilter(p.Type), CountryCode: p.Country}, apiclient.Keep(&kept))
 	if err != nil {
 		return err
 	}
-	return c.show(s, data, func(w io.Writer) {
+	return c.show(s, kept.Data(), func(w io.Writer) {
 		var rows [][]string
 		for _, p := range list.Items {
 			places := strings.Join(p.Countries[:min(len(p.Countries), 6)], ",")
 			if more := len(p.Countries) - 6; more > 0 {
 				places += fmt.Sprintf(" +%d", more)
 			}
-			rows = append(rows, []string{p.ProductNo, p.Type, p.Price.String() + " USD/" + p.Unit, places})
+			rows = append(rows, []string{p.ProductNo, string(p.Type), p.Price.String() + " USD/" + string(p.Unit), places})
 		}
 		table(w, []string{"product", "type", "price", "places"}, rows)
 	})
@@ -64,41 +51,22 @@ type purchase struct {
 	City     string `help:"A city of the product."`
 }
 
-// body returns the body of the create call.
-func (b purchase) body(maxCost string) (map[string]any, error) {
-	kind := "dynamic"
+// session returns what the create call takes.
+func (b purchase) session() (apiclient.CreateSession, error) {
+	config := apiclient.CreateConfig{ProductNo: b.Product, TrafficGB: json.Number(b.GB), DurationDays: max(b.Days, 0),
+		Country: b.Country, City: b.City}
+	kind := apiclient.SessionTypeDynamic
 	if b.Days > 0 || b.Quantity > 0 {
-		kind = "static"
+		kind = apiclient.SessionTypeStatic
+		config.Quantity = json.Number(strconv.Itoa(max(b.Quantity, 1)))
 	}
-	config := map[string]any{"product_no": b.Product}
-	if b.GB != "" {
-		config["traffic_gb"] = json.Number(b.GB)
+	if !areNumbers(config.TrafficGB) {
+		return apiclient.CreateSession{}, errNumbers
 	}
-	if b.Quantity > 0 || kind == "static" {
-		config["quantity"] = max(b.Quantity, 1)
-	}
-	if b.Days > 0 {
-		config["duration_days"] = b.Days
-	}
-	if b.Country != "" {
-		config["country"] = b.Country
-	}
-	if b.City != "" {
-		config["city"] = b.City
-	}
-	if maxCost != "" {
-		config["max_cost"] = json.Number(maxCost)
-	}
-	if _, err := json.Marshal(config); err != nil {
-		return nil, fmt.Errorf("%w: --gb and --max-cost take a number", errMisuse)
-	}
-	return map[string]any{"type": kind, "config": config}, nil
+	return apiclient.CreateSession{Type: kind, Config: config}, nil
 }
 
-type quoteData struct {
-	Cost    json.Number `json:"cost"`
-	Balance json.Number `json:"balance_after"`
-}
+var errNumbers = fmt.Errorf("%w: --gb and --max-cost take a number", errMisuse)
 
 type quoteCommand struct{ purchase }
 
@@ -108,16 +76,18 @@ func (q quoteCommand) Run(ctx context.Context, c *options, s streams) error {
 	if err != nil {
 		return err
 	}
-	body, err := q.body("")
+	in, err := q.session()
 	if err != nil {
 		return err
 	}
-	var cost quoteData
-	data, err := service.read(ctx, "POST", "/sessions?dry_run=true", "", body, &cost)
+	var kept apiclient.Answer
+	d, err := service.CreateSessionDryRun(ctx, in, apiclient.Keep(&kept))
 	if err != nil {
 		return err
 	}
-	return c.show(s, data, func(w io.Writer) { fmt.Fprintf(w, "cost %s USD, leaves %s USD\n", cost.Cost, cost.Balance) })
+	return c.show(s, kept.Data(), func(w io.Writer) {
+		fmt.Fprintf(w, "cost %s USD, leaves %s USD\n", d.Cost, d.BalanceAfter)
+	})
 }
 
 type buyCommand struct {
@@ -131,21 +101,22 @@ func (b buyCommand) Run(ctx context.Context, c *options, s streams) error {
 	if err != nil {
 		return err
 	}
-	body, err := b.body("")
+	in, err := b.session()
 	if err != nil {
 		return err
 	}
-	most, err := b.bound(ctx, service, s, "/sessions", body)
+	in.Config.MaxCost, err = b.bound(s, func() (apiclient.DryRun, error) { return service.CreateSessionDryRun(ctx, in) })
 	if err != nil {
 		return err
 	}
-	if body, err = b.body(most); err != nil {
-		return err
+	if !areNumbers(in.Config.MaxCost) {
+		return errNumbers
 	}
-	var bought sessionData
-	data, err := b.pay(ctx, service, "/sessions", body, &bought)
+	in.IdempotencyKey = b.id()
+	var kept apiclient.Answer
+	bought, err := service.CreateSession(ctx, in, apiclient.Keep(&kept))
 	if err != nil {
-		return err
+		return b.repeat(err)
 	}
-	return c.show(s, data, func(w io.Writer) { fmt.Fprintf(w, "%s\t%s\n", bought.ID, bought.Status) })
+	return c.show(s, kept.Data(), func(w io.Writer) { fmt.Fprintf(w, "%s\t%s\n", bought.SessionID, bought.Status) })
 }

@@ -6,59 +6,40 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net/url"
 	"strings"
 
+	"agentproxy/adapters/apiclient"
 	"agentproxy/domain/connect"
 )
 
-// configured is what the service answers about a client.
-type configured struct {
-	Client  string          `json:"client"`
-	Snippet string          `json:"snippet"`
-	Proxies []workerAddress `json:"proxies"`
-}
-
-// workerAddress is the proxy of a session or of a worker. An address that the session does not
-// offer is empty.
-type workerAddress struct {
-	Worker *string `json:"worker"`
-	HTTP   string  `json:"http_url"`
-	SOCKS  string  `json:"socks5_url"`
-	connect.Proxy
-}
-
-// configured asks how a client is configured with the session, or with workers of it.
-func (o one) configured(ctx context.Context, client, workers, country string) (json.RawMessage, configured, error) {
+// configured asks how a client is configured with the session, or with workers of it. An address that the session
+// does not offer is empty.
+func (o one) configured(ctx context.Context, in apiclient.ConnectSession) (json.RawMessage, apiclient.Connect, error) {
 	service, err := open()
 	if err != nil {
-		return nil, configured{}, err
+		return nil, apiclient.Connect{}, err
 	}
-	query := url.Values{}
-	for name, value := range map[string]string{"client": client, "workers": workers, "country": country} {
-		if value != "" {
-			query.Set(name, value)
-		}
-	}
-	path := "/sessions/" + url.PathEscape(o.Session) + "/connect"
-	if len(query) > 0 {
-		path += "?" + query.Encode()
-	}
-	var d configured
-	data, err := service.read(ctx, "GET", path, "", nil, &d)
+	var kept apiclient.Answer
+	d, err := service.ConnectSession(ctx, o.Session, in, apiclient.Keep(&kept))
 	if err == nil && len(d.Proxies) == 0 {
 		err = errors.New("the service cannot read the proxy at the moment; try again")
 	}
-	return data, d, err
+	return kept.Data(), d, err
 }
 
 // ofWorker returns the proxies of the session, or the one of a worker.
-func (o one) ofWorker(ctx context.Context, worker string) ([]workerAddress, error) {
+func (o one) ofWorker(ctx context.Context, worker string) ([]apiclient.Connected, error) {
 	if worker != "" {
 		worker = connect.WorkersText([]string{worker})
 	}
-	_, d, err := o.configured(ctx, "env", worker, "")
+	_, d, err := o.configured(ctx, apiclient.ConnectSession{Client: "env", Workers: worker})
 	return d.Proxies, err
+}
+
+// proxyOf returns the proxy of an answer.
+func proxyOf(p apiclient.Connected) connect.Proxy {
+	return connect.Proxy{Protocol: string(p.Protocol), Host: p.Host, Port: p.Port, Username: p.Username,
+		Password: p.Password}
 }
 
 type connectCommand struct {
@@ -71,7 +52,7 @@ type connectCommand struct {
 
 // Run prints what to write so that a client uses the session.
 func (o connectCommand) Run(ctx context.Context, c *options, s streams) error {
-	data, d, err := o.configured(ctx, o.Client, o.Workers, o.Country)
+	data, d, err := o.configured(ctx, apiclient.ConnectSession{Client: o.Client, Workers: o.Workers, Country: o.Country})
 	if err != nil {
 		return err
 	}
@@ -106,7 +87,7 @@ func (o envCommand) Run(ctx context.Context, c *options, s streams) error {
 	}
 	proxies := make([]connect.Proxy, len(list))
 	for i, p := range list {
-		proxies[i] = p.Proxy
+		proxies[i] = proxyOf(p)
 	}
 	if c.JSON {
 		return printJSON(s.out, map[string]any{"proxies": proxies})
@@ -129,9 +110,9 @@ func (o urlCommand) Run(ctx context.Context, c *options, s streams) error {
 	}
 	urls := make([]string, len(list))
 	for i, p := range list {
-		urls[i] = p.HTTP
+		urls[i] = p.HTTPURL
 		if o.SOCKS {
-			urls[i] = p.SOCKS
+			urls[i] = p.SOCKS5URL
 		}
 		if urls[i] == "" {
 			return errors.New("the session offers only the other protocol; add --socks or leave it out")

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strings"
 
+	"agentproxy/adapters/apiclient"
 	"agentproxy/adapters/mcp"
 	"agentproxy/domain/diagnose"
 )
@@ -23,7 +24,7 @@ func (o explainCommand) Run(ctx context.Context, c *options, s streams) error {
 		return err
 	}
 	seen := diagnose.Observation{Error: o.Error, Status: o.Status, Client: o.Client}
-	causes, err := mcp.Diagnose(ctx, service.Client, o.Session, seen)
+	causes, err := mcp.Diagnose(ctx, service.tools, o.Session, seen)
 	if err != nil {
 		return refused(err)
 	}
@@ -48,5 +49,5 @@ func refused(err error) error {
 	if !found || strings.ToUpper(code) != code {
 		return err
 	}
-	return &refusal{Code: code, Message: message}
+	return &apiclient.Error{Code: apiclient.Code(code), Message: message}
 }

@@ -20,9 +20,9 @@ func (o forwardCommand) Run(ctx context.Context, c *options, s streams) error {
 	if err != nil {
 		return err
 	}
-	address := list[0].HTTP
+	address := list[0].HTTPURL
 	if address == "" {
-		address = list[0].SOCKS
+		address = list[0].SOCKS5URL
 	}
 	proxy, err := url.Parse(address)
 	if err != nil {

@@ -5,10 +5,11 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"net/url"
 	"strconv"
 
 	"github.com/skip2/go-qrcode"
+
+	"agentproxy/adapters/apiclient"
 )
 
 type eventsCommand struct{ one }
@@ -19,27 +20,17 @@ func (o eventsCommand) Run(ctx context.Context, c *options, s streams) error {
 	if err != nil {
 		return err
 	}
-	var list struct {
-		Items []struct {
-			At     string  `json:"at"`
-			Source string  `json:"source"`
-			Type   string  `json:"type"`
-			Host   *string `json:"target_host"`
-			Status *int    `json:"status_code"`
-			Code   *string `json:"code"`
-			Exit   *string `json:"exit_ip"`
-			Count  int     `json:"count"`
-		} `json:"items"`
-	}
-	data, err := service.read(ctx, "GET", "/sessions/"+url.PathEscape(o.Session)+"/events?page_size=50", "", nil, &list)
+	var kept apiclient.Answer
+	list, err := service.ListSessionEvents(ctx, o.Session, apiclient.ListSessionEvents{PageSize: 50},
+		apiclient.Keep(&kept))
 	if err != nil {
 		return err
 	}
-	return c.show(s, data, func(w io.Writer) {
+	return c.show(s, kept.Data(), func(w io.Writer) {
 		var rows [][]string
 		for _, e := range list.Items {
-			rows = append(rows, []string{e.At, e.Source, e.Type, text(e.Host), text(e.Status), text(e.Code), text(e.Exit),
-				strconv.Itoa(e.Count)})
+			rows = append(rows, []string{stamp(&e.At), string(e.Source), e.Type, text(e.TargetHost), text(e.StatusCode),
+				text(e.Code), text(e.ExitIP), strconv.Itoa(e.Count)})
 		}
 		table(w, []string{"at", "source", "type", "target", "status", "code", "exit", "count"}, rows)
 	})
@@ -53,23 +44,16 @@ func (transactionsCommand) Run(ctx context.Context, c *options, s streams) error
 	if err != nil {
 		return err
 	}
-	var list struct {
-		Items []struct {
-			At      string      `json:"created_at"`
-			Type    string      `json:"type"`
-			Amount  json.Number `json:"amount"`
-			Balance json.Number `json:"balance_after"`
-			Session *string     `json:"session_id"`
-		} `json:"items"`
-	}
-	data, err := service.read(ctx, "GET", "/billing/transactions?page_size=50", "", nil, &list)
+	var kept apiclient.Answer
+	list, err := service.ListTransactions(ctx, apiclient.ListTransactions{PageSize: 50}, apiclient.Keep(&kept))
 	if err != nil {
 		return err
 	}
-	return c.show(s, data, func(w io.Writer) {
+	return c.show(s, kept.Data(), func(w io.Writer) {
 		var rows [][]string
 		for _, t := range list.Items {
-			rows = append(rows, []string{t.At, t.Type, t.Amount.String(), t.Balance.String(), text(t.Session)})
+			rows = append(rows, []string{stamp(&t.CreatedAt), string(t.Type), t.Amount.String(), t.BalanceAfter.String(),
+				text(t.SessionID)})
 		}
 		table(w, []string{"at", "type", "amount", "balance", "session"}, rows)
 	})
@@ -86,33 +70,27 @@ func (r rechargeCommand) Run(ctx context.Context, c *options, s streams) error {
 	if err != nil {
 		return err
 	}
-	body := map[string]any{"amount": json.Number(r.Amount)}
-	if _, err := json.Marshal(body); err != nil {
+	in := apiclient.CreateRecharge{Amount: json.Number(r.Amount), IdempotencyKey: r.ID}
+	if !areNumbers(in.Amount) {
 		return fmt.Errorf("%w: the amount must be a number", errMisuse)
 	}
-	var o struct {
-		OrderID string      `json:"order_id"`
-		USDT    json.Number `json:"amount_usdt"`
-		Network string      `json:"network"`
-		Wallet  string      `json:"wallet_address"`
-		Expires string      `json:"expire_time"`
-		Test    bool        `json:"test"`
-	}
-	data, err := service.read(ctx, "POST", "/billing/recharge", r.ID, body, &o)
+	var kept apiclient.Answer
+	o, err := service.CreateRecharge(ctx, in, apiclient.Keep(&kept))
 	if err != nil {
 		return err
 	}
-	code, err := qrcode.New(o.Wallet, qrcode.Medium)
+	code, err := qrcode.New(o.WalletAddress, qrcode.Medium)
 	if err != nil {
-		return fmt.Errorf("draw the address %q: %w", o.Wallet, err)
+		return fmt.Errorf("draw the address %q: %w", o.WalletAddress, err)
 	}
-	return c.show(s, data, func(w io.Writer) {
+	return c.show(s, kept.Data(), func(w io.Writer) {
 		if !isTerminal(w) {
-			fmt.Fprintf(w, "%s\t%s USDT\t%s\t%s\t%s\n", o.OrderID, o.USDT, o.Network, o.Wallet, o.Expires)
+			fmt.Fprintf(w, "%s\t%s USDT\t%s\t%s\t%s\n", o.OrderID, o.AmountUSDT, o.Network, o.WalletAddress,
+				stamp(&o.ExpireTime))
 			return
 		}
-		fmt.Fprintf(w, "%s\nSend %s USDT (%s) to %s before %s. The order is %s.\n", code.ToSmallString(false), o.USDT,
-			o.Network, o.Wallet, o.Expires, o.OrderID)
+		fmt.Fprintf(w, "%s\nSend %s USDT (%s) to %s before %s. The order is %s.\n", code.ToSmallString(false), o.AmountUSDT,
+			o.Network, o.WalletAddress, stamp(&o.ExpireTime), o.OrderID)
 		if o.Test {
 			fmt.Fprintln(w, "This service takes test money: send no real one.")
 		}

@@ -13,6 +13,7 @@ import (
 
 	"github.com/alecthomas/kong"
 
+	"agentproxy/adapters/apiclient"
 	"agentproxy/cmd/internal/version"
 )
 
@@ -82,18 +83,18 @@ func run(ctx context.Context, args []string, io streams) int {
 	}
 	parsed.BindTo(ctx, (*context.Context)(nil))
 	if err := parsed.Run(&c.options, io); err != nil {
-		c.printError(io, map[bool]string{true: "MISUSE", false: "FAILED"}[errors.Is(err, errMisuse)], err)
+		c.printError(io, map[bool]string{true: "MISUSE", false: "FAILED"}[errors.Is(err, errMisuse)], explained(err))
 		return statusOf(err)
 	}
 	return 0
 }
 
 // personal are the codes that a person must act on.
-var personal = map[string]bool{"INSUFFICIENT_BALANCE": true, "BUDGET_EXCEEDED": true, "TIER_REQUIRED": true,
-	"ACCOUNT_DISABLED": true, "REGISTRATION_CLOSED": true}
+var personal = map[apiclient.Code]bool{apiclient.ErrInsufficientBalance: true, apiclient.ErrBudgetExceeded: true,
+	apiclient.ErrTierRequired: true, apiclient.ErrAccountDisabled: true, apiclient.ErrRegistrationClosed: true}
 
 func statusOf(err error) int {
-	r, ok := errors.AsType[*refusal](err)
+	r, ok := errors.AsType[*apiclient.Error](err)
 	switch {
 	case ok && personal[r.Code]:
 		return person

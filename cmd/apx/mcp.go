@@ -19,7 +19,7 @@ func (mcpCommand) Run(ctx context.Context, s streams) error {
 		return err
 	}
 	log := slog.New(slog.NewTextHandler(s.err, nil))
-	err = mcp.ServeStdio(ctx, version.String(), log, service.Client, s.in, output{s.out})
+	err = mcp.ServeStdio(ctx, version.String(), log, service.tools, s.in, output{s.out})
 	if ctx.Err() != nil || errors.Is(err, io.EOF) {
 		return nil
 	}

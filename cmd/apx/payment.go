@@ -2,12 +2,13 @@ package main
 
 import (
 	"bufio"
-	"context"
 	"crypto/rand"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"strings"
+
+	"agentproxy/adapters/apiclient"
 )
 
 // payment is what commands that cost money take.
@@ -19,33 +20,43 @@ type payment struct {
 
 // bound returns the most that an operation may cost: --max-cost, or on a terminal its price if a person
 // agrees to it.
-func (p *payment) bound(ctx context.Context, service *service, s streams, path string, body any) (string, error) {
+func (p *payment) bound(s streams, price func() (apiclient.DryRun, error)) (json.Number, error) {
 	if p.MaxCost != "" {
-		return p.MaxCost, nil
+		return json.Number(p.MaxCost), nil
 	}
 	if p.Yes || !isTerminal(s.in) {
 		return "", fmt.Errorf("%w: give --max-cost USD, the most that this may cost", errMisuse)
 	}
-	var cost quoteData
-	if _, err := service.read(ctx, "POST", path+"?dry_run=true", "", body, &cost); err != nil {
+	d, err := price()
+	if err != nil {
 		return "", err
 	}
-	if !agrees(s, fmt.Sprintf("This costs %s USD. Go on? [y/N] ", cost.Cost)) {
+	if !agrees(s, fmt.Sprintf("This costs %s USD. Go on? [y/N] ", d.Cost)) {
 		return "", fmt.Errorf("%w: nothing was paid", errMisuse)
 	}
-	return cost.Cost.String(), nil
+	return d.Cost, nil
 }
 
-// pay runs the operation once for its id, which it makes if there is none.
-func (p *payment) pay(ctx context.Context, service *service, path string, body, v any) (json.RawMessage, error) {
+// id returns the idempotency key of the operation, and makes one if --id has none.
+func (p *payment) id() string {
 	if p.ID == "" {
 		p.ID = "apx-" + rand.Text()
 	}
-	data, err := service.read(ctx, "POST", path, p.ID, body, v)
-	if r, refused := errors.AsType[*refusal](err); err == nil || refused && !r.Retryable {
-		return data, err // a repetition would be refused again
+	return p.ID
+}
+
+// repeat returns an error of the operation with how to repeat it, unless a repetition would be refused again.
+func (p *payment) repeat(err error) error {
+	if r, refused := errors.AsType[*apiclient.Error](err); refused && !r.Retryable {
+		return err
 	}
-	return nil, fmt.Errorf("%w (to repeat it: --id %s)", err, p.ID)
+	return fmt.Errorf("%w (to repeat it: --id %s)", explained(err), p.ID)
+}
+
+// areNumbers reports whether texts are numbers as JSON has them, or empty.
+func areNumbers(list ...json.Number) bool {
+	_, err := json.Marshal(list)
+	return err == nil
 }
 
 // agrees asks a person.

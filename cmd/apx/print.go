@@ -11,9 +11,12 @@ import (
 	"slices"
 	"strings"
 	"text/tabwriter"
+	"time"
 	"unicode"
 
 	"github.com/mattn/go-isatty"
+
+	"agentproxy/adapters/apiclient"
 )
 
 // mask is shown in place of a secret.
@@ -40,11 +43,19 @@ func (c *options) printError(s streams, code string, err error) {
 		fmt.Fprintln(s.err, "apx:", err)
 		return
 	}
-	r, ok := errors.AsType[*refusal](err)
-	if !ok {
-		r = &refusal{Code: code, Message: err.Error()}
+	r := refusal{Code: code, Message: err.Error()}
+	if e, ok := errors.AsType[*apiclient.Error](err); ok && e.Code != "" {
+		r = refusal{string(e.Code), e.Message, e.Details, e.Retryable}
 	}
-	_ = printJSON(s.err, map[string]*refusal{"error": r})
+	_ = printJSON(s.err, map[string]refusal{"error": r})
+}
+
+// refusal is an error as a program reads it.
+type refusal struct {
+	Code      string          `json:"code"`
+	Message   string          `json:"message"`
+	Details   json.RawMessage `json:"details"`
+	Retryable bool            `json:"retryable"`
 }
 
 // printJSON prints a value as JSON, indented.
@@ -147,6 +158,14 @@ func table(w io.Writer, header []string, rows [][]string) {
 func isTerminal(w any) bool {
 	f, ok := w.(*os.File)
 	return ok && isatty.IsTerminal(f.Fd())
+}
+
+// stamp returns a time as the service writes it, or a dash.
+func stamp(t *time.Time) string {
+	if t == nil {
+		return "-"
+	}
+	return t.UTC().Format("2006-01-02T15:04:05.000Z")
 }
 
 // text returns what a pointer points to, or a dash.

@@ -1,14 +1,14 @@
 package main
 
 import (
-	"bytes"
-	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
 
+	"agentproxy/adapters/apiclient"
 	"agentproxy/adapters/mcp/rest"
 )
 
@@ -82,8 +82,9 @@ func (p profile) save() (string, error) {
 
 // service is the API as a command uses it.
 type service struct {
-	*rest.Client
-	url string
+	*apiclient.Client
+	tools *rest.Client
+	url   string
 }
 
 // open returns the service of the variables, or else of the profile. The profile's key goes to the
@@ -112,7 +113,7 @@ func open() (*service, error) {
 	if err != nil {
 		return nil, fmt.Errorf("AGENTPROXY_URL: %w", err)
 	}
-	return &service{c, url}, nil
+	return &service{c.API, c, url}, nil
 }
 
 // sameService compares two addresses, with or without /v1.
@@ -121,56 +122,25 @@ func sameService(a, b string) bool {
 	return trim(a) == trim(b)
 }
 
-// refusal is an error that the service answered.
-type refusal struct {
-	Code      string          `json:"code"`
-	Message   string          `json:"message"`
-	Details   json.RawMessage `json:"details"`
-	Retryable bool            `json:"retryable"`
-}
+// explanation is an error with what to do about it.
+type explanation struct{ error }
 
-// Error returns the code and the message, and for a wrong key where apx reads one.
-func (r *refusal) Error() string {
-	text := r.Code + ": " + r.Message
-	if r.Code == "AUTH_INVALID_KEY" {
-		text += " (apx reads AGENTPROXY_API_KEY, or what apx register stored)"
-	}
-	return text
-}
+// Unwrap returns the error.
+func (e explanation) Unwrap() error { return e.error }
 
-// call runs an operation and returns the data of the answer.
-func (s *service) call(ctx context.Context, method, path, key string, body any) (json.RawMessage, error) {
-	var text []byte
-	if body != nil {
-		var err error
-		if text, err = json.Marshal(body); err != nil {
-			return nil, err
-		}
+// explained adds to an error of a call where apx reads what may be wrong.
+func explained(err error) error {
+	if _, is := errors.AsType[explanation](err); is {
+		return err
 	}
-	status, answer, err := s.Run(ctx, method, path, key, text)
-	if err != nil {
-		return nil, fmt.Errorf("%w (AGENTPROXY_URL names the service)", err)
+	r, refused := errors.AsType[*apiclient.Error](err)
+	switch {
+	case errors.Is(err, apiclient.ErrNoAnswer):
+		return explanation{fmt.Errorf("%w (AGENTPROXY_URL names the service)", err)}
+	case refused && r.Code == "":
+		return explanation{fmt.Errorf("%w; is AGENTPROXY_URL the address of the API?", err)}
+	case refused && r.Code == apiclient.ErrAuthInvalidKey:
+		return explanation{fmt.Errorf("%w (apx reads AGENTPROXY_API_KEY, or what apx register stored)", err)}
 	}
-	var e struct {
-		Data  json.RawMessage `json:"data"`
-		Error *refusal        `json:"error"`
-	}
-	if err := json.Unmarshal(answer, &e); err != nil {
-		return nil, fmt.Errorf("the service answered %d without JSON; is AGENTPROXY_URL the address of the API?", status)
-	}
-	if e.Error != nil {
-		return nil, e.Error
-	}
-	return e.Data, nil
-}
-
-// read runs an operation and reads the data into v.
-func (s *service) read(ctx context.Context, method, path, key string, body, v any) (json.RawMessage, error) {
-	data, err := s.call(ctx, method, path, key, body)
-	if err != nil {
-		return nil, err
-	}
-	d := json.NewDecoder(bytes.NewReader(data))
-	d.UseNumber()
-	return data, d.Decode(v)
+	return err
 }

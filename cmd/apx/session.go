@@ -2,41 +2,21 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"io"
-	"net/url"
 	"strconv"
+
+	"agentproxy/adapters/apiclient"
 )
 
-// sessionData is what the commands read of a session.
-type sessionData struct {
-	ID       string `json:"session_id"`
-	Type     string `json:"type"`
-	Status   string `json:"status"`
-	Product  string `json:"product_no"`
-	Location struct {
-		Country *string `json:"country"`
-	} `json:"location"`
-	Health struct {
-		Score int    `json:"health_score"`
-		Risk  string `json:"risk_level"`
-	} `json:"health"`
-	Usage struct {
-		Traffic struct {
-			Remaining *json.Number `json:"remaining_gb"`
-		} `json:"traffic"`
-	} `json:"usage"`
-	ExpiresAt *string `json:"expires_at"`
-}
-
-func (d sessionData) row() []string {
-	left := text(d.ExpiresAt)
-	if d.Usage.Traffic.Remaining != nil {
-		left = d.Usage.Traffic.Remaining.String() + " GB"
+// row returns a session as a line of the list.
+func row(s apiclient.Session) []string {
+	left := stamp(s.ExpiresAt)
+	if s.Usage.Traffic.RemainingGB != nil {
+		left = s.Usage.Traffic.RemainingGB.String() + " GB"
 	}
-	return []string{d.ID, d.Status, d.Type, d.Product, text(d.Location.Country), left,
-		strconv.Itoa(d.Health.Score), d.Health.Risk}
+	return []string{s.SessionID, string(s.Status), string(s.Type), s.ProductNo, text(s.Location.Country), left,
+		strconv.Itoa(s.Health.HealthScore), string(s.Health.RiskLevel)}
 }
 
 var sessionHeader = []string{"session", "status", "type", "product", "country", "left", "health", "risk"}
@@ -52,22 +32,16 @@ func (l lsCommand) Run(ctx context.Context, c *options, s streams) error {
 	if err != nil {
 		return err
 	}
-	query := url.Values{"page_size": {"50"}}
-	if l.Status != "" {
-		query.Set("status", l.Status)
-	}
-	if l.Type != "" {
-		query.Set("type", l.Type)
-	}
-	var list struct{ Items []sessionData }
-	data, err := service.read(ctx, "GET", "/sessions?"+query.Encode(), "", nil, &list)
+	var kept apiclient.Answer
+	list, err := service.ListSessions(ctx, apiclient.ListSessions{PageSize: 50,
+		Status: apiclient.SessionState(l.Status), Type: apiclient.SessionType(l.Type)}, apiclient.Keep(&kept))
 	if err != nil {
 		return err
 	}
-	return c.show(s, data, func(w io.Writer) {
+	return c.show(s, kept.Data(), func(w io.Writer) {
 		var rows [][]string
 		for _, d := range list.Items {
-			rows = append(rows, d.row())
+			rows = append(rows, row(d))
 		}
 		table(w, sessionHeader, rows)
 	})
@@ -78,25 +52,30 @@ type one struct {
 	Session string `arg:"" help:"A session of apx ls."`
 }
 
+// operation is a call that answers a session.
+type operation func(*apiclient.Client, apiclient.Option) (apiclient.Session, error)
+
 // act runs an operation on the session and prints the session.
-func (o one) act(ctx context.Context, c *options, s streams, method, operation string, body any) error {
+func (o one) act(c *options, s streams, run operation) error {
 	service, err := open()
 	if err != nil {
 		return err
 	}
-	var d sessionData
-	data, err := service.read(ctx, method, "/sessions/"+url.PathEscape(o.Session)+operation, "", body, &d)
+	var kept apiclient.Answer
+	d, err := run(service.Client, apiclient.Keep(&kept))
 	if err != nil {
 		return err
 	}
-	return c.show(s, data, func(w io.Writer) { table(w, sessionHeader, [][]string{d.row()}) })
+	return c.show(s, kept.Data(), func(w io.Writer) { table(w, sessionHeader, [][]string{row(d)}) })
 }
 
 type showCommand struct{ one }
 
 // Run prints a session, its password masked.
 func (o showCommand) Run(ctx context.Context, c *options, s streams) error {
-	return o.act(ctx, c, s, "GET", "", nil)
+	return o.act(c, s, func(api *apiclient.Client, keep apiclient.Option) (apiclient.Session, error) {
+		return api.GetSession(ctx, o.Session, keep)
+	})
 }
 
 type rotateCommand struct {
@@ -107,14 +86,15 @@ type rotateCommand struct {
 
 // Run gives a session or a worker another exit.
 func (o rotateCommand) Run(ctx context.Context, c *options, s streams) error {
-	body := map[string]any{}
-	if o.Reason != "" {
-		body["reason"] = o.Reason
-	}
+	reason := apiclient.RotateReason(o.Reason)
 	if o.Worker != "" {
-		return o.rotateWorker(ctx, c, s, o.Worker, body)
+		return o.rotateWorker(ctx, c, s, o.Worker, reason)
 	}
-	return o.act(ctx, c, s, "POST", "/rotate", body)
+	return o.act(c, s, func(api *apiclient.Client, keep apiclient.Option) (apiclient.Session, error) {
+		r, err := api.RotateSession(ctx, o.Session, apiclient.RotateSession{Reason: reason}, keep)
+		return apiclient.Session{SessionID: r.SessionID, Status: r.Status, Type: r.Type, ProductNo: r.ProductNo,
+			Location: r.Location, ExpiresAt: r.ExpiresAt, Usage: r.Usage, Health: r.Health}, err
+	})
 }
 
 type endCommand struct {
@@ -127,5 +107,7 @@ func (o endCommand) Run(ctx context.Context, c *options, s streams) error {
 	if !o.Yes && isTerminal(s.in) && !agrees(s, "End "+o.Session+" for good? [y/N] ") {
 		return fmt.Errorf("%w: the session was not ended", errMisuse)
 	}
-	return o.act(ctx, c, s, "POST", "/terminate", map[string]any{})
+	return o.act(c, s, func(api *apiclient.Client, keep apiclient.Option) (apiclient.Session, error) {
+		return api.TerminateSession(ctx, o.Session, keep)
+	})
 }

@@ -5,31 +5,16 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"net/url"
 	"strconv"
+
+	"agentproxy/adapters/apiclient"
 )
 
-// workerData is what the commands read of a worker.
-type workerData struct {
-	Name     string  `json:"name"`
-	Status   string  `json:"status"`
-	ExitIP   *string `json:"exit_ip"`
-	Location struct {
-		Country *string `json:"country"`
-	} `json:"location"`
-	Usage struct {
-		Bytes       int64 `json:"used_bytes"`
-		Connections int64 `json:"connections"`
-	} `json:"usage"`
-	Health struct {
-		Score int    `json:"health_score"`
-		Risk  string `json:"risk_level"`
-	} `json:"health"`
-}
-
-func (d workerData) row() []string {
-	return []string{d.Name, d.Status, text(d.Location.Country), text(d.ExitIP), strconv.FormatInt(d.Usage.Bytes, 10),
-		strconv.FormatInt(d.Usage.Connections, 10), strconv.Itoa(d.Health.Score), d.Health.Risk}
+// workerRow returns a worker as a line of the list.
+func workerRow(w apiclient.Worker) []string {
+	return []string{w.Name, string(w.Status), text(w.Location.Country), text(w.ExitIP),
+		strconv.FormatInt(w.Usage.UsedBytes, 10), strconv.Itoa(w.Usage.Connections), strconv.Itoa(w.Health.HealthScore),
+		string(w.Health.RiskLevel)}
 }
 
 var workerHeader = []string{"worker", "status", "country", "exit", "bytes", "connections", "health", "risk"}
@@ -48,29 +33,18 @@ func (o workersCommand) Run(ctx context.Context, c *options, s streams) error {
 	if err != nil {
 		return err
 	}
-	body := map[string]any{}
-	if o.Count != 0 {
-		body["count"] = o.Count
-	}
-	if len(o.Names) > 0 {
-		body["names"] = o.Names
-	}
-	making := len(body) > 0
-	if o.Unique {
-		body["unique_exits"] = true
-	}
-	if o.Country != "" {
-		body["country"] = o.Country
-	}
-	if !making && len(body) > 0 {
+	making := o.Count != 0 || len(o.Names) > 0
+	if !making && (o.Unique || o.Country != "") {
 		return fmt.Errorf("%w: --unique and --country go with --count or --names", errMisuse)
 	}
-	path := "/sessions/" + url.PathEscape(o.Session) + "/workers"
 	var items []json.RawMessage
 	if making {
-		items, err = service.items(ctx, "POST", path, body)
+		var kept apiclient.Answer
+		_, err = service.MakeWorkers(ctx, o.Session, apiclient.MakeWorkers{Count: o.Count, Names: o.Names,
+			UniqueExits: o.Unique, Country: o.Country}, apiclient.Keep(&kept))
+		items = itemsOf(kept)
 	} else {
-		items, err = service.pages(ctx, path)
+		items, err = service.workers(ctx, o.Session)
 	}
 	if err != nil {
 		return err
@@ -78,28 +52,28 @@ func (o workersCommand) Run(ctx context.Context, c *options, s streams) error {
 	return showWorkers(c, s, items)
 }
 
-// items runs an operation that answers a list.
-func (s *service) items(ctx context.Context, method, path string, body any) ([]json.RawMessage, error) {
+// itemsOf returns the items of a list as the service wrote them.
+func itemsOf(a apiclient.Answer) []json.RawMessage {
 	var list struct {
 		Items []json.RawMessage `json:"items"`
 	}
-	_, err := s.read(ctx, method, path, "", body, &list)
-	return list.Items, err
+	_ = json.Unmarshal(a.Data(), &list) // the client read it before
+	return list.Items
 }
 
-// pageSize is how many items the API answers at most.
-const pageSize = 100
-
-// pages reads all pages of a list.
-func (s *service) pages(ctx context.Context, path string) (all []json.RawMessage, err error) {
-	for page := 1; ; page++ {
-		list, err := s.items(ctx, "GET", fmt.Sprintf("%s?page_size=%d&page=%d", path, pageSize, page), nil)
+// workers returns all workers of a session as the service wrote them.
+func (s *service) workers(ctx context.Context, session string) (all []json.RawMessage, err error) {
+	in := apiclient.ListWorkers{PageSize: 100}
+	for {
+		var kept apiclient.Answer
+		page, err := s.ListWorkers(ctx, session, in, apiclient.Keep(&kept))
 		if err != nil {
 			return nil, err
 		}
-		if all = append(all, list...); len(list) < pageSize {
+		if all = append(all, itemsOf(kept)...); page.Pagination.NextCursor == nil {
 			return all, nil
 		}
+		in.Cursor = *page.Pagination.NextCursor
 	}
 }
 
@@ -107,11 +81,11 @@ func (s *service) pages(ctx context.Context, path string) (all []json.RawMessage
 func showWorkers(c *options, s streams, items []json.RawMessage) error {
 	rows := make([][]string, len(items))
 	for i, item := range items {
-		var d workerData
-		if err := json.Unmarshal(item, &d); err != nil {
+		var w apiclient.Worker
+		if err := json.Unmarshal(item, &w); err != nil {
 			return fmt.Errorf("read a worker: %w", err)
 		}
-		rows[i] = d.row()
+		rows[i] = workerRow(w)
 	}
 	if items == nil {
 		items = []json.RawMessage{}
@@ -124,16 +98,15 @@ func showWorkers(c *options, s streams, items []json.RawMessage) error {
 }
 
 // rotateWorker gives a worker another exit and prints the worker.
-func (o one) rotateWorker(ctx context.Context, c *options, s streams, name string, body any) error {
+func (o one) rotateWorker(ctx context.Context, c *options, s streams, name string, why apiclient.RotateReason) error {
 	service, err := open()
 	if err != nil {
 		return err
 	}
-	var d workerData
-	path := "/sessions/" + url.PathEscape(o.Session) + "/workers/" + url.PathEscape(name) + "/rotate"
-	data, err := service.read(ctx, "POST", path, "", body, &d)
+	var kept apiclient.Answer
+	d, err := service.RotateWorker(ctx, o.Session, name, apiclient.RotateWorker{Reason: why}, apiclient.Keep(&kept))
 	if err != nil {
 		return err
 	}
-	return c.show(s, data, func(w io.Writer) { table(w, workerHeader, [][]string{d.row()}) })
+	return c.show(s, kept.Data(), func(w io.Writer) { table(w, workerHeader, [][]string{workerRow(d)}) })
 }

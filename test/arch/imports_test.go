@@ -108,7 +108,7 @@ var imports = []rule{
 	{"adapters/httpapi/webhooks", "domain/... app/webhooks adapters/httpapi/endpoint adapters/httpapi/openapi adapters/httpapi/strictjson adapters/httpapi/value"},
 	{"adapters/httpapi/workers", "domain/... ports app/sessions app/workers adapters/httpapi/endpoint adapters/httpapi/openapi adapters/httpapi/sessionview adapters/httpapi/value"},
 	{"adapters/mcp", "domain domain/connect domain/diagnose"},
-	{"adapters/mcp/rest", "domain/connect adapters/mcp"},
+	{"adapters/mcp/rest", "domain/connect adapters/apiclient adapters/mcp"},
 	{"adapters/nats", "domain/... ports"},
 	{"adapters/queue", "domain/... ports"},
 	{"adapters/redis", "domain/... ports"},
@@ -143,7 +143,7 @@ var imports = []rule{
 	{"adapters/webhook", "domain/... ports"},
 
 	{"cmd/agentproxy", "domain/... ports app/... adapters/... cmd/internal/..."},
-	{"cmd/apx", "domain/connect domain/diagnose adapters/mcp adapters/mcp/rest cmd/internal/version"},
+	{"cmd/apx", "domain/connect domain/diagnose adapters/apiclient adapters/mcp adapters/mcp/rest cmd/internal/version"},
 	{"cmd/internal/...", "..."},
 }
 

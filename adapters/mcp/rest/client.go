@@ -3,18 +3,13 @@
 package rest
 
 import (
-	"bytes"
 	"context"
 	"errors"
-	"fmt"
-	"io"
-	"net/http"
-	"net/url"
 	"os"
 	"path/filepath"
-	"strings"
 	"time"
 
+	"agentproxy/adapters/apiclient"
 	"agentproxy/adapters/mcp"
 	"agentproxy/domain/connect"
 )
@@ -29,32 +24,16 @@ type Config struct {
 
 // Client calls one service. It implements mcp.Backend.
 type Client struct {
-	cfg  Config
-	base string
-	http *http.Client
+	API *apiclient.Client
+	cfg Config
 }
 
 var _ mcp.Backend = (*Client)(nil)
 
-const (
-	timeout   = 2 * time.Minute // a provider may be slow to deliver
-	maxAnswer = 8 << 20         // bytes
-)
-
 // New returns a client, and an error if the URL cannot be one. It connects to nothing.
 func New(cfg Config) (*Client, error) {
-	u, err := url.Parse(cfg.URL)
-	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" || u.RawQuery != "" || u.User != nil {
-		return nil, errors.New("the URL of the service must be http:// or https:// and a host, such as http://127.0.0.1:8080")
-	}
-	base := strings.TrimSuffix(strings.TrimSuffix(u.String(), "/"), "/v1")
-	return &Client{cfg: cfg, base: base + "/v1", http: &http.Client{
-		Timeout: timeout,
-		// The variables for proxies may name a session that this very client bought. Redirects would
-		// send the key elsewhere.
-		Transport:     &http.Transport{MaxIdleConnsPerHost: 16, IdleConnTimeout: 20 * time.Second},
-		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
-	}}, nil
+	api, err := apiclient.New(cfg.URL, cfg.Key)
+	return &Client{api, cfg}, err
 }
 
 // May returns true: the service checks what the credential may do.
@@ -62,32 +41,8 @@ func (*Client) May(string) bool { return true }
 
 // Run runs an operation. Its error names no secret.
 func (c *Client) Run(ctx context.Context, method, path, key string, body []byte) (int, []byte, error) {
-	r, err := http.NewRequestWithContext(ctx, method, c.base+path, bytes.NewReader(body))
-	if err != nil {
-		return 0, nil, err
-	}
-	switch {
-	case strings.HasPrefix(c.cfg.Key, "ak_"):
-		r.Header.Set("X-API-Key", c.cfg.Key)
-	case c.cfg.Key != "":
-		r.Header.Set("Authorization", "Bearer "+c.cfg.Key)
-	}
-	if len(body) > 0 {
-		r.Header.Set("Content-Type", "application/json")
-	}
-	if key != "" {
-		r.Header.Set("Idempotency-Key", key)
-	}
-	resp, err := c.http.Do(r)
-	if err != nil {
-		return 0, nil, fmt.Errorf("call the service: %w", err)
-	}
-	defer resp.Body.Close()
-	answer, err := io.ReadAll(io.LimitReader(resp.Body, maxAnswer))
-	if err != nil {
-		return 0, nil, fmt.Errorf("read the answer of the service: %w", err)
-	}
-	return resp.StatusCode, answer, nil
+	a, err := c.API.Do(ctx, method, path, key, body)
+	return a.Status, a.Body, err
 }
 
 // StoreCredentials writes the credentials of a session into a file that a shell evaluates, readable
