@@ -35,8 +35,8 @@ type use struct {
 
 // opened records that a client uses a connection to a target.
 func (g *Gateway) opened(c *client.Conn, p path, pass *targetCheck, tcp *net.TCPConn) use {
-	e := &exitlog.Connection{Agent: p.route.AgentID, Session: p.route.SessionID, Client: addrPort(c.RemoteAddr()),
-		Host: pass.Host, Opened: g.now()}
+	e := &exitlog.Connection{Agent: p.route.AgentID, Session: p.route.SessionID, Worker: p.worker.Name(),
+		Client: addrPort(c.RemoteAddr()), Host: pass.Host, Opened: g.now()}
 	if p.proxy == nil {
 		e.Target, e.Exit = addrPort(tcp.RemoteAddr()), addrPort(tcp.LocalAddr())
 	} else {

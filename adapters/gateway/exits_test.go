@@ -186,3 +186,17 @@ func TestUpstreamConnectionsAreInTheExitLog(t *testing.T) {
 		}
 	}
 }
+
+// A connection of a worker names it, so that a look-up finds which of a session's identities it was.
+func TestWorkersAreInTheExitLog(t *testing.T) {
+	t.Parallel()
+	w, l := logged(t)
+	id := w.add(1, 0, "127.0.0.3", "127.0.0.4")
+	target := peers(t)
+	_ = w.seenFrom(id, "", target)
+	_ = w.seenFrom(id, "-session-w07", target)
+	list := l.ended(t, 2)
+	if list[0].Worker != "" || list[1].Worker != "w07" {
+		t.Errorf("workers %q and %q, want none and w07", list[0].Worker, list[1].Worker)
+	}
+}

@@ -3,6 +3,7 @@ package gateway
 import (
 	"errors"
 	"io"
+	"net/netip"
 
 	"agentproxy/adapters/gateway/client"
 	"agentproxy/adapters/gateway/http1"
@@ -115,7 +116,7 @@ func (x *exchange) run() (t *relay.Tunnel, again bool, ref *refusal.Refusal) {
 	x.c.Allow(g.cfg.Timing.Answer)
 	var tc *targetConn
 	if !x.path.once {
-		tc = g.targets.get(x.key)
+		tc = g.targets.get(x.key, x.reuses())
 	}
 	for kept := tc != nil; ; kept = false {
 		began := monotime.Now()
@@ -159,6 +160,16 @@ func (x *exchange) run() (t *relay.Tunnel, again bool, ref *refusal.Refusal) {
 		tc = nil
 	}
 	return x.finish(tc)
+}
+
+// reuses returns the client whose kept connections alone the request may use, or the zero value for any. A target
+// may close a kept connection while a request is on its way. If that cannot be sent again, it fails, which a client
+// has to expect of a connection that it used before, as without a gateway, and not of its first request.
+func (x *exchange) reuses() netip.AddrPort {
+	if x.retry {
+		return netip.AddrPort{}
+	}
+	return addrPort(x.c.RemoteAddr())
 }
 
 // dial connects to the target.

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"net"
 	"net/netip"
+	"slices"
 	"sync"
 	"time"
 
@@ -72,10 +73,11 @@ func newIdleTargets(keep time.Duration) *idleTargets {
 }
 
 // get removes and returns the connection that became idle last and can still be used,
-// nil if there is none. It closes those that cannot.
-func (ts *idleTargets) get(key targetKey) *targetConn {
+// nil if there is none. It closes those that cannot. If client is valid, only those that
+// it used last are taken.
+func (ts *idleTargets) get(key targetKey, client netip.AddrPort) *targetConn {
 	for {
-		t := ts.take(key)
+		t := ts.take(key, client)
 		if t == nil || socket.Quiet(t.tcp) {
 			return t
 		}
@@ -83,17 +85,20 @@ func (ts *idleTargets) get(key targetKey) *targetConn {
 	}
 }
 
-// take removes and returns the connection that became idle last, nil if there is none.
-func (ts *idleTargets) take(key targetKey) *targetConn {
+// take removes and returns a connection, nil if there is none. See get.
+func (ts *idleTargets) take(key targetKey, client netip.AddrPort) *targetConn {
 	ts.mu.Lock()
 	defer ts.mu.Unlock()
 	list := ts.free[key]
-	if len(list) == 0 {
+	i := len(list) - 1
+	for client.IsValid() && i >= 0 && list[i].use.client != client {
+		i--
+	}
+	if i < 0 {
 		return nil
 	}
-	t := list[len(list)-1]
-	list[len(list)-1] = nil
-	if ts.free[key] = list[:len(list)-1]; len(list) == 1 {
+	t := list[i]
+	if ts.free[key] = slices.Delete(list, i, i+1); len(list) == 1 {
 		delete(ts.free, key)
 	}
 	ts.count--
