@@ -92,13 +92,12 @@ func (c *Console) recharges(r *http.Request) (page, error) {
 	if err != nil {
 		return p, err
 	}
-	t := &table{Columns: []string{"Order", "Agent", "Status", "Amount", "Received", "Network", "Address", "Created",
-		"Paid"},
+	t := &table{Columns: []string{"Order", "Agent", "Status", "Amount", "Received", "Address", "Created", "Paid"},
 		Empty: "No recharge order."}
 	for _, o := range list.Items {
 		t.Rows = append(t.Rows, row{ID: "order-" + o.ID, Cells: []cell{link(o.ID, "/recharges/"), link(o.AgentID, "/agents/"),
 			tag(o.Status),
-			usd(o.Amount), usd(o.Received), text(o.Network), text(o.Address), when(o.CreatedAt), when(o.PaidAt)}})
+			usd(o.Amount), usd(o.Received), text(o.Address), when(o.CreatedAt), when(o.PaidAt)}})
 	}
 	s := section{Title: "Orders", Table: t, Filter: []field{choice(r, "status", "Status", "pending", "confirming",
 		"paid", "expired",

@@ -13,6 +13,7 @@ import (
 
 	"agentproxy/domain/connect"
 	"agentproxy/domain/webhook"
+	"agentproxy/domain/worker"
 )
 
 //go:embed text
@@ -150,8 +151,11 @@ func (r *renderer) html(name string) []byte {
 	return b.Bytes()
 }
 
-// cell makes a text fit into a cell of a table.
-func cell(text string) string { return strings.ReplaceAll(text, "|", `\|`) }
+// cell makes a text fit into a cell of a table. The grammar of user names becomes code: it has the form of a link.
+func cell(text string) string {
+	text = strings.ReplaceAll(text, worker.Grammar, "`"+worker.Grammar+"`")
+	return strings.ReplaceAll(text, "|", `\|`)
+}
 
 func yes(b bool) string {
 	if b {

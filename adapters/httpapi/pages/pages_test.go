@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"agentproxy/adapters/httpapi/pages"
+	"agentproxy/domain/worker"
 )
 
 var update = flag.Bool("update", false, "rewrite skills/agentproxy/SKILL.md")
@@ -42,6 +43,24 @@ func TestTheRepositoryHasTheSkill(t *testing.T) {
 	}
 	if got, err := os.ReadFile(file); err != nil || !bytes.Equal(got, []byte(want)) {
 		t.Errorf("%s is not the page /skill.md (%v): run make generate", file, err)
+	}
+}
+
+// TestTheGrammarIsNoLink checks that Markdown shows the form of user names as it is.
+func TestTheGrammarIsNoLink(t *testing.T) {
+	t.Parallel()
+	src := local
+	src.Gateways = []pages.Refusal{{Code: "USERNAME_PARAMETER_INVALID", Status: 400, Message: "the form is " + worker.Grammar}}
+	for path, text := range render(t, src) {
+		for line := range strings.Lines(text) {
+			if strings.Contains(line, "-session-<name>[") && !strings.Contains(line, "`"+strings.ReplaceAll(worker.Grammar, "|", `\|`)+"`") &&
+				!strings.HasPrefix(line, "    ") {
+				t.Errorf("%s: %s", path, line)
+			}
+		}
+		if path == "/docs/errors.md" && !strings.Contains(text, "the form is `<base>") {
+			t.Errorf("%s does not show the form", path)
+		}
 	}
 }
 
