@@ -14,6 +14,7 @@ import (
 	"os/user"
 	"path/filepath"
 	"strconv"
+	"strings"
 	"sync"
 	"syscall"
 	"testing"
@@ -23,7 +24,7 @@ import (
 )
 
 // Database returns the URL of a database with the present schema and no more rows
-// than a migration leaves. The database is the test's alone until it ends. Without
+// than a migration leaves. Connecting to it may take any machine as long as it needs. The database is the test's alone until it ends. Without
 // a server the test is skipped, or fails if CI is set.
 func Database(t testing.TB) string {
 	t.Helper()
@@ -39,17 +40,26 @@ func Empty(t testing.TB) string {
 	admin, err := server()
 	require(t, err)
 	name := newName()
-	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Minute)
 	defer cancel()
 	require(t, execute(ctx, admin, "CREATE DATABASE "+name+" TEMPLATE template0"))
 	t.Cleanup(func() {
-		ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+		ctx, cancel := context.WithTimeout(context.Background(), 5*time.Minute)
 		defer cancel()
 		if err := execute(ctx, admin, "DROP DATABASE "+name+" WITH (FORCE)"); err != nil {
 			t.Error(err)
 		}
 	})
-	return rename(admin, name)
+	return patient(rename(admin, name))
+}
+
+// patient returns the URL of a database with another bound on dialling than the service's.
+func patient(dsn string) string {
+	separator := "?"
+	if strings.Contains(dsn, "?") {
+		separator = "&"
+	}
+	return dsn + separator + "connect_timeout=300"
 }
 
 // server returns the URL of the server of this process.
@@ -130,7 +140,7 @@ func (s *Server) Database(t testing.TB) string {
 	t.Helper()
 	name := newName()
 	require(t, migrated(s.URL("postgres"), name))
-	return s.URL(name)
+	return patient(s.URL(name))
 }
 
 // Standby runs a second server that follows this one, until Promote, and removes it when the test ends.
@@ -151,7 +161,7 @@ func (s *Server) Promote() error {
 
 // Either returns the URL of a database on whichever of two servers takes writes.
 func (s *Server) Either(second *Server, database string) string {
-	return address(database, s.dir+","+second.dir) + "&target_session_attrs=read-write"
+	return patient(address(database, s.dir+","+second.dir)) + "&target_session_attrs=read-write"
 }
 
 // Stop ends the server: fast, as an operator would, or immediate, as a crash.
@@ -172,7 +182,7 @@ func (s *Server) Begin() error {
 	// Without fsync nothing waits for a disk. Commits stay synchronous: they survive
 	// the crash of the server, though not that of the machine.
 	options := "-c listen_addresses= -c max_connections=400 -c fsync=off -c full_page_writes=off -k " + s.dir
-	return s.tool("pg_ctl", "-D", s.data(), "-l", filepath.Join(s.dir, "log"), "-w", "-t", "60", "-o", options, "start")
+	return s.tool("pg_ctl", "-D", s.data(), "-l", filepath.Join(s.dir, "log"), "-w", "-t", "300", "-o", options, "start")
 }
 
 func (s *Server) data() string { return filepath.Join(s.dir, "data") }

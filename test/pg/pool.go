@@ -47,7 +47,7 @@ var shared = sync.OnceValues(func() (*pool, error) {
 	if err := migrated(admin, p.template); err != nil {
 		return nil, err
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Minute)
 	defer cancel()
 	conn, err := pgx.Connect(ctx, rename(admin, p.template))
 	if err != nil {
@@ -60,12 +60,12 @@ var shared = sync.OnceValues(func() (*pool, error) {
 
 // migrated creates a database with the present schema.
 func migrated(admin, name string) error {
-	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Minute)
 	defer cancel()
 	if err := execute(ctx, admin, "CREATE DATABASE "+name+" TEMPLATE template0"); err != nil {
 		return err
 	}
-	st, err := storage.Open(ctx, storage.Config{URL: storage.URL(rename(admin, name)), MaxConns: 4})
+	st, err := storage.Open(ctx, storage.Config{URL: storage.URL(patient(rename(admin, name))), MaxConns: 4})
 	if err != nil {
 		return err
 	}
@@ -81,7 +81,7 @@ func (p *pool) take(t testing.TB) string {
 		name, p.free = p.free[n-1], p.free[:n-1]
 	}
 	p.mu.Unlock()
-	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Minute)
 	defer cancel()
 	if name == "" {
 		name = newName()
@@ -92,14 +92,14 @@ func (p *pool) take(t testing.TB) string {
 			t.Error(err)
 		}
 	})
-	return rename(p.admin, name)
+	return patient(rename(p.admin, name))
 }
 
 // put resets a database for the next test. It gets a new name, so that what the
 // test leaves running does not reach it. A test that changed the schema, or a user
 // who may not do what a reset takes, costs the database.
 func (p *pool) put(name string) error {
-	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Minute)
 	defer cancel()
 	next := newName()
 	err := p.reset(ctx, name)

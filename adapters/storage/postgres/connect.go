@@ -96,7 +96,9 @@ func poolConfig(u URL, conns int) (*pgxpool.Config, error) {
 	maps.Copy(c.ConnConfig.RuntimeParams, required)
 	c.MaxConns = int32(conns)
 	c.MaxConnLifetime, c.MaxConnLifetimeJitter = connectionLives, connectionLives/10
-	c.ConnConfig.ConnectTimeout = dialWithin
+	if c.ConnConfig.ConnectTimeout == 0 {
+		c.ConnConfig.ConnectTimeout = dialWithin
+	}
 	return c, nil
 }
 
@@ -110,7 +112,7 @@ var (
 
 // connect opens a pool and checks that the server answers.
 func connect(ctx context.Context, c *pgxpool.Config) (*pgxpool.Pool, error) {
-	ctx, cancel := context.WithTimeout(ctx, connectWithin)
+	ctx, cancel := context.WithTimeout(ctx, max(connectWithin, c.ConnConfig.ConnectTimeout))
 	defer cancel()
 	pool, err := pgxpool.NewWithConfig(context.WithoutCancel(ctx), c)
 	if err != nil {
