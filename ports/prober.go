@@ -16,7 +16,8 @@ type Prober interface {
 
 // Probe is the result of a request to the echo service.
 type Probe struct {
-	ExitIP  string
-	Country string // of the worker; empty: the session's
-	Latency time.Duration
+	ExitIP string
+	// DeclaredCountry is the country that the exit of the worker was sold as; empty: the session's.
+	DeclaredCountry string
+	Latency         time.Duration
 }

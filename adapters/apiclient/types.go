@@ -241,8 +241,10 @@ type Callback struct {
 
 // Check is the answer of CheckSession.
 type Check struct {
-	// null when the session has none.
+	// As measured; null: not.
 	Country *string `json:"country"`
+	// As sold; null: none.
+	DeclaredCountry *string `json:"declared_country"`
 	// The address that targets see; null if it is not known.
 	ExitIP string `json:"exit_ip"`
 	// Milliseconds until the answer.
@@ -905,7 +907,7 @@ type Product struct {
 	TrialCredit bool `json:"trial_credit"`
 	// What kind it is.
 	Type SessionType `json:"type"`
-	// The most workers with unique_exits; null: not known.
+	// Most addresses that a target sees; null: unknown.
 	UniqueExits *int `json:"unique_exits"`
 	// What the price is for.
 	Unit Unit `json:"unit"`

@@ -204,6 +204,7 @@ func TestAnEmptyFileIsTheDefaults(t *testing.T) {
 
 func TestSettingsOfTheFileAreReadAsTheyAreWritten(t *testing.T) {
 	write(t, "trial_balance: 10.10\nregister_limit_per_minute: 0\ndev: false\ndevchain_block_ms: 20\nexits:\n  - 127.0.0.5\n  - 127.0.0.6\n")
+	os.Unsetenv("AGENTPROXY_EXITS")
 	s := load(t)
 	if s.TrialBalance != 10_100_000 || s.RegisterLimit != 0 || s.Dev || s.Payments.DevchainBlock != 20*time.Millisecond || len(s.Exits) != 2 {
 		t.Errorf("got %+v", s)

@@ -82,9 +82,10 @@ type Config struct {
 	// Networks that webhooks may reach besides public addresses.
 	WebhookAllow []string `yaml:"webhook_allow_networks" env:"AGENTPROXY_WEBHOOK_ALLOW_NETWORKS"`
 	// Addresses of this host that the embedded provider sells, each with the place it is sold as
-	// (203.0.113.7@DE/berlin). Half of them serve dynamic sessions, half static ones. Development
-	// mode sells every country, other modes the declared places alone.
-	Exits []string `yaml:"exits" env:"AGENTPROXY_EXITS" default:"127.0.0.2 to 127.0.3.254"`
+	// (203.0.113.7@DE/berlin). Half of them serve dynamic sessions, half static ones. Development mode
+	// sells loopback addresses if none are set, and every country; other modes sell the declared
+	// addresses and places alone, and without any none of the embedded products.
+	Exits []string `yaml:"exits" env:"AGENTPROXY_EXITS" default:"none; 127.0.0.2 to 127.0.3.254 in development mode"`
 	// Live sessions per agent; 0 is unlimited.
 	SessionLimit int `yaml:"session_limit" env:"AGENTPROXY_SESSION_LIMIT"`
 	// Trial balance of a new agent in US dollars, with at most 6 decimals.

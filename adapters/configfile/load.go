@@ -1,6 +1,7 @@
 package configfile
 
 import (
+	"errors"
 	"os"
 
 	"github.com/caarlos0/env/v11"
@@ -38,6 +39,12 @@ func Load(rules Rules) (Settings, error) {
 	}
 	s, err := c.settings(config, len(catalog.Providers))
 	s.Catalog, s.Warnings = catalog, append(warnings, unknownVariables(os.Environ(), secrets)...)
+	if !s.Dev && len(s.Exits) == 0 {
+		err = errors.Join(err, undelivered(catalog, rules.EmbeddedProvider))
+	}
+	if s.SellsNoExits() {
+		s.Warnings = append(s.Warnings, noExits)
+	}
 	return s, ordered(err)
 }
 

@@ -30,7 +30,7 @@ func TestAVariableThatIsNoSettingIsWarnedOf(t *testing.T) {
 	for name, value := range map[string]string{
 		"AGENTPROXY_CONFIG": file, "AGENTPROXY_ROYAL_KEY": "hunter2", "AGENTPROXY_TRON_NETWORK": "", "AGENTPROXY_SECRET": "",
 		"AGENTPROXY_PORT": "tcp://10.0.0.1:80", "AGENTPROXY_SERVICE_HOST": "10.0.0.1", "OTHER": "1",
-		"AGENTPROXY_TRON_XPUP": "xpub", "AGENTPROXY_RATE_LIMIT": "5",
+		"AGENTPROXY_TRON_XPUP": "xpub", "AGENTPROXY_EXITS": "203.0.113.7", "AGENTPROXY_RATE_LIMIT": "5",
 	} {
 		t.Setenv(name, value)
 	}

@@ -100,6 +100,7 @@ func checkProxy(ctx context.Context, a *api, in struct {
 		OK        bool    `json:"ok"`
 		ExitIP    string  `json:"exit_ip"`
 		Country   *string `json:"country"`
+		Declared  *string `json:"declared_country"`
 		LatencyMS int64   `json:"latency_ms"`
 	}
 	path := pathOf(in.SessionID, "/check")
@@ -129,7 +130,8 @@ func checkProxy(ctx context.Context, a *api, in struct {
 	if page.LooksBlocked {
 		next = "The page looks blocked: call rotate, then check_proxy again."
 	}
-	return reply{data: map[string]any{"exit_ip": c.ExitIP, "country": c.Country, "latency_ms": c.LatencyMS, "page": page},
+	return reply{data: map[string]any{"exit_ip": c.ExitIP, "country": c.Country, "declared_country": c.Declared,
+		"latency_ms": c.LatencyMS, "page": page},
 		next: next}, nil
 }
 

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"maps"
 	"math"
+	"net/netip"
 	"slices"
 	"sync/atomic"
 
@@ -200,7 +201,7 @@ func (c *Catalog) RefreshStock(ctx context.Context) error {
 }
 
 // Workers reports whether the sessions of a product carry workers, whichever source delivers them, and
-// how many may have exits of their own; -1 if that is not known.
+// how many different addresses a target outside this host sees at most; -1 if that is not known.
 func (c *Catalog) Workers(p catalog.Product) (carries bool, unique int) {
 	if p.Type != session.Dynamic || p.Direct || len(p.Sources) == 0 {
 		return false, -1
@@ -212,10 +213,24 @@ func (c *Catalog) Workers(p catalog.Product) (carries bool, unique int) {
 			return false, -1
 		}
 		if local, ok := provider.(ports.ExitPool); ok {
-			unique = min(unique, len(local.Exits(session.Location{})))
+			unique = min(unique, visible(local.Exits(session.Location{})))
 		} else {
 			unique = -1
 		}
 	}
 	return true, unique
+}
+
+// visible returns how many different addresses a target outside this host sees of exits: what is sent from
+// a loopback address leaves from the host's own.
+func visible(exits []netip.Addr) int {
+	n, own := 0, 0
+	for _, exit := range exits {
+		if exit.IsLoopback() {
+			own = 1
+		} else {
+			n++
+		}
+	}
+	return n + own
 }

@@ -24,8 +24,10 @@ func NewChecks(sessions *Service, prober ports.Prober) *Checks {
 // Checked is the result of a check.
 type Checked struct {
 	ports.Probe
-	Country  string
-	Protocol session.Protocol
+	// DeclaredCountry is the country that the exit was sold as, empty if none was asked for. Nothing
+	// has measured it.
+	DeclaredCountry string
+	Protocol        session.Protocol
 }
 
 // Check opens one connection through the exit of an active session, or of a worker of it, to the
@@ -47,5 +49,6 @@ func (u *Checks) Check(ctx context.Context, agentID, id, name string) (Checked, 
 		return Checked{}, domain.InvalidField("worker", "must be 1 to 32 letters, digits and _")
 	}
 	probe, err := u.prober.Probe(ctx, id, name)
-	return Checked{Probe: probe, Country: cmp.Or(probe.Country, v.Location.Country), Protocol: v.Protocol}, err
+	declared := cmp.Or(probe.DeclaredCountry, v.Location.Country)
+	return Checked{Probe: probe, DeclaredCountry: declared, Protocol: v.Protocol}, err
 }

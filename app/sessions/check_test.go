@@ -18,7 +18,7 @@ type fakeProber struct{ err error }
 
 func (e fakeProber) Probe(_ context.Context, _, worker string) (ports.Probe, error) {
 	if worker != "" {
-		return ports.Probe{ExitIP: "10.0.0.2", Country: "DE"}, e.err
+		return ports.Probe{ExitIP: "10.0.0.2", DeclaredCountry: "DE"}, e.err
 	}
 	return ports.Probe{ExitIP: "10.0.0.1", Latency: time.Millisecond}, e.err
 }
@@ -31,10 +31,10 @@ func TestCheck(t *testing.T) {
 	checks := sessions.NewChecks(w.Sessions, fakeProber{})
 	got, err := checks.Check(t.Context(), agent, v.ID, "")
 	apptest.OK(t, err)
-	apptest.Equal(t, "seen", got, sessions.Checked{Probe: ports.Probe{ExitIP: "10.0.0.1", Latency: time.Millisecond}, Country: v.Location.Country, Protocol: session.HTTP})
+	apptest.Equal(t, "seen", got, sessions.Checked{Probe: ports.Probe{ExitIP: "10.0.0.1", Latency: time.Millisecond}, DeclaredCountry: v.Location.Country, Protocol: session.HTTP})
 	got, err = checks.Check(t.Context(), agent, v.ID, "w1")
 	apptest.OK(t, err)
-	apptest.Equal(t, "seen", got, sessions.Checked{Probe: ports.Probe{ExitIP: "10.0.0.2", Country: "DE"}, Country: "DE", Protocol: session.HTTP})
+	apptest.Equal(t, "seen", got, sessions.Checked{Probe: ports.Probe{ExitIP: "10.0.0.2", DeclaredCountry: "DE"}, DeclaredCountry: "DE", Protocol: session.HTTP})
 	for id, name := range map[string]string{v.ID: "w-1", w.Buy(agent, apptest.Static).ID: "w1"} {
 		_, err = checks.Check(t.Context(), agent, id, name)
 		apptest.ErrorIs(t, err, domain.ErrInvalid)

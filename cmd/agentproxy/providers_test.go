@@ -141,6 +141,7 @@ func configure(t *testing.T, text string) {
 		t.Fatal(err)
 	}
 	t.Setenv("AGENTPROXY_CONFIG", "config.yaml")
+	t.Setenv("AGENTPROXY_EXITS", "127.0.0.5@DE,127.0.0.6@DE") // else it is warned of outside development mode
 	t.Setenv("AGENTPROXY_DATABASE_URL", "sqlite://nowhere/at/all.db")
 }
 

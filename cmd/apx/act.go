@@ -89,8 +89,16 @@ func (o checkCommand) Run(ctx context.Context, c *options, s streams) error {
 		return err
 	}
 	return c.show(s, kept.Data(), func(w io.Writer) {
-		fmt.Fprintf(w, "%s\t%s\t%d ms\n", d.ExitIP, text(d.Country), d.LatencyMS)
+		fmt.Fprintf(w, "%s\t%s\t%d ms\n", d.ExitIP, place(d.Country, d.DeclaredCountry), d.LatencyMS)
 	})
+}
+
+// place returns the country that was measured, else the one that was sold.
+func place(measured, declared *string) string {
+	if measured == nil && declared != nil {
+		return *declared + " (declared)"
+	}
+	return text(measured)
 }
 
 // fetch fetches the page through the session's proxy.

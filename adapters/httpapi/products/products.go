@@ -38,7 +38,7 @@ type productReply struct {
 	TrialCredit  bool            `json:"trial_credit" doc:"Whether trial credit pays for it. false: only your own money does, whatever the balance."`
 	FairUseGB    value.MaybeGB   `json:"fair_use_gb" doc:"Static: GB that an IP may transfer for each 30 days bought; null: no limit."`
 	Workers      bool            `json:"workers" doc:"Whether its sessions can have workers, see make-workers."`
-	UniqueExits  value.MaybeInt  `json:"unique_exits" doc:"The most workers with unique_exits; null: not known."`
+	UniqueExits  value.MaybeInt  `json:"unique_exits" doc:"Most addresses that a target sees; null: unknown."`
 	Available    bool            `json:"available"`
 }
 
@@ -193,7 +193,7 @@ var (
 		Price:        openapi.USD("0.25"),
 		Unit:         "GB",
 		Currency:     domain.Currency,
-		Description:  "Rotating exits in every country.",
+		Description:  "Rotating exits.",
 		Countries:    []string{"DE", "US"},
 		Cities:       []string{},
 		Durations:    []durationReply{},

@@ -47,7 +47,8 @@ type eventsReply struct {
 type checkReply struct {
 	OK        bool             `json:"ok"`
 	ExitIP    string           `json:"exit_ip"`
-	Country   value.MaybeText  `json:"country" doc:"null when the session has none."`
+	Country   value.MaybeText  `json:"country" doc:"As measured; null: not."`
+	Declared  value.MaybeText  `json:"declared_country" doc:"As sold; null: none."`
 	LatencyMS int64            `json:"latency_ms"`
 	Protocol  session.Protocol `json:"protocol"`
 }
@@ -91,7 +92,8 @@ func (s *service) declareSessionViews() {
 		Refuses: endpoint.And(sessionview.OfLive, account.ErrRateLimited, worker.ErrLimit, ports.ErrProvider,
 			ports.ErrTimeout),
 		OK: []endpoint.Reply{{Status: http.StatusOK, Doc: "The exit " +
-			"works.", Data: checkReply{true, "203.0.113.7", "US", 42, "http"}}},
+			"works.", Data: checkReply{OK: true, ExitIP: "203.0.113.7", Declared: "US", LatencyMS: 42,
+			Protocol: "http"}}},
 	}, s.checkSession)
 }
 
@@ -117,7 +119,8 @@ func (s *service) checkSession(ctx context.Context, in *checkInput) (int, checkR
 	if err != nil {
 		return 0, checkReply{}, err
 	}
-	return http.StatusOK, checkReply{true, v.ExitIP, value.MaybeText(v.Country), v.Latency.Milliseconds(), v.Protocol}, nil
+	return http.StatusOK, checkReply{OK: true, ExitIP: v.ExitIP, Declared: value.MaybeText(v.DeclaredCountry),
+		LatencyMS: v.Latency.Milliseconds(), Protocol: v.Protocol}, nil
 }
 
 func toEvent(e eventlog.Event) eventReply {

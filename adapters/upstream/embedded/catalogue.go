@@ -23,8 +23,16 @@ const (
 const fairUse = 100 * billing.GB
 
 // products returns what the provider sells: everywhere, or in the places that the exits declare. A
-// product for which the pool has no address is not Available.
+// product for which the pool has no address is not Available; an empty pool sells none.
 func products(p pool, everywhere bool) []catalog.Product {
+	if len(p.dynamic)+len(p.static) == 0 {
+		return nil
+	}
+	return list(p, everywhere)
+}
+
+// list returns every product, in the places of a pool.
+func list(p pool, everywhere bool) []catalog.Product {
 	dynamic := func(no, name, about, price string, async bool) catalog.Product {
 		return catalog.Product{No: no, Name: name, Description: about, Type: session.Dynamic,
 			Price: domain.MustMoney(price), MinQuantity: 1, MaxQuantity: 1,
@@ -36,23 +44,23 @@ func products(p pool, everywhere bool) []catalog.Product {
 				{Days: 90, Price: domain.MustMoney(quarter)}},
 			MinQuantity: 1, MaxQuantity: session.MaxQuantity, FairUse: fairUse, Async: async, Available: len(p.static) > 0}
 	}
-	list := []catalog.Product{
-		dynamic("dyn_global_1", "Dynamic Global", "Rotating exits in every country, the lowest price a GB.", "0.25", true),
-		dynamic("dyn_fast_1", "Dynamic Fast", "Rotating exits in every country, ready with the answer.", "0.40", false),
+	all := []catalog.Product{
+		dynamic("dyn_global_1", "Dynamic Global", "Rotating exits, the lowest price a GB.", "0.25", true),
+		dynamic("dyn_fast_1", "Dynamic Fast", "Rotating exits, ready with the answer.", "0.40", false),
 		static("sta_isp_1", "Static ISP", "Fixed addresses of your own, ready with the answer.", "1.00", "2.70", false),
 		static("sta_city_1", "Static City", "Fixed addresses of your own, placed by country and city.", "1.50", "4.00", true),
 	}
-	for i := range list {
+	for i := range all {
 		switch {
 		case everywhere:
-			list[i].Sources, list[i].Countries = []procurement.Source{{Provider: Name}}, country.Codes
-		case list[i].Type == session.Dynamic:
-			place(&list[i], p.dynamic)
+			all[i].Sources, all[i].Countries = []procurement.Source{{Provider: Name}}, country.Codes
+		case all[i].Type == session.Dynamic:
+			place(&all[i], p.dynamic)
 		default:
-			place(&list[i], p.static)
+			place(&all[i], p.static)
 		}
 	}
-	return list
+	return all
 }
 
 // place sells a product where exits are. It has a source for each country, so that a city is sold in
@@ -83,7 +91,7 @@ func distinct(texts []string) []string {
 // Codes returns the codes of the products.
 func Codes() []string {
 	var codes []string
-	for _, p := range products(pool{}, true) {
+	for _, p := range list(pool{}, true) {
 		codes = append(codes, p.No)
 	}
 	return codes

@@ -243,7 +243,7 @@ func TestLoopbackIsProbed(t *testing.T) {
 	t.Parallel()
 	var out bytes.Buffer
 	log := slog.New(slog.NewTextHandler(&out, nil))
-	p, err := embedded.New(embedded.Config{}, log) // which does not probe all of 127.0.0.0/8: that takes hours
+	p, err := embedded.New(embedded.Config{Everywhere: true}, log) // which does not probe all of 127.0.0.0/8: that takes hours
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -264,6 +264,26 @@ func TestLoopbackIsProbed(t *testing.T) {
 	}
 }
 
+// A target outside would see the host's one address in place of each loopback address.
+func TestWithoutDeclaredExitsNothingIsSold(t *testing.T) {
+	t.Parallel()
+	p, err := embedded.New(embedded.Config{Usable: any}, silent)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(p.Products()) > 0 || len(p.Exits(session.Location{})) > 0 {
+		t.Errorf("it sells %v from %v", p.Products(), p.Exits(session.Location{}))
+	}
+	for _, typ := range []session.Type{session.Dynamic, session.Static} {
+		if d, err := p.Order(t.Context(), procurement.Intent{SessionID: "sess_1", Type: typ, Quantity: 1}); err == nil {
+			t.Errorf("%s: got %v", typ, d.IPs)
+		}
+	}
+	if exit, err := p.NewExit(procurement.Intent{SessionID: "sess_1", Type: session.Dynamic}, session.Exit{}); err == nil {
+		t.Errorf("a rotation gets %v", exit)
+	}
+}
+
 func TestWhatCannotBeBound(t *testing.T) {
 	t.Parallel()
 	var out bytes.Buffer
@@ -272,7 +292,7 @@ func TestWhatCannotBeBound(t *testing.T) {
 	t.Run("one line counts those left out", func(t *testing.T) {
 		out.Reset()
 		few := func(ip netip.Addr) bool { return ip.As4()[2] == 0 && ip.As4()[3] < 12 }
-		if _, err := embedded.New(embedded.Config{Usable: few}, log); err != nil {
+		if _, err := embedded.New(embedded.Config{Everywhere: true, Usable: few}, log); err != nil {
 			t.Fatal(err)
 		}
 		if got := out.String(); strings.Count(got, "\n") != 1 || !strings.Contains(got, "left_out=1011 usable=10 first=127.0.0.12") {
@@ -281,13 +301,13 @@ func TestWhatCannotBeBound(t *testing.T) {
 	})
 	t.Run("a host with the whole network is asked for its ends", func(t *testing.T) {
 		asked := 0
-		p, err := embedded.New(embedded.Config{Usable: func(netip.Addr) bool { asked++; return true }}, log)
+		p, err := embedded.New(embedded.Config{Everywhere: true, Usable: func(netip.Addr) bool { asked++; return true }}, log)
 		if err != nil || asked != 2 || !p.Has(netip.MustParseAddr("127.0.1.7")) {
 			t.Errorf("%v, %d addresses tried", err, asked)
 		}
 	})
 	t.Run("a host with one loopback address sells that, for dynamic sessions", func(t *testing.T) {
-		p, err := embedded.New(embedded.Config{Usable: none}, log)
+		p, err := embedded.New(embedded.Config{Everywhere: true, Usable: none}, log)
 		if err != nil {
 			t.Fatal(err)
 		}

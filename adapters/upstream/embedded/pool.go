@@ -11,8 +11,8 @@ import (
 
 // Config lists the addresses to sell.
 type Config struct {
-	// Exits are addresses of this host; if empty, the loopback addresses from
-	// 127.0.0.2 to 127.0.3.254 are sold. New addresses are appended, because the
+	// Exits are addresses of this host. If there are none, nothing is sold but where Everywhere is set:
+	// there the loopback addresses from 127.0.0.2 to 127.0.3.254 are. New addresses are appended, because the
 	// position of an address decides which half of the pool it belongs to.
 	Exits []Exit
 	// Everywhere sells each address as being in every country, as in development mode; the
@@ -49,6 +49,9 @@ type pool struct {
 func (c Config) probe(log *slog.Logger) (pool, error) {
 	exits, usable := unique(c.Exits), c.Usable
 	loopback := len(exits) == 0
+	if loopback && !c.Everywhere {
+		return pool{}, nil // a target outside would see the host's one address in place of each
+	}
 	if loopback {
 		for ip := firstLoopback; ip.Compare(lastLoopback) <= 0; ip = ip.Next() {
 			exits = append(exits, Exit{Addr: ip})

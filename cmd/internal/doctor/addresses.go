@@ -45,6 +45,19 @@ func (f *Findings) addresses(s configfile.Settings) {
 	}
 }
 
+// exits checks whether there are addresses to sell.
+func (f *Findings) exits(s configfile.Settings) {
+	switch {
+	case s.SellsNoExits():
+		f.add(Error, "exits", "No address of this host is declared as an exit.", "The embedded products are not sold: a "+
+			"target would see the host's one address, whichever exit an agent buys.",
+			"Set AGENTPROXY_EXITS to the host's public addresses with their places, such as 203.0.113.7@DE/berlin, or "+
+				"embedded: false in the file if you sell other sellers' exits alone.")
+	case !s.Dev && !s.Catalog.WithoutEmbedded:
+		f.ok("exits", "%d addresses of this host are declared as exits.", len(s.Exits))
+	}
+}
+
 // contact checks whether complaints arrive.
 func (f *Findings) contact(s configfile.Settings) {
 	if s.AbuseContact == "" {

@@ -86,6 +86,7 @@ func Settings(s configfile.Settings) (f Findings) {
 	f.limits(s)
 	f.payments(s)
 	f.secrets(s)
+	f.exits(s)
 	f.products(s)
 	return f
 }

@@ -30,6 +30,7 @@ func public() configfile.Settings {
 		TrustedProxies: []netip.Prefix{netip.MustParsePrefix("127.0.0.1/32")}, SessionLimit: 200,
 		TrialBalance: 10 * domain.Dollar, TrialDays: 14, TrialDailyTotal: 1000 * domain.Dollar, TrialPerNetwork: 5,
 		Registration: account.OpenRegistration, ClientAddressDays: 90, LogLevel: "info",
+		Exits:    []configfile.Exit{{Addr: netip.MustParseAddr("203.0.113.7")}},
 		Payments: configfile.PaymentSettings{AccountKey: "xpub", Network: "tron-mainnet", APIKey: "key"}}
 }
 
@@ -52,8 +53,12 @@ func TestEachDoubtfulSettingIsAFinding(t *testing.T) {
 		change func(s *configfile.Settings)
 		want   string
 	}{
-		"nothing":                             {func(*configfile.Settings) {}, ""},
-		"development mode":                    {func(s *configfile.Settings) { s.Dev = true }, "error development_mode"},
+		"nothing":          {func(*configfile.Settings) {}, ""},
+		"development mode": {func(s *configfile.Settings) { s.Dev = true }, "error development_mode"},
+		"no exits":         {func(s *configfile.Settings) { s.Exits = nil }, "error exits"},
+		"no exits, and other sellers' alone": {func(s *configfile.Settings) {
+			s.Exits, s.Catalog.WithoutEmbedded = nil, true
+		}, ""},
 		"debug log":                           {func(s *configfile.Settings) { s.LogLevel = "debug" }, "warning log_level"},
 		"local API":                           {func(s *configfile.Settings) { s.PublicURL = "http://127.0.0.1:8080" }, "error public_url"},
 		"API without TLS":                     {func(s *configfile.Settings) { s.PublicURL = "http://api.shop.example" }, "error public_url"},

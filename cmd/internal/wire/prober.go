@@ -26,7 +26,7 @@ func newProber(g *gateway.Gateway, t *trafficapp.Service, w *workers.Service) po
 	return prober{g, t, w}
 }
 
-// route returns the way of a session, or of a worker of it, and the worker's country.
+// route returns the way of a session, or of a worker of it, and the country that the worker's exit was sold as.
 func (p prober) route(ctx context.Context, id, name string) (r traffic.Route, country string, err error) {
 	if name == "" {
 		r, err = p.traffic.Route(ctx, id)
@@ -59,5 +59,5 @@ func (p prober) Probe(ctx context.Context, id, name string) (ports.Probe, error)
 		}
 		return ports.Probe{}, ports.ErrProvider.Msgf("the exit did not reach the service's echo; rotate and try again")
 	}
-	return ports.Probe{ExitIP: r.ExitIP, Country: country, Latency: r.Latency}, nil
+	return ports.Probe{ExitIP: r.ExitIP, DeclaredCountry: country, Latency: r.Latency}, nil
 }
