@@ -120,6 +120,10 @@ func (c *Client) CreateKey(ctx context.Context, in CreateKey, options ...Option)
 type CreateRecharge struct {
 	// US dollars with at most 2 decimals; 1 USDT is 1 USD.
 	Amount json.Number `json:"amount"`
+	// Of amount; USD is the only one.
+	Currency string `json:"currency,omitzero"`
+	// TRC20 is the only one.
+	Network string `json:"network,omitzero"`
 	// usdt is the default and the only one.
 	PaymentMethod string `json:"payment_method,omitzero"`
 	// 1 to 255 printable ASCII characters. A repeated call with the same key and body answers as the first did;
@@ -730,6 +734,7 @@ type ListRecharges struct {
 	PageSize int
 	// next_cursor of a page, instead of page: what follows it, none skipped or repeated whatever was added.
 	Cursor string
+	// Only orders in this state.
 	Status RechargeState
 }
 
@@ -926,11 +931,15 @@ type ListSessions struct {
 	// Items on a page. Above 100 is served as 100.
 	PageSize int
 	// next_cursor of a page, instead of page: what follows it, none skipped or repeated whatever was added.
-	Cursor    string
-	Status    SessionState
-	Type      SessionType
+	Cursor string
+	// Only sessions in this state.
+	Status SessionState
+	// Only sessions of this type.
+	Type SessionType
+	// Only sessions of this product.
 	ProductNo string
-	Country   string
+	// Only sessions bought for it.
+	Country string
 	// key:value, a label that the session has.
 	Label string
 	// YYYY-MM-DD or RFC 3339, inclusive.
@@ -988,7 +997,8 @@ type ListTransactions struct {
 	PageSize int
 	// next_cursor of a page, instead of page: what follows it, none skipped or repeated whatever was added.
 	Cursor string
-	Type   TransactionType
+	// Only movements of this type.
+	Type TransactionType
 	// YYYY-MM-DD or RFC 3339, inclusive.
 	From string
 	// YYYY-MM-DD or RFC 3339, exclusive.
@@ -1047,6 +1057,7 @@ type ListWebhookDeliveries struct {
 	PageSize int
 	// next_cursor of a page, instead of page: what follows it, none skipped or repeated whatever was added.
 	Cursor string
+	// Only deliveries in this state.
 	Status DeliveryState
 }
 
@@ -1096,6 +1107,7 @@ type ListWorkers struct {
 	PageSize int
 	// next_cursor of a page, instead of page: what follows it, none skipped or repeated whatever was added.
 	Cursor string
+	// Only workers in this state.
 	Status WorkerState
 }
 

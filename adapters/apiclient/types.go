@@ -33,7 +33,7 @@ const (
 	// ErrMisdirectedRequest means: this port serves the API and is not a proxy; connect to the gateway, the address
 	// in proxy.full_url
 	ErrMisdirectedRequest Code = "MISDIRECTED_REQUEST"
-	// ErrNotFound means: no delivery has this id; list your webhook deliveries to find it
+	// ErrNotFound means: nothing has this id or name; list what there is
 	ErrNotFound Code = "NOT_FOUND"
 	// ErrOrderLimitReached means: too many recharge orders are open; pay one or wait until one expires
 	ErrOrderLimitReached Code = "ORDER_LIMIT_REACHED"

@@ -65,13 +65,13 @@ func TestBodiesThatAreTaken(t *testing.T) {
 			w.do("POST", "/v1/account/register", `{"name":"ab"}`, header("Content-Type", ct), header("Accept", "text/html")).want(201)
 		}
 	})
-	t.Run("a key in another case binds nothing", func(t *testing.T) {
+	t.Run("a key in another case is refused", func(t *testing.T) {
 		w.do("POST", "/v1/account/register", `{"Name":"ab"}`).refused(400, "INVALID_REQUEST")
-		r := w.do("POST", "/v1/account/register", `{"name":"ab","Referral_Code":"NOPE","WEBHOOK_URL":"ftp://x"}`).want(201)
-		a := agent{Key: r.str("data.api_key")}
-		w.do("POST", "/v1/sessions", `{"type":"dynamic","config":{"product_no":"dyn_sync","Traffic_GB":500}}`, a.as).want(201)
-		if got := w.do("GET", "/v1/billing/balance", "", a.as).num("data.balance"); got != 9.5 {
-			t.Errorf("balance %v, want 9.5: the default of 1 GB", got)
+		w.do("POST", "/v1/account/register", `{"name":"ab","Referral_Code":"NOPE"}`).refused(400, "INVALID_REQUEST")
+		a := w.register("Cases")
+		w.do("POST", "/v1/sessions", `{"type":"dynamic","config":{"product_no":"dyn_sync","Traffic_GB":500}}`, a.as).refused(400, "INVALID_REQUEST")
+		if got := w.do("GET", "/v1/billing/balance", "", a.as).num("data.balance"); got != 10 {
+			t.Errorf("balance %v, want 10", got)
 		}
 	})
 	t.Run("a key costs the same among ten times as many", func(t *testing.T) {

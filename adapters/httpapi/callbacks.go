@@ -14,7 +14,7 @@ import (
 const callbackLimit = 64 << 10
 
 type callbackInput struct {
-	Provider string `path:"provider" pattern:"^[a-z0-9_-]{1,32}$" patternDescription:"the name of a provider"`
+	Provider string `path:"provider" pattern:"^[a-z0-9_-]{1,32}$" patternDescription:"the name of a provider" doc:"The name that the operator gave it."`
 }
 
 type callbackReply struct {

@@ -53,7 +53,13 @@ func (s *Server) serveDocs() {
 func (s *Server) serveDocument(write func() []byte) {
 	answer := sync.OnceValue(func() gin.HandlerFunc { return document(openapi.JSONType, write(), nil) })
 	for _, path := range []string{"/openapi.json", endpoint.Prefix + "/openapi.json"} {
-		s.both(path, func(c *gin.Context) { answer()(c) })
+		s.both(path, func(c *gin.Context) {
+			if err := endpoint.CheckQuery(c.Request.URL.RawQuery); err != nil {
+				s.api.Refuse(endpoint.CallOf(c), err)
+				return
+			}
+			answer()(c)
+		})
 	}
 }
 

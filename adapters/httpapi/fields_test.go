@@ -260,5 +260,5 @@ func TestQueries(t *testing.T) {
 	if n := w.do("GET", "/v1/stats/traffic?start_date=2026-03-01&end_date=2026-06-01", "", a.as).want(200).at("data.items"); len(n.([]any)) != 92 {
 		t.Errorf("%d buckets, want 92", len(n.([]any)))
 	}
-	w.do("GET", "/v1/products?unknown=1&type=all&country_code=de&available_only=true", "", a.as).want(200)
+	w.do("GET", "/v1/products?type=all&country_code=de&available_only=true", "", a.as).want(200)
 }

@@ -38,8 +38,7 @@ func TestMisspeltNames(t *testing.T) {
 	}
 	for _, c := range []struct{ method, path, body string }{
 		{"PUT", "/v1/account/info", `{"unknown":1,"metadata":{"contry":1},"COUNTRY":2}`},
-		{"GET", "/v1/sessions?utm_source=x", ""},
-		{"GET", "/v1/account/info?pag=1", ""},
+		{"POST", "/v1/billing/recharge?dry_run=true", `{"amount":10,"currency":"USD"}`}, // as a published client does
 	} {
 		w.do(c.method, c.path, c.body, a.as).want(200)
 	}

@@ -1,6 +1,11 @@
 // Package spelling compares misspelt names with known ones.
 package spelling
 
+import (
+	"strings"
+	"unicode"
+)
+
 // NearMiss reports whether one insertion, deletion or substitution of a byte, or one
 // transposition of two neighbours, turns name into known. Equal texts are no near miss.
 func NearMiss[T string | []byte](name T, known string) bool {
@@ -21,6 +26,33 @@ func NearMiss[T string | []byte](name T, known string) bool {
 		return false
 	}
 	return a[1:] == b[1:] || len(a) > 1 && a[0] == b[1] && a[1] == b[0] && a[2:] == b[2:]
+}
+
+// Fold returns a name in lower case and without _ and -: maxCost, Max-Cost and max_cost are one name.
+func Fold(name string) string {
+	return strings.Map(func(r rune) rune {
+		if r == '_' || r == '-' {
+			return -1
+		}
+		return unicode.ToLower(r)
+	}, name)
+}
+
+// Meant returns the name among known that another name is probably a misspelling of: one that is equal
+// folded, or else a near miss folded. It returns "" for none.
+func Meant(name string, known []string) string {
+	name = Fold(name)
+	for _, k := range known {
+		if Fold(k) == name {
+			return k
+		}
+	}
+	for _, k := range known {
+		if NearMiss(name, Fold(k)) {
+			return k
+		}
+	}
+	return ""
 }
 
 // Distance returns the Levenshtein distance of two texts in bytes. It takes time in proportion to

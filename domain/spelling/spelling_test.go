@@ -38,6 +38,20 @@ func TestNearMiss(t *testing.T) {
 	}
 }
 
+func TestMeant(t *testing.T) {
+	t.Parallel()
+	known := []string{"max_cost", "dry_run", "cost", "type"}
+	for name, want := range map[string]string{
+		"maxCost": "max_cost", "Max-Cost": "max_cost", "MAX_COST": "max_cost", "maxcots": "max_cost", "max_costs": "max_cost",
+		"dryRun": "dry_run", "dryruns": "dry_run", "Type": "type", "costs": "cost", "COST": "cost",
+		"amount": "", "": "", "max": "", "run": "",
+	} {
+		if got := spelling.Meant(name, known); got != want {
+			t.Errorf("Meant(%q) = %q, want %q", name, got, want)
+		}
+	}
+}
+
 // A near miss is a distance of 1, or a transposition, whose distance is 2.
 func FuzzNearMiss(f *testing.F) {
 	f.Add("contry", "country")

@@ -71,13 +71,14 @@ func (s *service) declareCredentials() {
 		return http.StatusOK, toToken(t), err
 	})
 	endpoint.Declare(s.api, endpoint.Operation{
-		ID:      "rotate-secret",
-		Method:  http.MethodPost,
-		Path:    "/account/rotate-secret",
-		Tag:     "account",
-		Summary: "Replace the api_secret",
-		Scope:   account.AccountWrite,
-		Doc:     "Every token issued with the old secret fails at once. The api_key stays.",
+		ID:        "rotate-secret",
+		Method:    http.MethodPost,
+		Path:      "/account/rotate-secret",
+		Tag:       "account",
+		Summary:   "Replace the api_secret",
+		Scope:     account.AccountWrite,
+		Doc:       "Every token issued with the old secret fails at once. The api_key stays.",
+		Published: true,
 		OK: []endpoint.Reply{{Status: http.StatusOK, Doc: "The new secret.",
 			Data: secretReply{"sk_…", value.Stamp(openapi.ExampleTime)}}},
 	}, func(ctx context.Context, _ *struct{}) (int, secretReply, error) {

@@ -15,16 +15,14 @@ import (
 )
 
 type newKeyBody struct {
-	_           struct{}        `json:"-" additionalProperties:"true"`
 	Name        string          `json:"name" minLength:"2" doc:"2 to 100 characters after trimming, no control characters." example:"CI"`
 	Permissions []account.Scope `json:"permissions,omitempty" nullable:"true" maxItems:"50" doc:"None that the caller lacks; empty: all of the caller's."`
 	ExpiresAt   string          `json:"expires_at,omitempty" nullable:"true" format:"date-time" doc:"When the key ends, in the future. Left out: never."`
 }
 
 type rotateKeyBody struct {
-	_            struct{} `json:"-" additionalProperties:"true"`
-	APISecret    string   `json:"api_secret"`
-	GraceSeconds int      `json:"grace_seconds,omitempty" minimum:"0" maximum:"86400" doc:"How long the old key stays valid beside the new one; 0: it ends at once."`
+	APISecret    string `json:"api_secret"`
+	GraceSeconds int    `json:"grace_seconds,omitempty" minimum:"0" maximum:"86400" doc:"How long the old key stays valid beside the new one; 0: it ends at once."`
 }
 
 type keyReply struct {

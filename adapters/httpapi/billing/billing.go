@@ -28,7 +28,7 @@ type balanceReply struct {
 
 type transactionsInput struct {
 	endpoint.Paging
-	Type billing.Type `query:"type"`
+	Type billing.Type `query:"type" doc:"Only movements of this type."`
 	From string       `query:"from" maxLength:"40" doc:"YYYY-MM-DD or RFC 3339, inclusive."`
 	To   string       `query:"to" maxLength:"40" doc:"YYYY-MM-DD or RFC 3339, exclusive."`
 }

@@ -27,7 +27,6 @@ type budgetReply struct {
 }
 
 type budgetBody struct {
-	_               struct{}      `json:"-" additionalProperties:"true"`
 	DailyLimit      value.Decimal `json:"daily_limit,omitempty" nullable:"true" minimum:"0" doc:"null: no limit."`
 	TotalLimit      value.Decimal `json:"total_limit,omitempty" nullable:"true" minimum:"0" doc:"null: no limit."`
 	AlertThresholds thresholds    `json:"alert_thresholds,omitempty"`

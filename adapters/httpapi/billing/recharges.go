@@ -42,11 +42,13 @@ type rechargeBody struct {
 	_             struct{}      `json:"-" additionalProperties:"true"`
 	Amount        value.Decimal `json:"amount" minimum:"1" maximum:"10000" doc:"US dollars with at most 2 decimals; 1 USDT is 1 USD."`
 	PaymentMethod string        `json:"payment_method,omitempty" nullable:"true" enum:"usdt" doc:"usdt is the default and the only one."`
+	Currency      string        `json:"currency,omitempty" nullable:"true" enum:"USD" doc:"Of amount; USD is the only one."`
+	Network       string        `json:"network,omitempty" nullable:"true" enum:"TRC20" doc:"TRC20 is the only one."`
 }
 
 type rechargesInput struct {
 	endpoint.Paging
-	Status recharge.Status `query:"status"`
+	Status recharge.Status `query:"status" doc:"Only orders in this state."`
 }
 
 type rechargeReply struct {

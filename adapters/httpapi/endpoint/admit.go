@@ -61,8 +61,11 @@ func (a *API) admit(c *Call) error {
 			}
 		}
 	}
-	if o.validatesQuery {
-		if err := o.checkQuery(c.gin.Request.URL.RawQuery); err != nil {
+	if err := o.checkQuery(c.gin.Request.URL.RawQuery); err != nil {
+		return err
+	}
+	if o.Idempotent {
+		if err := checkKeyHeader(c.gin.Request.Header); err != nil {
 			return err
 		}
 	}
@@ -71,7 +74,7 @@ func (a *API) admit(c *Call) error {
 			return err
 		}
 	}
-	if o.hasBody {
+	if o.hasBody || o.Method != http.MethodGet && c.gin.Request.ContentLength != 0 {
 		if err := a.readBody(c); err != nil {
 			return err
 		}

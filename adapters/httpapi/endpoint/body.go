@@ -2,21 +2,15 @@ package endpoint
 
 import (
 	"bytes"
+	"encoding/json"
 	"errors"
 	"io"
-	"maps"
 	"net"
 	"net/http"
-	"net/url"
-	"slices"
-	"strings"
 	"time"
-	"unicode"
-	"unicode/utf8"
 
 	"agentproxy/adapters/httpapi/strictjson"
 	"agentproxy/domain"
-	"agentproxy/domain/spelling"
 )
 
 // ReadTimeout is the time in which a request has to arrive, unless its operation allows less.
@@ -25,7 +19,8 @@ const ReadTimeout = 30 * time.Second
 var emptyObject = []byte("{}")
 
 // readBody reads the body of a request and checks it, unless the handler binds it by
-// itself. A missing body that is optional is read as an empty object.
+// itself. A missing body that is optional is read as an empty object. Of an operation without a body it
+// is checked too: a field is a setting that would be lost.
 func (a *API) readBody(c *Call) error {
 	r := c.gin.Request
 	limit := c.op.bodyLimit()
@@ -45,13 +40,16 @@ func (a *API) readBody(c *Call) error {
 		c.gin.Header("Connection", "close")
 		return err
 	}
-	if c.op.EmptyBody && len(bytes.TrimSpace(body)) == 0 {
+	if (c.op.EmptyBody || !c.op.hasBody) && len(bytes.TrimSpace(body)) == 0 {
 		c.Body = emptyObject
 		return nil
 	}
 	c.Body = body
 	if c.op.OwnBody != nil {
 		return nil
+	}
+	if !c.op.hasBody && c.op.Published && !json.Valid(body) {
+		return nil // a client of another service may send anything
 	}
 	return CheckBody(body, c.op.fields)
 }
@@ -80,7 +78,7 @@ func (c *Call) ReadWhole() error {
 
 // CheckBody refuses a body that is not one JSON object, before anything is bound
 // from it.
-func CheckBody(body []byte, fields strictjson.Names) error {
+func CheckBody(body []byte, fields *strictjson.Names) error {
 	if len(bytes.TrimSpace(body)) == 0 {
 		return domain.ErrInvalid.Msgf("the body is empty; send a JSON object")
 	}
@@ -140,36 +138,4 @@ func brokenBody(err error) error {
 		return domain.ErrInvalid.Msgf("the body did not arrive in time; send it again")
 	}
 	return domain.ErrInvalid.Msgf("the body ended before its announced length; send it again")
-}
-
-// checkQuery refuses a query that is malformed, that no database would keep, or whose parameters the
-// operation does not have. A GET ignores those that are no near miss of one it has.
-func (o *Operation) checkQuery(raw string) error {
-	if raw == "" {
-		return nil
-	}
-	query, err := url.ParseQuery(raw)
-	if err != nil {
-		return domain.ErrInvalid.Msgf("the query is malformed; percent-encode its values")
-	}
-	for _, name := range slices.Sorted(maps.Keys(query)) {
-		shown := name
-		if len(name) > 64 || !strictjson.IsName(name) {
-			shown = "query"
-		}
-		if !slices.Contains(o.query, name) {
-			if i := slices.IndexFunc(o.query, func(known string) bool { return spelling.NearMiss(name, known) }); i >= 0 {
-				return domain.InvalidField(shown, "is not a parameter of this call; did you mean %s?", o.query[i])
-			}
-			if o.Method != http.MethodGet {
-				return domain.InvalidField(shown, "is not a parameter of this call")
-			}
-		}
-		for _, v := range query[name] {
-			if !utf8.ValidString(v) || strings.ContainsFunc(v, unicode.IsControl) {
-				return domain.InvalidField(shown, "must not contain control characters or invalid UTF-8")
-			}
-		}
-	}
-	return nil
 }

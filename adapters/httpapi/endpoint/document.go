@@ -3,7 +3,6 @@ package endpoint
 import (
 	"encoding/json"
 	"io"
-	"maps"
 	"net/http"
 	"reflect"
 	"slices"
@@ -13,7 +12,6 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 
 	"agentproxy/adapters/httpapi/openapi"
-	"agentproxy/adapters/httpapi/strictjson"
 	"agentproxy/domain"
 	"agentproxy/domain/account"
 )
@@ -107,12 +105,10 @@ func (a *API) declare(o *Operation) huma.Operation {
 func (a *API) documentOp(o *Operation) {
 	item := a.huma.OpenAPI().Paths[o.Path]
 	h := operationOf(item, o.Method)
-	o.validatesQuery = o.Method != http.MethodGet
 	for _, p := range h.Parameters {
 		if p.In == "query" {
 			o.query = append(o.query, p.Name)
 		}
-		o.validatesQuery = o.validatesQuery || p.In != "path"
 	}
 	if o.OwnBody != nil {
 		h.RequestBody.Content = map[string]*huma.MediaType{openapi.JSONType: {Schema: a.SchemaOf(o.OwnBody)}}
@@ -123,15 +119,19 @@ func (a *API) documentOp(o *Operation) {
 	} else {
 		h.RequestBody.Required = !o.EmptyBody
 		h.RequestBody.Content[openapi.JSONType].Example = o.Example
-		o.fields = a.namesOf(h.RequestBody.Content[openapi.JSONType].Schema)
+	}
+	if o.Method != http.MethodGet {
 		o.Refuses = append(o.Refuses, errTooLarge)
+		o.fields = a.namesOf(o, h.RequestBody)
 	}
-	if o.hasBody || o.validatesQuery {
-		o.Refuses = append(o.Refuses, domain.ErrInvalid)
-	}
+	// First, so that the document has one example of its code, whatever else has the code.
+	o.Refuses = append([]*domain.Error{domain.ErrInvalid}, o.Refuses...)
 	o.codes = map[int][]*domain.Error{}
 	for _, e := range o.Refuses {
 		status := StatusOf[e.Kind]
+		if e.Code == errNoRoute.Code {
+			e = e.Msgf("nothing has this id or name; list what there is") // one example for all
+		}
 		if !o.declares(status, e.Code) {
 			o.codes[status] = append(o.codes[status], e)
 		}
@@ -143,23 +143,6 @@ func (a *API) documentOp(o *Operation) {
 	for status, errs := range o.codes {
 		h.Responses[strconv.Itoa(status)] = a.errorResponse(o, status, errs)
 	}
-}
-
-// namesOf returns the fields of a schema: nil if it takes any.
-func (a *API) namesOf(schema *huma.Schema) (names strictjson.Names) {
-	for schema != nil && schema.Ref != "" {
-		schema = a.huma.OpenAPI().Components.Schemas.SchemaFromRef(schema.Ref)
-	}
-	if schema == nil {
-		return nil
-	}
-	if schema.Items != nil {
-		return a.namesOf(schema.Items)
-	}
-	for _, name := range slices.Sorted(maps.Keys(schema.Properties)) {
-		names = append(names, strictjson.Name{Name: name, Within: a.namesOf(schema.Properties[name])})
-	}
-	return names
 }
 
 // SchemaOf returns the schema of an example's type.

@@ -22,9 +22,11 @@ retry, and details. Unknown paths answer 404 NOT_FOUND and wrong methods 405 MET
 same envelope. A request for a proxy answers 421 MISDIRECTED_REQUEST with where the gateway is. On loopback a foreign
 Host answers 421 too, and a request that a browser sends for another site 403 CROSS_SITE_REQUEST.
 
-Bodies are JSON objects of at most 1 MiB, of 16 KiB where no credential is needed. Unknown fields are ignored,
-unless one is a near miss of a known one; keys match exactly; a key that is given twice, also in another case, is
-refused. Amounts are US dollars with at most 6 decimals; 1 GB is 1,000,000,000 bytes. Times are RFC 3339 in UTC. Lists
+Bodies are JSON objects of at most 1 MiB, of 16 KiB where no credential is needed. An unknown query
+parameter is refused, and an unknown field where the schema has additionalProperties false. Elsewhere a field is
+ignored, unless it is a near miss of one, a word of the other form or level, or a usual word for another name. Keys
+match exactly; one that is given twice, also in another case, is refused. Amounts are US dollars with at most 6
+decimals; 1 GB is 1,000,000,000 bytes. Times are RFC 3339 in UTC. Lists
 are paged by page and page_size, newest first.
 
 Every answer to a credential has the limit of requests in X-RateLimit-Limit, X-RateLimit-Remaining and

@@ -8,6 +8,7 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 
 	"agentproxy/adapters/httpapi/openapi"
+	"agentproxy/domain"
 )
 
 // declareDocument declares the document itself, the one answer without envelope.
@@ -31,7 +32,8 @@ func (a *API) declareDocument() {
 				},
 				Example: map[string]any{"openapi": "3.1.0", "info": map[string]any{}, "paths": map[string]any{}},
 			}},
-		}, "421": a.errorResponse(&Operation{Open: true}, http.StatusMisdirectedRequest, Refusals(ErrMisdirected))}})
+		}, "400": a.errorResponse(&Operation{Open: true}, http.StatusBadRequest, Refusals(domain.ErrInvalid)),
+			"421": a.errorResponse(&Operation{Open: true}, http.StatusMisdirectedRequest, Refusals(ErrMisdirected))}})
 }
 
 // FinishDocument freezes the document when all operations are declared, and returns what writes it

@@ -41,15 +41,15 @@ type Operation struct {
 	CSV        bool            // the items of the answer are written as CSV on request
 	Once       bool            // a GET that answers once: HEAD, which a preview sends, is refused
 	OwnBody    any             // what the handler checks and binds by itself, for the document; huma gets no body then
+	Published  bool            // other services have this call too: without a body of its own it ignores unknown fields
 	BodyLimit  int             // bytes; 0: 1 MiB, and 16 KiB if Open
 	// Before runs in the call before the body is read. Its error refuses the request.
 	Before func(context.Context) error
 
-	hasBody        bool
-	fields         strictjson.Names        // of the body
-	query          []string                // the parameters
-	validatesQuery bool                    // a query can be refused
-	codes          map[int][]*domain.Error // every refusal, by status
+	hasBody bool
+	fields  *strictjson.Names       // of the body
+	query   []string                // the parameters
+	codes   map[int][]*domain.Error // every refusal, by status
 }
 
 // Reply is one way to succeed. Data is an example and gives the schema; Or is

@@ -38,6 +38,7 @@ func Compact(text []byte) ([]byte, error) {
 		list, _ := operation["parameters"].([]any)
 		for i, p := range list {
 			in, name := p.(object)["in"].(string), p.(object)["name"].(string)
+			delete(p.(object), "explode") // no parameter is a list, which alone it matters to
 			if schema := objectIn(p.(object), "schema"); schema["description"] == p.(object)["description"] {
 				delete(schema, "description")
 			}

@@ -107,18 +107,20 @@ func (s *service) declareChanges() {
 		Example: map[string]any{"duration_days": 30},
 	}, s.renewSession)
 	end := endpoint.Operation{
-		ID:      "terminate-session",
-		Method:  http.MethodPost,
-		Path:    "/sessions/{session_id}/terminate",
-		Tag:     "sessions",
-		Summary: "End a session",
-		Scope:   account.SessionsWrite,
-		Refuses: sessionview.OfSession,
+		ID:        "terminate-session",
+		Method:    http.MethodPost,
+		Path:      "/sessions/{session_id}/terminate",
+		Tag:       "sessions",
+		Summary:   "End a session",
+		Scope:     account.SessionsWrite,
+		Published: true,
+		Refuses:   sessionview.OfSession,
 		Doc: "Repeating it answers 200 with the same state. What a dynamic session did not use is refunded. What a " +
 			"seller may still deliver and does not take back stays held, and is charged or released when the outcome is " +
 			"known: see cost.",
 		OK: []endpoint.Reply{{Status: http.StatusOK, Doc: "The session as it ended.", Data: sessionview.ExampleEnded}}}
 	endpoint.Declare(s.api, end, s.terminate)
+	end.Published = false
 	end.ID, end.Method, end.Path, end.Doc = "delete-session", http.MethodDelete, "/sessions/{session_id}",
 		"The same as terminate."
 	endpoint.Declare(s.api, end, s.terminate)

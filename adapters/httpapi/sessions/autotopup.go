@@ -15,7 +15,6 @@ import (
 
 // autoTopUpBody is what a session is to buy by itself.
 type autoTopUpBody struct {
-	_            struct{}      `json:"-" additionalProperties:"true"`
 	BelowPercent value.Decimal `json:"below_percent"`
 	AddGB        value.Decimal `json:"add_gb"`
 	MaxPerDay    value.Decimal `json:"max_per_day"`

@@ -152,6 +152,9 @@ func (b createBody) request() (session.CreateRequest, error) {
 		return b.flat(), nil
 	}
 	c := b.Config
+	if err := b.misplaced(); err != nil {
+		return session.CreateRequest{}, err
+	}
 	switch {
 	case c.MaxCost != "" && b.MaxCost != "" && c.MaxCost != b.MaxCost:
 		return session.CreateRequest{}, domain.InvalidField("config.max_cost",
@@ -178,6 +181,28 @@ func (b createBody) request() (session.CreateRequest, error) {
 		r.RotationMode, r.RotationInterval = session.RotationMode(c.Rotation.Mode), c.Rotation.IntervalSeconds.Seconds()
 	}
 	return r, nil
+}
+
+// misplaced refuses a field of the flat form in a body of the nested one, which has no use for it.
+func (b createBody) misplaced() error {
+	var issues []domain.FieldIssue
+	for _, f := range []struct{ name, value, meant string }{
+		{"session_type", b.SessionType, "type"}, {"product_no", b.ProductNo, "config.product_no"},
+		{"quantity", string(b.Quantity), "config.quantity"}, {"traffic_gb", string(b.TrafficGB), "config.traffic_gb"},
+		{"duration", string(b.Duration), "config.duration_days"}, {"country_code", b.CountryCode, "config.country"},
+		{"city", b.City, "config.city"}, {"protocol", b.Protocol, "config.protocol"},
+		{"rotation_mode", b.RotationMode, "config.rotation.mode"},
+		{"rotation_interval_seconds", string(b.RotationInterval), "config.rotation.interval_seconds"},
+	} {
+		if f.value != "" && f.value != "null" {
+			issues = append(issues, domain.FieldIssue{Field: f.name,
+				Issue: "is not a field of a body with config; did you mean " + f.meant + "?"})
+		}
+	}
+	if issues == nil {
+		return nil
+	}
+	return domain.InvalidFields(issues...)
 }
 
 // flat returns a body of the flat form, whose quantity is the traffic of a

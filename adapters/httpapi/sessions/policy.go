@@ -28,7 +28,6 @@ a port (22) or a range (6660-6669).`
 
 // policyBody is the rules of a session, as they are sent and answered.
 type policyBody struct {
-	_     struct{}    `json:"-" additionalProperties:"true"`
 	Mode  policy.Mode `json:"mode,omitempty" doc:"enforce is the default."`
 	Allow []rule      `json:"allow,omitempty" nullable:"true" maxItems:"1000" doc:"Nothing else may be reached. With deny at most 1000 rules."`
 	Deny  []rule      `json:"deny,omitempty" nullable:"true" maxItems:"1000" doc:"May not be reached; it wins over allow."`

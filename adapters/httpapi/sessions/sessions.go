@@ -25,10 +25,10 @@ type createInput struct {
 
 type sessionsInput struct {
 	endpoint.Paging
-	Status    session.Status `query:"status"`
-	Type      session.Type   `query:"type"`
-	ProductNo string         `query:"product_no" maxLength:"64"`
-	Country   string         `query:"country" pattern:"^[A-Za-z]{2}$" patternDescription:"an ISO 3166-1 alpha-2 code"`
+	Status    session.Status `query:"status" doc:"Only sessions in this state."`
+	Type      session.Type   `query:"type" doc:"Only sessions of this type."`
+	ProductNo string         `query:"product_no" maxLength:"64" doc:"Only sessions of this product."`
+	Country   string         `query:"country" pattern:"^[A-Za-z]{2}$" patternDescription:"an ISO 3166-1 alpha-2 code" doc:"Only sessions bought for it."`
 	Label     string         `query:"label" maxLength:"97" doc:"key:value, a label that the session has."`
 	From      string         `query:"created_from" maxLength:"40" doc:"YYYY-MM-DD or RFC 3339, inclusive."`
 	To        string         `query:"created_to" maxLength:"40" doc:"YYYY-MM-DD or RFC 3339, exclusive."`

@@ -20,7 +20,6 @@ type changeInput struct {
 
 // changeBody is the settings of a session. What is not given stays as it is.
 type changeBody struct {
-	_      struct{}      `json:"-" additionalProperties:"true"`
 	Labels *value.Labels `json:"labels,omitempty" doc:"Replaces all labels; {} removes them."`
 
 	AllowedIPs *[]string `json:"allowed_ips,omitempty" maxItems:"32" doc:"Addresses and networks (CIDR) that clients may connect from; [] is anywhere."`
@@ -79,8 +78,7 @@ type rotatePasswordInput struct {
 }
 
 type rotatePasswordBody struct {
-	_                struct{} `json:"-" additionalProperties:"true"`
-	CloseConnections bool     `json:"close_connections,omitempty" doc:"Closes what is open with the old password."`
+	CloseConnections bool `json:"close_connections,omitempty" doc:"Closes what is open with the old password."`
 }
 
 func (s *service) rotatePassword(ctx context.Context, in *rotatePasswordInput) (endpoint.Result[sessionview.Session],

@@ -23,7 +23,6 @@ type topUpInput struct {
 }
 
 type topUpBody struct {
-	_         struct{}      `json:"-" additionalProperties:"true"`
 	TrafficGB value.Decimal `json:"traffic_gb"`
 	MaxCost   value.Decimal `json:"max_cost,omitempty"`
 }

@@ -39,9 +39,14 @@ var (
 	OfLive = endpoint.And(OfSession, session.ErrNotReady, session.ErrOver)
 )
 
-// RotateBody is the body of a rotation.
+// RotateBody is the body of a session's rotation.
 type RotateBody struct {
-	_      struct{}              `json:"-" additionalProperties:"true"`
+	_ struct{} `json:"-" additionalProperties:"true"`
+	RotateFields
+}
+
+// RotateFields are the fields of a rotation, of a session or of a worker.
+type RotateFields struct {
 	Reason health.RotationReason `json:"reason,omitempty" nullable:"true" doc:"Counts as evidence about the exit that is left. manual is the default."`
 
 	CloseConnections bool `json:"close_connections,omitempty" doc:"Closes what is open on the old exit."`

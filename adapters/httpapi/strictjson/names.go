@@ -1,28 +1,30 @@
 package strictjson
 
-import "agentproxy/domain/spelling"
-
-// Names are the fields that an object may have. Nil means any.
-type Names []Name
+// Names are the fields that an object may have, and what becomes of other keys.
+type Names struct {
+	Fields []Name
+	// Refuse returns the issue with a key that is none of Fields, or "" to ignore it. Nil ignores all.
+	Refuse func(key string) string
+}
 
 // Name is a field of an object.
 type Name struct {
 	Name   string
-	Within Names // of its object, or of the objects in its array
+	Within *Names // of its object, or of the objects in its array; nil: any
 }
 
-// find returns the names within a field. Of a key that is not a field it returns the field
-// that the key is a near miss of, or "".
-func (n Names) find(key []byte) (within Names, meant string) {
-	for i := range n {
-		if n[i].Name == string(key) {
-			return n[i].Within, ""
+// find returns the names within a field, and for a key that is no field the issue with it, or "".
+func (n *Names) find(key []byte) (within *Names, issue string) {
+	if n == nil {
+		return nil, ""
+	}
+	for i := range n.Fields {
+		if n.Fields[i].Name == string(key) {
+			return n.Fields[i].Within, ""
 		}
 	}
-	for i := range n {
-		if spelling.NearMiss(key, n[i].Name) {
-			return nil, n[i].Name
-		}
+	if n.Refuse == nil {
+		return nil, ""
 	}
-	return nil, ""
+	return nil, n.Refuse(string(key))
 }

@@ -26,12 +26,12 @@ func (e *Error) Error() string { return fmt.Sprintf("%s at byte %d", e.Issue, e.
 const duplicate = "is given twice (upper and lower case count as the same)"
 
 // Check validates a body. It returns an *Error unless the body is one JSON value
-// that the Reader accepts, whose keys are no near misses of the names.
+// that the Reader accepts, whose keys the names do not refuse.
 //
 // Every field of the API has a name of a-z, 0-9 and _, and encoding/json binds
 // keys without regard to case. Check therefore overwrites a key with any other
 // character with spaces, so that it matches no field.
-func Check(body []byte, names Names) error {
+func Check(body []byte, names *Names) error {
 	r := NewReader(body, names)
 	r.Skip()
 	return r.End()
@@ -46,11 +46,11 @@ type Reader struct {
 	err   *Error
 	path  string // of the value that is refused, with a leading dot
 	// names are those of the value that follows.
-	names Names
+	names *Names
 }
 
 // NewReader returns a Reader of body, which it changes as Check does.
-func NewReader(body []byte, names Names) *Reader { return &Reader{body: body, names: names} }
+func NewReader(body []byte, names *Names) *Reader { return &Reader{body: body, names: names} }
 
 // Err returns the first error, or nil.
 func (r *Reader) Err() error {
@@ -285,7 +285,7 @@ func (r *Reader) object(yield func([]byte) bool) {
 // key reads a key and refuses a second one that is equal but for case. It
 // overwrites a key that no field can have, returns it folded, and known is false.
 // What the key names is the value that follows.
-func (r *Reader) key(seen *keySet, names Names) (name []byte, known bool) {
+func (r *Reader) key(seen *keySet, names *Names) (name []byte, known bool) {
 	from := r.i + 1
 	escaped := r.text()
 	if r.err != nil {
@@ -297,8 +297,8 @@ func (r *Reader) key(seen *keySet, names Names) (name []byte, known bool) {
 		name = unescape(raw)
 	}
 	known = IsName(name)
-	var meant string
-	r.names, meant = names.find(name)
+	var issue string
+	r.names, issue = names.find(name)
 	if !known {
 		name = folded(name)
 	}
@@ -308,9 +308,9 @@ func (r *Reader) key(seen *keySet, names Names) (name []byte, known bool) {
 		r.err.Key = true
 		return nil, false
 	}
-	if meant != "" {
+	if issue != "" {
 		r.within("." + printable(name))
-		r.fail("is not a field of this body; did you mean " + meant + "?")
+		r.fail(issue)
 		r.err.Key = true
 		return nil, false
 	}

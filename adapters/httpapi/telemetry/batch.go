@@ -16,7 +16,7 @@ import (
 // decodeBatch checks and binds a telemetry batch in one pass. Huma would build a
 // map of every event and validate it against the schema, which takes longer than
 // all the rest of the call. Types are checked here, bounds by telemetry.Telemetry.
-func decodeBatch(body []byte, fields strictjson.Names) ([]telemetry.ReportedEvent, error) {
+func decodeBatch(body []byte, fields *strictjson.Names) ([]telemetry.ReportedEvent, error) {
 	d := batchDecoder{Reader: strictjson.NewReader(body, fields)}
 	if d.Next() != '{' {
 		return nil, endpoint.CheckBody(body, fields)

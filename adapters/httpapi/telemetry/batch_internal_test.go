@@ -29,8 +29,9 @@ func benchBatch() []byte {
 }
 
 // batchFields are the names of a batch, as the document has them.
-var batchFields = strictjson.Names{{Name: "events", Within: strictjson.Names{{Name: "error_message"}, {Name: "event_type"}, {Name: "latency_ms"},
-	{Name: "occurred_at"}, {Name: "session_id"}, {Name: "status_code"}, {Name: "target_host"}}}}
+var batchFields = &strictjson.Names{Fields: []strictjson.Name{{Name: "events", Within: &strictjson.Names{Fields: []strictjson.Name{
+	{Name: "error_message"}, {Name: "event_type"}, {Name: "latency_ms"}, {Name: "occurred_at"}, {Name: "session_id"},
+	{Name: "status_code"}, {Name: "target_host"}}}}}}
 
 func BenchmarkDecodeBatch(b *testing.B) {
 	body := benchBatch()

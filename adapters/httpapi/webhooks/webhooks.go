@@ -29,7 +29,7 @@ func (p deliveryPath) id() (string, error) {
 
 type deliveriesInput struct {
 	endpoint.Paging
-	Status webhook.Status `query:"status"`
+	Status webhook.Status `query:"status" doc:"Only deliveries in this state."`
 }
 
 type webhookReply struct {

@@ -36,7 +36,6 @@ type makeWorkersInput struct {
 }
 
 type makeWorkersBody struct {
-	_           struct{}      `json:"-" additionalProperties:"true"`
 	Count       value.Decimal `json:"count,omitempty"`
 	Names       []string      `json:"names,omitempty" nullable:"true" maxItems:"1000" doc:"In place of count; each 1 to 32 letters, digits and _."`
 	Country     string        `json:"country,omitempty" nullable:"true"`
@@ -95,14 +94,16 @@ func (b makeWorkersBody) make(agentID, sessionID string) (workers.Create, error)
 type workersInput struct {
 	sessionview.OneSession
 	endpoint.Paging
-	Status worker.Status `query:"status"`
+	Status worker.Status `query:"status" doc:"Only workers in this state."`
 }
 
 type rotateWorkerInput struct {
 	endpoint.Idempotent
 	OneWorker
-	Body sessionview.RotateBody
+	Body rotateWorkerBody
 }
+
+type rotateWorkerBody struct{ sessionview.RotateFields }
 
 type workersReply struct {
 	Items      []workerReply       `json:"items"`
