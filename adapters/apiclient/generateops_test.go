@@ -213,13 +213,13 @@ func (g *generator) pages(c *call, item string) {
 	g.comment(fmt.Sprintf("%s returns the items of all pages of %s, from the given one on. It stops after an error.", name, c.name))
 	g.line("func (c *Client) %s(ctx context.Context%s, options ...Option) iter.Seq2[%s, error] {", name, c.args, item)
 	g.line("return each(func(cursor string) ([]%s, string, error) {\nin := in.after(cursor)", item)
-	g.line("page, err := c.%s(ctx, %sin, options...)\nreturn page.Items, page.Pagination.next(), err\n})\n}\n", c.name, ids)
+	g.line("page, err := c.%s(ctx, %sin, options...)\nreturn page.Items, page.Pagination.next(cursor), err\n})\n}\n", c.name, ids)
 	g.line(`func (in %s) after(cursor string) %s {
 	if in.PageSize == 0 {
 		in.PageSize = mostItems
 	}
 	if cursor != "" {
-		in.Page, in.Cursor = 0, cursor
+		in.Page, in.Cursor = position(cursor)
 	}
 	return in
 }

@@ -431,7 +431,7 @@ func (c *Client) AllStatement(ctx context.Context, month string, in GetStatement
 	return each(func(cursor string) ([]StatementItem, string, error) {
 		in := in.after(cursor)
 		page, err := c.GetStatement(ctx, month, in, options...)
-		return page.Items, page.Pagination.next(), err
+		return page.Items, page.Pagination.next(cursor), err
 	})
 }
 
@@ -440,7 +440,7 @@ func (in GetStatement) after(cursor string) GetStatement {
 		in.PageSize = mostItems
 	}
 	if cursor != "" {
-		in.Page, in.Cursor = 0, cursor
+		in.Page, in.Cursor = position(cursor)
 	}
 	return in
 }
@@ -521,7 +521,7 @@ func (c *Client) AllUsageReport(ctx context.Context, in GetUsageReport, options 
 	return each(func(cursor string) ([]ReportItem, string, error) {
 		in := in.after(cursor)
 		page, err := c.GetUsageReport(ctx, in, options...)
-		return page.Items, page.Pagination.next(), err
+		return page.Items, page.Pagination.next(cursor), err
 	})
 }
 
@@ -530,7 +530,7 @@ func (in GetUsageReport) after(cursor string) GetUsageReport {
 		in.PageSize = mostItems
 	}
 	if cursor != "" {
-		in.Page, in.Cursor = 0, cursor
+		in.Page, in.Cursor = position(cursor)
 	}
 	return in
 }
@@ -605,7 +605,7 @@ func (c *Client) AllKeys(ctx context.Context, in ListKeys, options ...Option) it
 	return each(func(cursor string) ([]Key, string, error) {
 		in := in.after(cursor)
 		page, err := c.ListKeys(ctx, in, options...)
-		return page.Items, page.Pagination.next(), err
+		return page.Items, page.Pagination.next(cursor), err
 	})
 }
 
@@ -614,7 +614,7 @@ func (in ListKeys) after(cursor string) ListKeys {
 		in.PageSize = mostItems
 	}
 	if cursor != "" {
-		in.Page, in.Cursor = 0, cursor
+		in.Page, in.Cursor = position(cursor)
 	}
 	return in
 }
@@ -658,7 +658,7 @@ func (c *Client) AllProducts(ctx context.Context, in ListProducts, options ...Op
 	return each(func(cursor string) ([]Product, string, error) {
 		in := in.after(cursor)
 		page, err := c.ListProducts(ctx, in, options...)
-		return page.Items, page.Pagination.next(), err
+		return page.Items, page.Pagination.next(cursor), err
 	})
 }
 
@@ -667,7 +667,7 @@ func (in ListProducts) after(cursor string) ListProducts {
 		in.PageSize = mostItems
 	}
 	if cursor != "" {
-		in.Page, in.Cursor = 0, cursor
+		in.Page, in.Cursor = position(cursor)
 	}
 	return in
 }
@@ -712,7 +712,7 @@ func (c *Client) AllPublicProducts(ctx context.Context, in ListPublicProducts, o
 	return each(func(cursor string) ([]Product, string, error) {
 		in := in.after(cursor)
 		page, err := c.ListPublicProducts(ctx, in, options...)
-		return page.Items, page.Pagination.next(), err
+		return page.Items, page.Pagination.next(cursor), err
 	})
 }
 
@@ -721,7 +721,7 @@ func (in ListPublicProducts) after(cursor string) ListPublicProducts {
 		in.PageSize = mostItems
 	}
 	if cursor != "" {
-		in.Page, in.Cursor = 0, cursor
+		in.Page, in.Cursor = position(cursor)
 	}
 	return in
 }
@@ -760,7 +760,7 @@ func (c *Client) AllRecharges(ctx context.Context, in ListRecharges, options ...
 	return each(func(cursor string) ([]Recharge, string, error) {
 		in := in.after(cursor)
 		page, err := c.ListRecharges(ctx, in, options...)
-		return page.Items, page.Pagination.next(), err
+		return page.Items, page.Pagination.next(cursor), err
 	})
 }
 
@@ -769,7 +769,7 @@ func (in ListRecharges) after(cursor string) ListRecharges {
 		in.PageSize = mostItems
 	}
 	if cursor != "" {
-		in.Page, in.Cursor = 0, cursor
+		in.Page, in.Cursor = position(cursor)
 	}
 	return in
 }
@@ -819,7 +819,7 @@ func (c *Client) AllSessionClients(ctx context.Context, sessionID string, in Lis
 	return each(func(cursor string) ([]ClientAddress, string, error) {
 		in := in.after(cursor)
 		page, err := c.ListSessionClients(ctx, sessionID, in, options...)
-		return page.Items, page.Pagination.next(), err
+		return page.Items, page.Pagination.next(cursor), err
 	})
 }
 
@@ -828,7 +828,7 @@ func (in ListSessionClients) after(cursor string) ListSessionClients {
 		in.PageSize = mostItems
 	}
 	if cursor != "" {
-		in.Page, in.Cursor = 0, cursor
+		in.Page, in.Cursor = position(cursor)
 	}
 	return in
 }
@@ -864,7 +864,7 @@ func (c *Client) AllSessionEvents(ctx context.Context, sessionID string, in List
 	return each(func(cursor string) ([]Event, string, error) {
 		in := in.after(cursor)
 		page, err := c.ListSessionEvents(ctx, sessionID, in, options...)
-		return page.Items, page.Pagination.next(), err
+		return page.Items, page.Pagination.next(cursor), err
 	})
 }
 
@@ -873,7 +873,7 @@ func (in ListSessionEvents) after(cursor string) ListSessionEvents {
 		in.PageSize = mostItems
 	}
 	if cursor != "" {
-		in.Page, in.Cursor = 0, cursor
+		in.Page, in.Cursor = position(cursor)
 	}
 	return in
 }
@@ -910,7 +910,7 @@ func (c *Client) AllSessionHosts(ctx context.Context, sessionID string, in ListS
 	return each(func(cursor string) ([]Host, string, error) {
 		in := in.after(cursor)
 		page, err := c.ListSessionHosts(ctx, sessionID, in, options...)
-		return page.Items, page.Pagination.next(), err
+		return page.Items, page.Pagination.next(cursor), err
 	})
 }
 
@@ -919,7 +919,7 @@ func (in ListSessionHosts) after(cursor string) ListSessionHosts {
 		in.PageSize = mostItems
 	}
 	if cursor != "" {
-		in.Page, in.Cursor = 0, cursor
+		in.Page, in.Cursor = position(cursor)
 	}
 	return in
 }
@@ -975,7 +975,7 @@ func (c *Client) AllSessions(ctx context.Context, in ListSessions, options ...Op
 	return each(func(cursor string) ([]Session, string, error) {
 		in := in.after(cursor)
 		page, err := c.ListSessions(ctx, in, options...)
-		return page.Items, page.Pagination.next(), err
+		return page.Items, page.Pagination.next(cursor), err
 	})
 }
 
@@ -984,7 +984,7 @@ func (in ListSessions) after(cursor string) ListSessions {
 		in.PageSize = mostItems
 	}
 	if cursor != "" {
-		in.Page, in.Cursor = 0, cursor
+		in.Page, in.Cursor = position(cursor)
 	}
 	return in
 }
@@ -1030,7 +1030,7 @@ func (c *Client) AllTransactions(ctx context.Context, in ListTransactions, optio
 	return each(func(cursor string) ([]Transaction, string, error) {
 		in := in.after(cursor)
 		page, err := c.ListTransactions(ctx, in, options...)
-		return page.Items, page.Pagination.next(), err
+		return page.Items, page.Pagination.next(cursor), err
 	})
 }
 
@@ -1039,7 +1039,7 @@ func (in ListTransactions) after(cursor string) ListTransactions {
 		in.PageSize = mostItems
 	}
 	if cursor != "" {
-		in.Page, in.Cursor = 0, cursor
+		in.Page, in.Cursor = position(cursor)
 	}
 	return in
 }
@@ -1085,7 +1085,7 @@ func (c *Client) AllWebhookDeliveries(ctx context.Context, in ListWebhookDeliver
 	return each(func(cursor string) ([]Delivery, string, error) {
 		in := in.after(cursor)
 		page, err := c.ListWebhookDeliveries(ctx, in, options...)
-		return page.Items, page.Pagination.next(), err
+		return page.Items, page.Pagination.next(cursor), err
 	})
 }
 
@@ -1094,7 +1094,7 @@ func (in ListWebhookDeliveries) after(cursor string) ListWebhookDeliveries {
 		in.PageSize = mostItems
 	}
 	if cursor != "" {
-		in.Page, in.Cursor = 0, cursor
+		in.Page, in.Cursor = position(cursor)
 	}
 	return in
 }
@@ -1132,7 +1132,7 @@ func (c *Client) AllWorkers(ctx context.Context, sessionID string, in ListWorker
 	return each(func(cursor string) ([]Worker, string, error) {
 		in := in.after(cursor)
 		page, err := c.ListWorkers(ctx, sessionID, in, options...)
-		return page.Items, page.Pagination.next(), err
+		return page.Items, page.Pagination.next(cursor), err
 	})
 }
 
@@ -1141,7 +1141,7 @@ func (in ListWorkers) after(cursor string) ListWorkers {
 		in.PageSize = mostItems
 	}
 	if cursor != "" {
-		in.Page, in.Cursor = 0, cursor
+		in.Page, in.Cursor = position(cursor)
 	}
 	return in
 }

@@ -3,6 +3,8 @@ package apiclient
 import (
 	"encoding/json"
 	"iter"
+	"strconv"
+	"strings"
 )
 
 // Optional is a field of a change: left out unless it is Set or Null.
@@ -35,12 +37,28 @@ func (p *PolicyEntry) UnmarshalJSON(b []byte) error {
 	return json.Unmarshal(b, (*string)(p))
 }
 
-// next returns the cursor of what follows a page, empty after the last one.
-func (p *Pagination) next() string {
-	if p == nil || p.NextCursor == nil {
-		return ""
+// byPage is before the number of a page, in place of a cursor, of a list that has no cursors.
+const byPage = "page "
+
+// next returns the cursor of what follows the page of a cursor, empty after the last one.
+func (p *Pagination) next(cursor string) string {
+	switch {
+	case p == nil:
+	case p.NextCursor != nil:
+		return *p.NextCursor
+	case p.Page < p.TotalPages && (cursor == "" || strings.HasPrefix(cursor, byPage)):
+		return byPage + strconv.Itoa(p.Page+1)
 	}
-	return *p.NextCursor
+	return ""
+}
+
+// position returns the parameters page and cursor of a cursor that next returned.
+func position(cursor string) (page int, of string) {
+	if number, ok := strings.CutPrefix(cursor, byPage); ok {
+		page, _ = strconv.Atoi(number)
+		return page, ""
+	}
+	return 0, cursor
 }
 
 // each returns the items of all pages. It stops after an error.

@@ -70,10 +70,11 @@ func (s *service) workers(ctx context.Context, session string) (all []json.RawMe
 		if err != nil {
 			return nil, err
 		}
-		if all = append(all, itemsOf(kept)...); page.Pagination.NextCursor == nil {
+		all = append(all, itemsOf(kept)...)
+		if page.Pagination.Page >= page.Pagination.TotalPages { // this list has no cursors
 			return all, nil
 		}
-		in.Cursor = *page.Pagination.NextCursor
+		in.Page = page.Pagination.Page + 1
 	}
 }
 

@@ -96,10 +96,11 @@ func aPoisonedJobIsParkedAndReplayed(t *testing.T, store ...string) {
 	s.verify()
 }
 
-// soon makes the time of every static session come.
+// soon makes the time of every static session come, as if it had been bought that long ago.
 func (s *service) soon(after time.Duration) {
 	at := time.Now().Add(after)
-	s.sqlRun(fmt.Sprintf("UPDATE sessions SET expires_at = %d WHERE type = 'static'", at.UnixMicro()))
+	s.sqlRun(fmt.Sprintf("UPDATE sessions SET expires_at = %d, activated_at = %[1]d - days * 86400000000, "+
+		"created_at = %[1]d - days * 86400000000 WHERE type = 'static' AND ended_at = 0", at.UnixMicro()))
 }
 
 func TestAStaticSessionExpires(t *testing.T) {

@@ -138,7 +138,7 @@ func (s *service) command(args ...string) *exec.Cmd {
 	}
 	cmd.Env = append(cmd.Env, "AGENTPROXY_HTTP_ADDR="+s.api, "AGENTPROXY_GATEWAY_ADDR="+s.gateway,
 		"AGENTPROXY_ADMIN_ADDR="+s.admin, "AGENTPROXY_DRAIN_DELAY_SECONDS=0")
-	cmd.Env = append(cmd.Env, s.env...)
+	cmd.Env = append(append(cmd.Env, exitsOutsideDevelopment(s.env)...), s.env...)
 	return cmd
 }
 

@@ -196,3 +196,12 @@ func TestTheServiceIsNoTarget(t *testing.T) {
 		_ = c.Close()
 	}
 }
+
+// exitsOutsideDevelopment returns the variable of declared exits for a program outside development mode,
+// where nothing else is sold.
+func exitsOutsideDevelopment(env []string) []string {
+	if !slices.Contains(env, "AGENTPROXY_DEV=false") {
+		return nil
+	}
+	return []string{"AGENTPROXY_EXITS=127.0.0.2@US,127.0.0.3@US,127.0.0.4@DE,127.0.0.5@DE,127.0.0.6@US,127.0.0.7@US"}
+}

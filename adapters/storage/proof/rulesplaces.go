@@ -22,7 +22,7 @@ func placeRules(postgres bool) []rule {
 			JOIN sessions s ON s.id = k.resource WHERE s.status = 'failed'`},
 		{"an idempotency key names a session of its agent", `SELECT s.id, 'of ' || s.agent_id || ', key of ' || k.agent_id ||
 			' at ' || k.created_at FROM idempotency_keys k JOIN sessions s ON s.id = ` + session + `
-			WHERE s.agent_id <> k.agent_id`},
+			WHERE s.agent_id <> k.agent_id AND k.agent_id <> ''`}, // the operator's have no agent
 	}
 }
 

@@ -8,14 +8,14 @@ const (
 
 // renewed has the renewals of a static session s in this process, each of which its hold names by the end
 // before it, and the days of those at a provider: those that were confirmed before the session ended, and
-// those that may have been.
+// all: a seller may have extended what it refused.
 const renewed = ` LEFT JOIN (SELECT session_id, COUNT(*) AS n,
 	MAX(CAST(substr(ref, length(session_id) + 13) AS BIGINT)) AS last FROM ledger_entries
 	WHERE type = 'hold' AND ref LIKE 'hold:' || session_id || ':renew:%' GROUP BY session_id) h
 	ON h.session_id = s.id
-	LEFT JOIN (SELECT c.id, SUM(CASE WHEN c.ended_at = 0 OR o.decided_at < c.ended_at THEN o.days ELSE 0 END) AS least,
-	SUM(CASE WHEN c.ended_at = 0 OR o.decided_at <= c.ended_at THEN o.days ELSE 0 END) AS most
-	FROM sessions c JOIN upstream_orders o ON o.session_id = c.id AND o.kind = 'renewal' AND o.status = 'confirmed'
+	LEFT JOIN (SELECT c.id, SUM(CASE WHEN o.status = 'confirmed' AND (c.ended_at = 0 OR o.decided_at < c.ended_at)
+		THEN o.days ELSE 0 END) AS least, SUM(o.days) AS most
+	FROM sessions c JOIN upstream_orders o ON o.session_id = c.id AND o.kind = 'renewal'
 	GROUP BY c.id) r ON r.id = s.id `
 
 // refundedEnds are the static sessions that were active and ended, with what the end gave back and what had
