@@ -18,7 +18,11 @@ type Overview interface {
 	Agents(ctx context.Context, f AgentFilter, page domain.Page) (domain.List[AgentMoney], error)
 	// Margins sums charges and refunds by when they were booked, and orders at sellers by when they were
 	// confirmed, from a time until before another, by a key. Each entry and each order is in one group.
+	// What corrections gave is in the group of its day or agent; it has no provider and no product.
 	Margins(ctx context.Context, from, to time.Time, by MarginKey) (map[string]billing.Margin, error)
+	// Deliveries sums, by the same key, what was delivered in that time without a cost that a seller named:
+	// confirmed orders, and the traffic and the charged terms of sessions that have no order, in hours.
+	Deliveries(ctx context.Context, from, to time.Time, by MarginKey) ([]Delivery, error)
 	// Accounts sums the service's side of the entries that were booked from a time until before another.
 	Accounts(ctx context.Context, from, to time.Time) (map[billing.Account]domain.Money, error)
 	// Received sums the recharges that were booked in that time by UTC day.
@@ -52,3 +56,17 @@ const (
 	ByAgent    MarginKey = "agent"
 	ByDay      MarginKey = "day"
 )
+
+// Delivery is some deliveries of one product by one provider whose cost no seller named.
+type Delivery struct {
+	Key       string // as of Margins
+	Provider  string
+	ProductNo string
+	Type      session.Type
+	Ordered   bool // by orders; else in process
+	IPs, Days int  // of each; static
+	// Charged is the price of each term that has no order.
+	Charged domain.Money
+	Bytes   int64 // of all together; dynamic
+	Count   int   // orders, terms, or sessions with traffic
+}

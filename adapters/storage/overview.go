@@ -2,8 +2,6 @@ package storage
 
 import (
 	"context"
-	"fmt"
-	"strconv"
 	"strings"
 	"time"
 
@@ -73,70 +71,6 @@ func (r overview) Agents(
 		list.Items = append(list.Items, ports.AgentMoney{Agent: a, Wallet: wallets[a.ID]})
 	}
 	return list, work.Wrap("list agents with their money", err)
-}
-
-// marginKeys are the columns that entries and orders are grouped by.
-var marginKeys = map[ports.MarginKey]struct{ entries, orders string }{
-	ports.ByProvider: {"COALESCE(s.provider, '')", "o.provider"},
-	ports.ByProduct:  {"COALESCE(s.product_no, '')", "COALESCE(s.product_no, '')"},
-	ports.ByAgent:    {"e.agent_id", "COALESCE(s.agent_id, '')"},
-	ports.ByDay:      {"CAST(e.at / 86400000000 AS TEXT)", "CAST(o.decided_at / 86400000000 AS TEXT)"},
-}
-
-// An entry without a session, or an order without one, would be lost in another join. The sums of
-// PostgreSQL are no BIGINT. The text of the partial index of SQLite is repeated.
-const (
-	sumRevenue = `SELECT %s AS key,
-		CAST(COALESCE(SUM(CASE WHEN e.type = 'charge' THEN e.counter ELSE 0 END), 0) AS BIGINT),
-		CAST(COALESCE(SUM(CASE WHEN e.type = 'charge' THEN 0 ELSE -e.counter END), 0) AS BIGINT),
-		CAST(COALESCE(SUM(-e.trial - e.held_trial), 0) AS BIGINT)
-		FROM ledger_entries e LEFT JOIN sessions s ON s.id = e.session_id
-		WHERE e.account <> '' AND e.account = 'revenue' AND e.at >= ?1 AND e.at < ?2 GROUP BY 1`
-	sumCosts = `SELECT %s AS key, CAST(COALESCE(SUM(o.cost), 0) AS BIGINT), COUNT(*),
-		COALESCE(SUM(CASE WHEN o.cost = 0 THEN 1 ELSE 0 END), 0)
-		FROM upstream_orders o LEFT JOIN sessions s ON s.id = o.session_id
-		WHERE o.status = 'confirmed' AND o.decided_at >= ?1 AND o.decided_at < ?2 GROUP BY 1`
-)
-
-func (r overview) Margins(
-	ctx context.Context, from, to time.Time, by ports.MarginKey,
-) (map[string]billing.Margin, error) {
-	key, known := marginKeys[by]
-	if !known {
-		return nil, domain.InvalidField("by", "must be provider, product, agent or day")
-	}
-	all := map[string]billing.Margin{}
-	add := func(name string, m billing.Margin) error {
-		if by == ports.ByDay {
-			n, err := strconv.ParseInt(name, 10, 64)
-			if err != nil {
-				return err
-			}
-			name = time.Unix(n*24*60*60, 0).UTC().Format(time.DateOnly)
-		}
-		all[name] = all[name].Plus(m)
-		return nil
-	}
-	args := []any{column.Micros(from), column.Micros(to)}
-	err := r.Rows(ctx, fmt.Sprintf(sumRevenue, key.entries), args, func(row engine.Row) error {
-		var name string
-		var m billing.Margin
-		if err := row.Scan(&name, &m.Charged, &m.Refunded, &m.Trial); err != nil {
-			return err
-		}
-		return add(name, m)
-	})
-	if err == nil {
-		err = r.Rows(ctx, fmt.Sprintf(sumCosts, key.orders), args, func(row engine.Row) error {
-			var name string
-			var m billing.Margin
-			if err := row.Scan(&name, &m.Cost, &m.Orders, &m.Unpriced); err != nil {
-				return err
-			}
-			return add(name, m)
-		})
-	}
-	return all, work.Wrap("sum margins", err)
 }
 
 func (r overview) Accounts(ctx context.Context, from, to time.Time) (map[billing.Account]domain.Money, error) {

@@ -72,3 +72,18 @@ func TestHoursAreCountedBySession(t *testing.T) {
 		}
 	}
 }
+
+// The hours of a report are those of the agents that were charged in its time.
+func TestHoursOfAReportAreThoseOfChargedAgents(t *testing.T) {
+	t.Parallel()
+	plans, err := openStore(t).Plans(t.Context(), func(ctx context.Context, tx ports.Tx) error {
+		_, err := tx.Overview().Deliveries(ctx, now, now.Add(time.Hour), ports.ByDay)
+		return err
+	})
+	all := strings.Join(plans, "\n")
+	for _, want := range []string{"usage_hours_hour (counted=? AND agent_id=? AND hour>? AND hour<?)", "ledger_entries_at"} {
+		if err != nil || !strings.Contains(all, want) {
+			t.Errorf("%v, no %s:\n%s", err, want, all)
+		}
+	}
+}

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"time"
 
+	"agentproxy/app/catalog"
 	"agentproxy/domain"
 	"agentproxy/domain/billing"
 	"agentproxy/domain/session"
@@ -14,12 +15,15 @@ import (
 
 // Money is what came in and what is left of it, over all agents.
 type Money struct {
-	store ports.Unit[repos]
-	clock ports.Clock
+	store   ports.Unit[repos]
+	clock   ports.Clock
+	catalog *catalog.Catalog
 }
 
-// NewMoney returns the use cases.
-func NewMoney(store ports.Store, clock ports.Clock) *Money { return &Money{narrow(store), clock} }
+// NewMoney returns the use cases. The catalog has the configured costs.
+func NewMoney(store ports.Store, clock ports.Clock, c *catalog.Catalog) *Money {
+	return &Money{narrow(store), clock, c}
+}
 
 // Agents lists agents with their money, the newest first.
 func (u *Money) Agents(
@@ -70,7 +74,7 @@ func (u *Money) Margin(ctx context.Context, from, to time.Time, by ports.MarginK
 	r = MarginReport{From: from, To: to, By: by}
 	var groups map[string]billing.Margin
 	err = u.store.View(ctx, func(ctx context.Context, tx repos) error {
-		if groups, err = tx.Overview().Margins(ctx, from, to, by); err != nil {
+		if groups, err = u.margins(ctx, tx, from, to, by); err != nil {
 			return err
 		}
 		r.Accounts, err = tx.Overview().Accounts(ctx, from, to)
@@ -94,6 +98,53 @@ func (u *Money) Margin(ctx context.Context, from, to time.Time, by ports.MarginK
 	return r, nil
 }
 
+// margins returns the groups of a report, with what their deliveries cost by the configuration of today where
+// no seller named it.
+func (u *Money) margins(
+	ctx context.Context, tx repos, from, to time.Time, by ports.MarginKey,
+) (map[string]billing.Margin, error) {
+	groups, err := tx.Overview().Margins(ctx, from, to, by)
+	if err != nil {
+		return nil, err
+	}
+	deliveries, err := tx.Overview().Deliveries(ctx, from, to, by)
+	for _, d := range deliveries {
+		m := groups[d.Key]
+		cost, known := u.estimate(d)
+		m.Estimated += cost
+		switch {
+		case known:
+		case d.Ordered:
+			m.Unpriced += d.Count
+		default:
+			m.UnpricedSessions += d.Count
+		}
+		groups[d.Key] = m
+	}
+	return groups, err
+}
+
+// estimate returns what the configured cost makes of deliveries, and whether there is one. What this host
+// delivers by itself costs nothing unless a cost is configured.
+func (u *Money) estimate(d ports.Delivery) (cost domain.Money, known bool) {
+	product, _ := u.catalog.Product(d.ProductNo) // one that is sold no more has no cost
+	days := d.Days
+	for _, term := range product.Durations {
+		if !d.Ordered && term.Price*domain.Money(d.IPs) == d.Charged {
+			days = term.Days // of a renewal, which may be longer than the session's first term
+		}
+	}
+	one := product.Source(d.Provider).CostFor(days)
+	if one == 0 {
+		local, ok := u.catalog.InProcess(d.Provider)
+		return 0, ok && !local.Capabilities().ViaUpstream
+	}
+	if d.Type == session.Dynamic {
+		return domain.Money(domain.MulDivUp(d.Bytes, int64(one), billing.GB)), true
+	}
+	return one * domain.Money(d.IPs) * domain.Money(d.Count), true
+}
+
 // Days is money in and margin by UTC day, the newest first.
 type Days []DayLine
 
@@ -109,7 +160,7 @@ func (u *Money) Days(ctx context.Context, n int) (days Days, live map[session.St
 	to := billing.Day(u.clock.Now()).AddDate(0, 0, 1)
 	from := to.AddDate(0, 0, -n)
 	err = u.store.View(ctx, func(ctx context.Context, tx repos) error {
-		margins, err := tx.Overview().Margins(ctx, from, to, ports.ByDay)
+		margins, err := u.margins(ctx, tx, from, to, ports.ByDay)
 		if err != nil {
 			return err
 		}

@@ -24,7 +24,7 @@ var keys = []ports.MarginKey{ports.ByProvider, ports.ByProduct, ports.ByAgent, p
 func (d desk) margin(by ports.MarginKey) operator.MarginReport {
 	d.T.Helper()
 	now := d.Clock.Now()
-	r, err := operator.NewMoney(d.store, d.Clock).Margin(d.T.Context(), now.AddDate(0, -6, 0), now.Add(time.Second), by)
+	r, err := operator.NewMoney(d.store, d.Clock, d.Catalog).Margin(d.T.Context(), now.AddDate(0, -6, 0), now.Add(time.Second), by)
 	OK(d.T, err)
 	return r
 }
@@ -150,6 +150,73 @@ func TestTheMarginHasRenewalsDirectSessionsAndRefunds(t *testing.T) {
 	}
 }
 
+// TestTheMarginHasWhatNoSellerNames sells through a gateway that is billed by the byte, through a seller that names no
+// cost, and by this host, each with and without a configured cost, and gives one agent money.
+func TestTheMarginHasWhatNoSellerNames(t *testing.T) {
+	t.Parallel()
+	gateway := fake.NewProvider("gateway")
+	gateway.SetInProcess(true)
+	gateway.Can(func(c *procurement.Capabilities) { c.ViaUpstream = true })
+	w := Open(t, Options{TrialBalance: -1, Providers: []ports.Provider{gateway}, Products: []catalog.Product{
+		SharedProduct("dyn_priced", session.Dynamic, procurement.Source{Provider: "gateway", Cost: Dollars("2.10")}),
+		SharedProduct("dyn_unknown", session.Dynamic, procurement.Source{Provider: "gateway"}),
+		SharedProduct("sta_listed", session.Static, procurement.Source{Provider: "remote",
+			Costs: []procurement.Term{{Days: 30, Cost: Dollars("1.10")}, {Days: 90, Cost: Dollars("3")}}}),
+		SharedProduct("sta_host", session.Static, procurement.Source{Provider: "embedded",
+			Costs: []procurement.Term{{Days: 30, Cost: Dollars("0.10")}, {Days: 90, Cost: Dollars("0.25")}}}),
+	}})
+	st := operator.Audited(w.Store, w.IDs)
+	d := desk{w, st, operator.NewTrail(st, w.Clock, w.IDs)}
+	w.Seller.SetQuote("", procurement.Quote{Stock: procurement.StockYes}) // it names no cost
+	agent := d.RegisterFunded(50)                                         // by a correction
+	_, err := d.Wallet.Adjust(t.Context(), agent, Dollars("100"), "a gift")
+	OK(t, err)
+	_, err = d.Wallet.Adjust(t.Context(), agent, Dollars("-1"), "a correction")
+	OK(t, err)
+
+	for _, no := range []string{"dyn_priced", "dyn_unknown", Local} {
+		v := d.Buy(agent, no)
+		d.UseBytes(v.ID, no, 50_000_000)
+		_, err := d.World.Sessions.Terminate(t.Context(), agent, v.ID)
+		OK(t, err)
+	}
+	d.Buy(agent, "sta_listed")
+	d.Buy(agent, RemoteStatic) // no cost is configured
+	d.Buy(agent, Static)       // this host's own, which costs nothing
+	host := d.Buy(agent, "sta_host")
+	_, err = d.World.Sessions.Renew(t.Context(), sessions.Renew{AgentID: agent, SessionID: host.ID, Days: "90"})
+	OK(t, err)
+
+	products := lines(d.margin(ports.ByProduct))
+	for _, c := range []struct {
+		no               string
+		estimated        string
+		orders, sessions int // of unknown cost
+	}{
+		{"dyn_priced", "0.105", 0, 0}, {"dyn_unknown", "0", 0, 1}, {Local, "0", 0, 0}, {"sta_listed", "1.1", 0, 0},
+		{RemoteStatic, "0", 1, 0}, {Static, "0", 0, 0}, {"sta_host", "0.35", 0, 0},
+	} {
+		m := products[c.no]
+		Equal(t, "the estimate of "+c.no, m.Estimated, Dollars(c.estimated))
+		Equal(t, "orders of unknown cost of "+c.no, m.Unpriced, c.orders)
+		Equal(t, "sessions of unknown cost of "+c.no, m.UnpricedSessions, c.sessions)
+		Equal(t, "the margin of "+c.no, m.Margin(), m.Paid()-m.Estimated)
+	}
+	for _, by := range keys {
+		r := d.margin(by)
+		d.agrees(r)
+		Equal(t, "estimated by "+string(by), r.Total.Estimated, Dollars("1.555"))
+		Equal(t, "unknown by "+string(by), r.Total.Unpriced+r.Total.UnpricedSessions, 2)
+		Equal(t, "given by "+string(by), r.Total.Given, Dollars("149"))
+		Equal(t, "the margin by "+string(by), r.Total.Margin(), r.Total.Paid()-Dollars("150.555"))
+	}
+	Equal(t, "given to the agent", lines(d.margin(ports.ByAgent))[agent].Given, Dollars("149"))
+	Equal(t, "given without a product", products[""].Given, Dollars("149"))
+	today, _, err := operator.NewMoney(d.store, d.Clock, d.Catalog).Days(t.Context(), 1)
+	OK(t, err)
+	Equal(t, "estimated today", today[0].Estimated, Dollars("1.555"))
+}
+
 // TestTheMarginOfTrafficThatWasAdded sells one session traffic at three prices, on two days.
 func TestTheMarginOfTrafficThatWasAdded(t *testing.T) {
 	t.Parallel()
@@ -210,7 +277,7 @@ func TestAReportIsOfItsTimeAlone(t *testing.T) {
 	t.Parallel()
 	d := open(t)
 	agent := d.RegisterFunded(20)
-	money := operator.NewMoney(d.store, d.Clock)
+	money := operator.NewMoney(d.store, d.Clock, d.Catalog)
 	at := d.Clock.Now()
 	d.Buy(agent, Static)
 	for _, c := range []struct {
@@ -241,7 +308,7 @@ func TestDaysShowWhatCameIn(t *testing.T) {
 	d := open(t)
 	agent := d.RegisterFunded(20)
 	d.Buy(agent, Static)
-	days, live, err := operator.NewMoney(d.store, d.Clock).Days(context.Background(), 7)
+	days, live, err := operator.NewMoney(d.store, d.Clock, d.Catalog).Days(context.Background(), 7)
 	OK(t, err)
 	if len(days) != 7 || !days[0].Day.Equal(d.Clock.Now().Truncate(session.Day)) || days[0].Charged == 0 || days[1].Charged != 0 {
 		t.Errorf("the days are %+v", days)
@@ -255,7 +322,7 @@ func TestAgentsAreFoundWithTheirMoney(t *testing.T) {
 	a, b := d.RegisterFunded(20), d.Register()
 	d.Exec(`UPDATE agents SET name = 'Half 50%_off', contact_email = 'Sales@Shop.example' WHERE id = ?`, a)
 	OK(t, d.Accounts.Disable(t.Context(), b, "x"))
-	money := operator.NewMoney(d.store, d.Clock)
+	money := operator.NewMoney(d.store, d.Clock, d.Catalog)
 	for _, c := range []struct {
 		name string
 		f    ports.AgentFilter

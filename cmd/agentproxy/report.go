@@ -35,7 +35,8 @@ func (c reportMarginCmd) Run(k *kit) error {
 		if err != nil {
 			return err
 		}
-		columns := []string{"charged", "refunded", "trial", "paid", "cost", "margin", "orders", "unpriced_orders"}
+		columns := []string{"charged", "refunded", "trial", "paid", "given", "cost", "estimated", "margin", "orders",
+			"unpriced_orders", "unpriced_sessions"}
 		t, total := table{columns: append([]string{c.By}, columns...)}, table{columns: columns}
 		for _, l := range r.Lines {
 			t.add(append([]any{l.Key}, marginCells(l.Margin)...)...)
@@ -60,6 +61,7 @@ func (c reportMarginCmd) Run(k *kit) error {
 }
 
 func marginCells(m billing.Margin) []any {
-	return []any{m.Charged.String(), m.Refunded.String(), m.Trial.String(), m.Paid().String(), m.Cost.String(),
-		m.Margin().String(), m.Orders, m.Unpriced}
+	return []any{m.Charged.String(), m.Refunded.String(), m.Trial.String(), m.Paid().String(), m.Given.String(),
+		m.Cost.String(), m.Estimated.String(), m.Margin().String(), m.Orders,
+		m.Unpriced, m.UnpricedSessions}
 }

@@ -111,9 +111,11 @@ func (s sales) reports(t *testing.T) {
 		has(t, "the total by "+by, total, map[string]any{"cost": s.sum("cost", "upstream_orders WHERE status = 'confirmed'"),
 			"charged": s.sum("charged_trial + charged_own", "sessions"), "refunded": s.sum("refunded_trial + refunded_own", "sessions"),
 			"trial": s.sum("charged_trial - refunded_trial", "sessions"), "paid": s.sum("charged_own - refunded_own", "sessions"),
-			"margin": (Dollars(total["paid"].(string)) - Dollars(total["cost"].(string))).String(), "orders": 1.0, "unpriced_orders": 0.0})
+			"margin": (Dollars(total["paid"].(string)) - Dollars(total["given"].(string)) - Dollars(total["cost"].(string))).String(),
+			"orders": 1.0, "unpriced_orders": 0.0, "unpriced_sessions": 0.0, "estimated": "0",
+			"given": s.sum("-counter", "ledger_entries WHERE account = 'corrections'")})
 		has(t, "the ledger", ledger, map[string]any{"revenue": s.sum("charged - refunded", "wallets")})
-		for _, column := range []string{"charged", "refunded", "trial", "paid", "cost", "margin"} {
+		for _, column := range []string{"charged", "refunded", "trial", "paid", "given", "cost", "margin"} {
 			var sum domain.Money
 			for _, l := range r["lines"].([]any) {
 				sum += Dollars(l.(map[string]any)[column].(string))

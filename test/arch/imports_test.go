@@ -55,7 +55,7 @@ var imports = []rule{
 	{"app/ledger", "domain/... ports app/notify"},
 	{"app/maintenance", "domain/... ports app/changes app/idempotency app/ledger app/ratelimit app/sessions app/settlement app/traffic"},
 	{"app/notify", "domain/... ports"},
-	{"app/operator", "domain/... ports app/auditing app/changes app/ledger app/procurement app/sessions"},
+	{"app/operator", "domain/... ports app/auditing app/catalog app/changes app/ledger app/procurement app/sessions"},
 	{"app/overview", "domain/... ports app/telemetry"},
 	{"app/payments", "domain/... ports app/idempotency app/ledger app/notify"},
 	{"app/policy", "domain/... ports app/changes"},

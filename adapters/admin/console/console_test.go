@@ -77,7 +77,7 @@ func open(t *testing.T) world {
 			return recharge.Transfer{}, nil
 		}}
 	x.pages = console.New(console.Deps{Sessions: operator.NewSessions(st, w.Clock, w.IDs, w.Transitions, w.Hub),
-		Money: operator.NewMoney(st, w.Clock), Trail: x.trail, Referrers: accounts.NewReferrers(st, w.Clock, w.IDs),
+		Money: operator.NewMoney(st, w.Clock, w.Catalog), Trail: x.trail, Referrers: accounts.NewReferrers(st, w.Clock, w.IDs),
 		Accounts: accounts.New(accounts.Config{KeepOriginDays: 90}, st, w.Clock, w.IDs, w.Secrets, nil, w.Transitions, w.Hub),
 		Wallet:   ledger.NewWallet(st, w.Clock, w.IDs), Orders: procurement.NewDesk(st, w.Driver),
 		Exits: exitlog.New(exitlog.Config{Days: 90}, st, w.Clock, w.IDs), Recharges: x.recharges, Payments: x.watcher,

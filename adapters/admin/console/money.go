@@ -16,13 +16,12 @@ import (
 )
 
 func dayTable(days operator.Days) *table {
-	t := &table{Columns: []string{"Day", "Money in", "Charged", "Refunded", "Of trial credit", "Sellers' cost",
-		"Margin"}}
+	t := &table{Columns: []string{"Day", "Money in", "Charged", "Refunded", "Of trial credit", "Given", "Sellers' cost",
+		"Estimated cost", "Margin"}}
 	for _, d := range days {
 		name := d.Day.Format(time.DateOnly)
 		t.Rows = append(t.Rows, row{ID: "day-" + name, Cells: []cell{text(name), usd(d.Received), usd(d.Charged),
-			usd(d.Refunded),
-			usd(d.Trial), usd(d.Cost), usd(d.Margin.Margin())}})
+			usd(d.Refunded), usd(d.Trial), usd(d.Given), usd(d.Cost), usd(d.Estimated), usd(d.Margin.Margin())}})
 	}
 	return t
 }
@@ -43,12 +42,11 @@ func (c *Console) money(r *http.Request) (page, error) {
 		return p, err
 	}
 	t := &table{Columns: []string{strings.ToUpper(string(by[:1])) + string(by[1:]), "Charged", "Refunded",
-		"Of trial credit",
-		"Paid", "Sellers' cost", "Margin", "Orders", "Without a cost"}, Empty: "Nothing was booked in this time."}
+		"Of trial credit", "Paid", "Given", "Sellers' cost", "Estimated cost", "Margin", "Orders", "Cost unknown"},
+		Empty: "Nothing was booked in this time."}
 	cells := func(key string, m billing.Margin) []cell {
-		return []cell{keyed(by, key), usd(m.Charged), usd(m.Refunded), usd(m.Trial), usd(m.Paid()), usd(m.Cost),
-			usd(m.Margin()),
-			number(m.Orders), number(m.Unpriced)}
+		return []cell{keyed(by, key), usd(m.Charged), usd(m.Refunded), usd(m.Trial), usd(m.Paid()), usd(m.Given),
+			usd(m.Cost), usd(m.Estimated), usd(m.Margin()), number(m.Orders), number(m.Unpriced + m.UnpricedSessions)}
 	}
 	for _, l := range rep.Lines {
 		t.Rows = append(t.Rows, row{ID: "margin-" + l.Key, Cells: cells(l.Key, l.Margin)})
@@ -60,14 +58,24 @@ func (c *Console) money(r *http.Request) (page, error) {
 	m := rep.Total
 	p.Sections = []section{{Figures: []figure{{Name: "Charged less refunded", ID: "revenue", Value: usd(m.Revenue()),
 		Note: "as the ledger has it"}, {Name: "Paid of own money", ID: "paid", Value: usd(m.Paid())},
-		{Name: "Sellers' cost", ID: "cost", Value: usd(m.Cost), Note: fmt.Sprint(m.Unpriced, " of ", m.Orders,
-			" orders without a cost")},
+		{Name: "Given by corrections", ID: "given", Value: usd(m.Given), Note: "not paid by agents"},
+		{Name: "Sellers' cost", ID: "cost", Value: usd(m.Cost), Note: "as sellers named it"},
+		{Name: "Estimated cost", ID: "estimated", Value: usd(m.Estimated), Note: unpriced(m)},
 		{Name: "Margin", ID: "margin", Value: usd(m.Margin())}}},
 		{Title: "Margin",
 			Note: "Charges and refunds by when they were booked, orders at sellers by when they were confirmed; UTC, " +
 				"the last 30 days unless you choose. The total is compared with the ledger.",
 			Filter: []field{keys, dayField(r, "from", "From"), dayField(r, "to", "Until before")}, Table: t}}
 	return p, nil
+}
+
+// unpriced returns where an estimate comes from, and what is not in it.
+func unpriced(m billing.Margin) string {
+	note := "by the configured costs, where no seller named one"
+	if n := m.Unpriced + m.UnpricedSessions; n > 0 {
+		note += fmt.Sprintf("; %d orders and sessions have neither: the margin is too high by what they cost", n)
+	}
+	return note
 }
 
 // keyed returns the key of a line, as a link if it has a page.

@@ -6,6 +6,7 @@ import (
 
 	"agentproxy/domain"
 	"agentproxy/domain/audit"
+	"agentproxy/domain/billing"
 	"agentproxy/domain/session"
 )
 
@@ -41,7 +42,7 @@ func (c *Console) overview(r *http.Request) (page, error) {
 			Note: fmt.Sprint(live[session.Creating], " being created")},
 		{Name: "Money in today", ID: "received-today", Value: usd(today.Received), Note: "UTC day"},
 		{Name: "Margin today", ID: "margin-today", Value: usd(today.Margin.Margin()),
-			Note: "own money less sellers' cost"},
+			Note: marginNote(today.Margin)},
 		{Name: "Frozen orders", ID: "frozen-orders", Value: alarm(frozen).to("/sellers"),
 			Note: fmt.Sprint(open, " open in all")},
 		{Name: "Parked jobs", ID: "parked-jobs", Value: alarm(len(parked)).to("/jobs")},
@@ -106,4 +107,16 @@ func actionTable(list []audit.Action) *table {
 			text(a.Reason), text(a.Details)}})
 	}
 	return t
+}
+
+// marginNote returns what a margin is made of.
+func marginNote(m billing.Margin) string {
+	note := "paid less sellers' cost"
+	if m.Estimated > 0 {
+		note += ", in part estimated"
+	}
+	if m.Unpriced+m.UnpricedSessions > 0 {
+		note += "; some costs are unknown"
+	}
+	return note
 }
