@@ -22,7 +22,7 @@ func TestConnect(t *testing.T) {
 			t.Errorf("%s: %s", name, r.body)
 		}
 	}
-	if r := w.do("GET", path, "", a.as).want(200); !strings.Contains(r.str("data.snippet"), "curl -x '"+proxy+"'") {
+	if r := w.do("GET", path, "", a.as).want(200); !strings.Contains(r.str("data.snippet"), "curl --noproxy '' -x '"+proxy+"'") {
 		t.Errorf("without a client it is %s", r.body)
 	}
 	user, err := url.Parse(proxy)

@@ -129,7 +129,7 @@ const (
 `
 	browse = `  PROXY=$(curl -s {api}/v1/sessions -H "X-API-Key: $KEY" ` +
 		`-d '{"type":"dynamic","config":{"product_no":"dyn_fast_1","traffic_gb":1}}' | sed 's/.*"full_url":"\([^"]*\)".*/\1/')
-  curl -s -x "$PROXY" {target}
+  curl -s -x "${PROXY:?}" {target}
 `
 )
 

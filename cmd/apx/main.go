@@ -42,6 +42,7 @@ type commands struct {
 	Balance      balanceCommand      `cmd:"" help:"The balance."`
 	Transactions transactionsCommand `cmd:"" help:"The movements of the balance, the newest first."`
 	Recharge     rechargeCommand     `cmd:"" help:"Order a recharge: where a person sends money."`
+	Run          runCommand          `cmd:"" name:"run" help:"Run a program whose environment has the proxy; it is not started without a live session."`
 	Forward      forwardCommand      `cmd:"" help:"Run a local proxy without a password in front of a session."`
 	MCP          mcpCommand          `cmd:"" name:"mcp" help:"Serve the tools of agents over stdin and stdout."`
 	Version      versionCommand      `cmd:"" help:"Print the version."`
@@ -83,6 +84,9 @@ func run(ctx context.Context, args []string, io streams) int {
 	}
 	parsed.BindTo(ctx, (*context.Context)(nil))
 	if err := parsed.Run(&c.options, io); err != nil {
+		if e, is := errors.AsType[ended](err); is {
+			return e.status
+		}
 		c.printError(io, map[bool]string{true: "MISUSE", false: "FAILED"}[errors.Is(err, errMisuse)], explained(err))
 		return statusOf(err)
 	}

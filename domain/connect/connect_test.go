@@ -34,13 +34,14 @@ func TestProxyAsText(t *testing.T) {
 
 // TestEnvSurvivesAShell evaluates the variables by a shell.
 func TestEnvSurvivesAShell(t *testing.T) {
-	cmd := exec.Command("sh", "-c", `eval "$(cat)"; printf '%s\n' "$PROXY_PASSWORD" "$https_proxy" "$PROXY_SERVER" "$PROXY_URLS"`)
+	cmd := exec.Command("sh", "-c", `eval "$(cat)"; printf '%s\n' "$PROXY_PASSWORD" "$https_proxy" "$PROXY_SERVER" "$PROXY_URLS" "$NO_PROXY$no_proxy$NODE_USE_ENV_PROXY"`)
+	cmd.Env = []string{"NO_PROXY=*", "no_proxy=*"}
 	cmd.Stdin = strings.NewReader(connect.Env([]connect.Proxy{odd, odd}))
 	out, err := cmd.Output()
 	if err != nil {
 		t.Skip("there is no shell: ", err)
 	}
-	want := odd.Password + "\n" + odd.URL() + "\nhttp://[2001:db8::1]:8081\n" + odd.URL() + " " + odd.URL() + "\n"
+	want := odd.Password + "\n" + odd.URL() + "\nhttp://[2001:db8::1]:8081\n" + odd.URL() + " " + odd.URL() + "\n1\n"
 	if string(out) != want {
 		t.Errorf("a shell has\n%s, want\n%s", out, want)
 	}

@@ -54,28 +54,36 @@ func URLs(list []Proxy) string {
 	return b.String()
 }
 
-// Env returns what a POSIX shell evaluates to set the variables that clients read, for the first
-// proxy, and the addresses of all of them in PROXY_URLS, separated by spaces.
+// Variable is a variable of the environment.
+type Variable struct{ Name, Value string }
+
+// Variables returns what programs read of their environment to go through a proxy, for every target: what excludes
+// hosts from it is empty.
+func Variables(p Proxy) []Variable {
+	var list []Variable
+	for _, name := range []string{"PROXY_URL", "HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY",
+		"http_proxy", "https_proxy", "all_proxy"} {
+		list = append(list, Variable{name, p.URL()})
+	}
+	return append(list, Variable{"NO_PROXY", ""}, Variable{"no_proxy", ""}, Variable{"NODE_USE_ENV_PROXY", "1"},
+		Variable{"PROXY_SERVER", p.Protocol + "://" + p.Address()}, Variable{"PROXY_HOST", p.Host},
+		Variable{"PROXY_PORT", strconv.Itoa(p.Port)}, Variable{"PROXY_USERNAME", p.Username},
+		Variable{"PROXY_PASSWORD", p.Password})
+}
+
+// Env returns what a POSIX shell evaluates to set the Variables of the first proxy, and the addresses of all of
+// them in PROXY_URLS, separated by spaces.
 func Env(list []Proxy) string {
 	if len(list) == 0 {
 		return ""
 	}
-	p := list[0]
-	var b strings.Builder
-	set := func(name, value string) {
-		b.WriteString("export " + name + "=" + Quote(value) + "\n")
-	}
-	for _, name := range []string{"PROXY_URL", "HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY",
-		"http_proxy", "https_proxy", "all_proxy"} {
-		set(name, p.URL())
-	}
-	set("PROXY_SERVER", p.Protocol+"://"+p.Address())
-	set("PROXY_HOST", p.Host)
-	set("PROXY_PORT", strconv.Itoa(p.Port))
-	set("PROXY_USERNAME", p.Username)
-	set("PROXY_PASSWORD", p.Password)
+	set := Variables(list[0])
 	if len(list) > 1 {
-		set("PROXY_URLS", strings.TrimSpace(strings.ReplaceAll(URLs(list), "\n", " ")))
+		set = append(set, Variable{"PROXY_URLS", strings.TrimSpace(strings.ReplaceAll(URLs(list), "\n", " "))})
+	}
+	var b strings.Builder
+	for _, v := range set {
+		b.WriteString("export " + v.Name + "=" + Quote(v.Value) + "\n")
 	}
 	return b.String()
 }

@@ -6,9 +6,13 @@ const noSOCKSPassword = "it takes no SOCKS proxy with a password"
 // and {PASSWORD}; in many: {BEFORE} and {AFTER}, which are the address around the name of a worker,
 // {BASE}, which is the user name before it, and the names themselves as {WORDS} of a shell or {LIST}.
 // {USER}, {PASSWORD}, {BASE} and what {LIST} holds are quoted as JSON, which Python, JavaScript and Go read.
+//
+// No snippet may connect by this host's own address. The environment can exclude hosts from proxies (NO_PROXY,
+// which curl applies to -x too), Chromium excludes loopback, and Node's fetch ignores proxies without an option,
+// which older versions refuse.
 var clients = []Client{
-	{"curl", "sh", "", `curl -x '{URL}' https://example.com/`, `for name in {WORDS}; do
-  curl -x "{BEFORE}${name}{AFTER}" https://example.com/
+	{"curl", "sh", "", `curl --noproxy '' -x '{URL}' https://example.com/`, `for name in {WORDS}; do
+  curl --noproxy '' -x "{BEFORE}${name}{AFTER}" https://example.com/
 done`},
 	{"requests", "python", "", `import requests
 proxy = "{URL}"  # for SOCKS5: pip install requests[socks]
@@ -52,13 +56,12 @@ for (const name of [{LIST}]) {
   const r = await fetch("https://example.com/", { dispatcher });
   console.log(name, r.status, await r.text());
 }`},
-	{"fetch", "sh", "the variables take HTTP proxies", `# Node.js 24 and later; its fetch ignores proxies otherwise
-NODE_USE_ENV_PROXY=1 HTTP_PROXY='{URL}' HTTPS_PROXY='{URL}' node -e '
+	{"fetch", "sh", "the variables take HTTP proxies", `# Node.js 22.21, 24.5 and later; older ones stop here
+http_proxy='{URL}' https_proxy='{URL}' NO_PROXY= no_proxy= node --use-env-proxy -e '
 fetch("https://example.com/").then(async r => console.log(r.status, await r.text()))'`,
-		`# Node.js 24 and later; its fetch ignores proxies otherwise. One process for each worker
+		`# Node.js 22.21, 24.5 and later: the fetch of older ones ignores proxies. A process a worker
 for name in {WORDS}; do
-  export NODE_USE_ENV_PROXY=1 HTTP_PROXY="{BEFORE}${name}{AFTER}" HTTPS_PROXY="{BEFORE}${name}{AFTER}"
-  node -e '
+  http_proxy="{BEFORE}${name}{AFTER}" https_proxy="{BEFORE}${name}{AFTER}" NO_PROXY= no_proxy= node --use-env-proxy -e '
   fetch("https://example.com/").then(async r => console.log(r.status, await r.text()))'
 done`},
 	{"axios", "javascript", "proxy takes HTTP proxies", `import axios from "axios";
@@ -92,14 +95,14 @@ for (const name of [{LIST}]) {
 }
 await browser.close();`},
 	{"puppeteer", "javascript", noSOCKSPassword, `import puppeteer from "puppeteer";
-const browser = await puppeteer.launch({ args: ["--proxy-server={HOSTPORT}"] });
+const browser = await puppeteer.launch({ args: ["--proxy-server={HOSTPORT}", "--proxy-bypass-list=<-loopback>"] });
 const page = await browser.newPage();
 await page.authenticate({ username: {USER}, password: {PASSWORD} });
 await page.goto("https://example.com/");
 console.log(await page.title());
 await browser.close();`, `import puppeteer from "puppeteer";
 for (const name of [{LIST}]) { // one browser for each worker
-  const browser = await puppeteer.launch({ args: ["--proxy-server={HOSTPORT}"] });
+  const browser = await puppeteer.launch({ args: ["--proxy-server={HOSTPORT}", "--proxy-bypass-list=<-loopback>"] });
   const page = await browser.newPage();
   await page.authenticate({ username: {BASE} + name, password: {PASSWORD} });
   await page.goto("https://example.com/");
@@ -112,6 +115,7 @@ for (const name of [{LIST}]) { // one browser for each worker
 from selenium import webdriver
 o = webdriver.ChromeOptions()
 o.add_argument("--proxy-server=http://127.0.0.1:8899")
+o.add_argument("--proxy-bypass-list=<-loopback>")
 driver = webdriver.Chrome(options=o)
 driver.get("https://example.com/")
 print(driver.title)
@@ -124,6 +128,7 @@ from selenium import webdriver
 for n, name in enumerate([{LIST}]):
     o = webdriver.ChromeOptions()
     o.add_argument("--proxy-server=http://127.0.0.1:" + str(8900 + n))
+    o.add_argument("--proxy-bypass-list=<-loopback>")
     driver = webdriver.Chrome(options=o)
     driver.get("https://example.com/")
     print(name, driver.title)
@@ -176,9 +181,11 @@ func main() {
 	}
 }`},
 	{"env", "sh", "", `export HTTP_PROXY='{URL}' HTTPS_PROXY='{URL}' ALL_PROXY='{URL}'
-export http_proxy='{URL}' https_proxy='{URL}' all_proxy='{URL}'`, `use_worker() { # name, one of: {WORDS}
+export http_proxy='{URL}' https_proxy='{URL}' all_proxy='{URL}'
+export NO_PROXY= no_proxy= NODE_USE_ENV_PROXY=1`, `use_worker() { # name, one of: {WORDS}
   export HTTP_PROXY="{BEFORE}${1}{AFTER}"
   export HTTPS_PROXY="$HTTP_PROXY" ALL_PROXY="$HTTP_PROXY"
   export http_proxy="$HTTP_PROXY" https_proxy="$HTTP_PROXY" all_proxy="$HTTP_PROXY"
+  export NO_PROXY= no_proxy= NODE_USE_ENV_PROXY=1
 }`},
 }

@@ -61,7 +61,7 @@ func TestExamplesStopWithoutAProxy(t *testing.T) {
 	if err != nil || len(served) < 10 {
 		t.Fatalf("%d pages are served, %v", len(served), err)
 	}
-	for _, page := range served {
+	for _, page := range append(served, filepath.Join(root, "cmd/agentproxy/serve.go")) { // which prints examples
 		text, err := os.ReadFile(page)
 		if err != nil {
 			t.Fatal(err)
@@ -74,6 +74,9 @@ func TestExamplesStopWithoutAProxy(t *testing.T) {
 			if found++; !regexp.MustCompile(`^"\$\{[A-Z]+:\?\}"$`).MatchString(m[1]) {
 				t.Errorf("%s: curl -x %s connects directly where it is empty: write \"${PROXY:?}\"", page, m[1])
 			}
+		}
+		if strings.Contains(text, `eval "$(apx env`) {
+			t.Errorf("%s: what follows eval of a session that is not there connects directly: write apx run", page)
 		}
 	}
 	if found < 8 {

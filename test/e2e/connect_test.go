@@ -82,11 +82,11 @@ export const chromium = { launch: (o = {}) => real.launch({ ...o, executablePath
 export default chromium;`), 0o600))
 }
 
-// newerNode installs a Node.js whose fetch has a variable for proxies, in a campaign, and returns its folder.
+// newerNode installs a Node.js whose fetch has an option for proxies, in a campaign, and returns its folder.
 func newerNode(t *testing.T) string {
 	t.Helper()
 	if campaign.Rounds(0, 1) == 0 {
-		t.Skip("this Node.js has no variable for proxies; a campaign installs one that has")
+		t.Skip("this Node.js has no option for proxies; a campaign installs one that has")
 	}
 	dir := t.TempDir()
 	cmd := exec.CommandContext(t.Context(), "npm", "install", "--prefix", dir, "--no-audit", "--no-fund", "node@24.9.0")
@@ -173,6 +173,21 @@ func (s *service) workersApart(key, id, body string) (exits []string) {
 	return exits
 }
 
+// stops runs the snippet for the fetch of Node.js by a version that has no option for proxies: it must not reach
+// the target by this host's own address.
+func (s *service) stops(key, id, target string, env []string) {
+	s.t.Helper()
+	for _, query := range []string{"", "&workers=2"} {
+		var answer struct{ Snippet string }
+		s.must(200, "GET", "/sessions/"+id+"/connect?client=fetch"+query, key, "").into(s.t, &answer)
+		cmd := exec.CommandContext(s.t.Context(), "sh", "-c", strings.ReplaceAll(answer.Snippet, "https://example.com", target))
+		cmd.Env = append(os.Environ(), env...)
+		if out, err := cmd.CombinedOutput(); err == nil || strings.Contains(string(out), "reached from") {
+			s.t.Errorf("%q: %v\n%s", query, err, out)
+		}
+	}
+}
+
 // TestSnippetsConnect runs what the service answers, with the target put in, and nothing else changed.
 func TestSnippetsConnect(t *testing.T) {
 	t.Parallel()
@@ -185,6 +200,7 @@ func TestSnippetsConnect(t *testing.T) {
 	key, _ := s.register("snippets")
 	id := s.dynamic(key, "0.1")
 	target, env := secureSite(t)
+	env = append(env, "NO_PROXY=localhost", "no_proxy=localhost") // no snippet may heed it
 	exit := s.exitOf(s.proxyAt(key, id).String())
 	apart := s.workersApart(key, id, `{"count":2,"country":"US","unique_exits":true}`)
 	for _, c := range []struct {
@@ -199,7 +215,7 @@ func TestSnippetsConnect(t *testing.T) {
 		{"aiohttp", "a.py", []string{python}, "aiohttp"},
 		{"undici", "a.mjs", []string{"node"}, "undici"},
 		{"axios", "a.mjs", []string{"node"}, "axios"},
-		{"fetch", "a.sh", []string{"sh"}, "v24"},
+		{"fetch", "a.sh", []string{"sh"}, ""},
 		{"go", "a.go", []string{"go", "run"}, ""},
 		{"env", "a.sh", []string{"sh"}, ""},
 		{"playwright", "a.mjs", []string{"node"}, "playwright-core"},
@@ -212,9 +228,9 @@ func TestSnippetsConnect(t *testing.T) {
 			case strings.HasSuffix(c.needs, "-core") && campaign.Rounds(0, 1) == 0:
 				t.Skip("the example with it has a browser in the default run")
 			case c.client == "fetch":
-				version, err := exec.Command("node", "--version").Output()
-				need(t, "Node.js", err)
-				if string(version[:3]) < c.needs {
+				need(t, "Node.js", exec.Command("node", "--version").Run())
+				if exec.Command("node", "--use-env-proxy", "-e", "").Run() != nil {
+					s.stops(key, id, target, env)
 					env = append(slices.Clone(env), "PATH="+newerNode(t)+":"+os.Getenv("PATH"))
 				}
 			case c.run[0] == python:

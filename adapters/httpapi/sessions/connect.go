@@ -50,7 +50,7 @@ func (s *service) declareConnect() {
 		Refuses: sessionview.OfLive,
 		OK: []endpoint.Reply{{Status: http.StatusOK, Doc: "The configuration.",
 			Data: connectReply{openapi.ExampleID, "curl", "sh",
-				"curl -x '" + sessionview.ExampleProxy.FullURL + "' https://example.com/",
+				"curl --noproxy '' -x '" + sessionview.ExampleProxy.FullURL + "' https://example.com/",
 				[]connectedReply{{"", sessionview.ExampleProxy}}}}},
 	}, s.connect)
 }
