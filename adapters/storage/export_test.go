@@ -219,6 +219,11 @@ func (s *Store) SetLockTimeout(ms int) { s.postgres.LockTimeout = ms }
 // SetPatience sets how long is waited for a free connection to PostgreSQL.
 func (s *Store) SetPatience(d time.Duration) { s.postgres.Patience = d }
 
+// Bounds are how long is waited for a free connection to PostgreSQL, and for a unit.
+func (s *Store) Bounds() (patience, unit time.Duration) {
+	return s.postgres.Patience, s.postgres.UnitWithin
+}
+
 // Losses is how often the connections to PostgreSQL were replaced.
 func (s *Store) Losses() int64 { return s.postgres.Losses() }
 

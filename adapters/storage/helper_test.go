@@ -68,7 +68,6 @@ func openURL(t testing.TB, url string) *storage.Store {
 	if err != nil {
 		t.Fatal(err)
 	}
-	st.SetPatience(time.Minute)
 	t.Cleanup(func() {
 		if err := st.Close(); err != nil {
 			t.Error(err)

@@ -76,7 +76,9 @@ func TestWaitsForThePoolAreShown(t *testing.T) {
 	if before["agentproxy_database_pool_used"] != 2 || before["agentproxy_database_pool_limit"] != 4 {
 		t.Errorf("the pool is shown as %v", before)
 	}
+	st.SetPatience(time.Millisecond)
 	err = st.Update(t.Context(), func(context.Context, ports.Tx) error { return nil })
+	st.SetPatience(time.Hour)
 	if cause(err) != "pool" {
 		t.Errorf("the cause is %q of %v", cause(err), err)
 	}
@@ -100,44 +102,76 @@ func TestWaitsForThePoolAreShown(t *testing.T) {
 	}
 }
 
-// A unit that waits for a row is seen, and so is its second try.
-func TestWaitsForLocksAndRetriesAreShown(t *testing.T) {
+// A unit that waits for a row is seen.
+func TestWaitsForLocksAreShown(t *testing.T) {
 	t.Parallel()
 	url := pg.Database(t)
 	st := openURL(t, url)
 	addAgent(t, st, "agt_1", domain.Dollar)
-	conn, err := pgx.Connect(t.Context(), url)
-	if err != nil {
-		t.Fatal(err)
+	free := holdWallets(t, url)
+	done := make(chan error, 1)
+	go func() { done <- st.Update(context.Background(), setLive) }()
+	awaitLock(t, st)
+	if n, err := st.LockWaits(t.Context()); n != 1 || err != nil {
+		t.Errorf("%v connections wait for a lock, %v", n, err)
 	}
-	defer conn.Close(context.Background())
-	if _, err := conn.Exec(t.Context(), "BEGIN; SELECT * FROM wallets FOR UPDATE"); err != nil {
-		t.Fatal(err)
-	}
-	done, tries := make(chan error, 1), 0
-	go func() {
-		done <- st.Update(context.Background(), func(ctx context.Context, tx ports.Tx) error {
-			if tries++; tries == 2 {
-				if _, err := conn.Exec(ctx, "ROLLBACK"); err != nil {
-					return err
-				}
-			}
-			return tx.Ledger().SetLive(ctx, "agt_1", 1)
-		})
-	}()
-	for end := time.Now().Add(10 * time.Second); ; time.Sleep(5 * time.Millisecond) {
-		n, err := st.LockWaits(t.Context())
-		if err != nil || time.Now().After(end) {
-			t.Fatalf("%v connections wait for a lock, %v", n, err)
-		}
-		if n == 1 {
-			break
-		}
-	}
+	free()
 	if err := <-done; err != nil {
 		t.Error(err)
+	}
+}
+
+// A lock that is released after one lock timeout costs the unit a second try, which is shown, and does not fail it.
+func TestALockTimeoutIsRetried(t *testing.T) {
+	t.Parallel()
+	url := pg.Database(t)
+	st := openURL(t, pg.With(url, "lock_timeout", "100ms"))
+	addAgent(t, st, "agt_1", domain.Dollar)
+	free := holdWallets(t, url)
+	tries := 0
+	update(t, st, func(ctx context.Context, tx ports.Tx) error {
+		if tries++; tries == 2 {
+			free()
+		}
+		return setLive(ctx, tx)
+	})
+	if tries != 2 {
+		t.Errorf("the unit ran %d times", tries)
 	}
 	if got := series(t, st); got["agentproxy_database_retries_total lock_timeout"] != 1 {
 		t.Errorf("the retries are %v", got)
 	}
+}
+
+// One that is not released refuses it.
+func TestALockThatTakesTooLongIsUnavailable(t *testing.T) {
+	t.Parallel()
+	url := pg.Database(t)
+	st := openURL(t, pg.With(url, "lock_timeout", "100ms"))
+	addAgent(t, st, "agt_1", domain.Dollar)
+	holdWallets(t, url)
+	if err := st.Update(t.Context(), setLive); cause(err) != "lock_timeout" {
+		t.Errorf("got %v", err)
+	}
+}
+
+// setLive is a unit that locks a wallet.
+func setLive(ctx context.Context, tx ports.Tx) error { return tx.Ledger().SetLive(ctx, "agt_1", 1) }
+
+// holdWallets locks the wallets of a database, until the test ends or frees them.
+func holdWallets(t *testing.T, url string) (free func()) {
+	t.Helper()
+	conn, err := pgx.Connect(t.Context(), url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = conn.Close(context.Background()) })
+	run := func(statement string) {
+		t.Helper()
+		if _, err := conn.Exec(t.Context(), statement); err != nil {
+			t.Fatal(err)
+		}
+	}
+	run("BEGIN; SELECT * FROM wallets FOR UPDATE")
+	return func() { t.Helper(); run("ROLLBACK") }
 }

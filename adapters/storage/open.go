@@ -51,7 +51,7 @@ func (s *Store) open(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		s.shares, s.queued = commit.NewShares(max(1, db.Slots()/2)), commit.NewShares(maxQueued)
+		s.shares, s.queued = commit.NewShares(max(1, db.Slots()/2), db.Patience), commit.NewShares(maxQueued, db.Patience)
 		db.Retried = func(reason string) { s.metrics.retries.WithLabelValues(reason).Inc() }
 		s.database, s.postgres, s.update = db, db, s.onPostgres
 		for range committers {

@@ -10,8 +10,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/jackc/pgx/v5"
-
 	"agentproxy/adapters/storage"
 	"agentproxy/domain"
 	"agentproxy/domain/account"
@@ -348,12 +346,17 @@ func TestTextThatCannotBeStoredIsNotFound(t *testing.T) {
 }
 
 func TestThePoolBoundsItsConnections(t *testing.T) {
-	st := openPostgres(t)
+	url := pg.Database(t)
+	settings := map[string]string{"statement_timeout": "5s", "lock_timeout": "2s",
+		"idle_in_transaction_session_timeout": "10s", "application_name": "agentproxy"}
+	for name := range settings {
+		url = pg.With(url, name, "")
+	}
+	st := openURL(t, url)
 	if n := st.Pool().Config().MaxConns; n != 20 {
 		t.Errorf("%d connections by default", n)
 	}
-	for name, want := range map[string]string{"statement_timeout": "5s", "lock_timeout": "2s",
-		"idle_in_transaction_session_timeout": "10s", "application_name": "agentproxy"} {
+	for name, want := range settings {
 		var got string
 		if err := st.Pool().QueryRow(t.Context(), "SHOW "+name).Scan(&got); err != nil || got != want {
 			t.Errorf("%s is %q, %v; want %q", name, got, err, want)
@@ -361,23 +364,22 @@ func TestThePoolBoundsItsConnections(t *testing.T) {
 	}
 }
 
-func TestALockThatTakesTooLongIsUnavailable(t *testing.T) {
-	t.Parallel()
-	url := pg.Database(t)
-	st := openURL(t, url)
-	addAgent(t, st, "agt_1", domain.Dollar)
-	conn, err := pgx.Connect(t.Context(), url)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer conn.Close(context.Background())
-	if _, err := conn.Exec(t.Context(), "BEGIN; SELECT * FROM wallets FOR UPDATE"); err != nil {
-		t.Fatal(err)
-	}
-	began := time.Now()
-	err = st.Update(t.Context(), func(ctx context.Context, tx ports.Tx) error { return tx.Ledger().SetLive(ctx, "agt_1", 1) })
-	if took := time.Since(began); !errors.Is(err, domain.ErrUnavailable) || took > 9*time.Second {
-		t.Errorf("after %v: %v", took, err)
+// A URL that lets a dial or a statement take longer lets the waits that contain one last longer too.
+func TestTheBoundsFollowTheURL(t *testing.T) {
+	base := pg.Database(t)
+	for _, c := range []struct {
+		dial, statement string
+		patience, unit  time.Duration
+	}{
+		{"", "", 2 * time.Second, 15 * time.Second},
+		{"1", "100ms", 2 * time.Second, 15 * time.Second},
+		{"4", "20000", 4 * time.Second, time.Minute},
+		{"300", "2min", 5 * time.Minute, 6 * time.Minute},
+	} {
+		st := openURL(t, pg.With(pg.With(base, "connect_timeout", c.dial), "statement_timeout", c.statement))
+		if patience, unit := st.Bounds(); patience != c.patience || unit != c.unit {
+			t.Errorf("%+v: a connection is waited for for %v, a unit has %v", c, patience, unit)
+		}
 	}
 }
 

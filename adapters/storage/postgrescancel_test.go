@@ -6,8 +6,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/jackc/pgx/v5"
-
 	"agentproxy/adapters/storage"
 	"agentproxy/domain"
 	"agentproxy/ports"
@@ -73,20 +71,13 @@ func addressesOf(ctx context.Context, tx ports.Tx) error {
 func TestWhoLeavesAUnitOfPostgres(t *testing.T) {
 	t.Parallel()
 	url := pg.Database(t)
-	st := openURL(t, url)
+	st := openURL(t, pg.With(url, "lock_timeout", "100ms"))
 	addAgent(t, st, "agt_1", domain.Dollar)
-	conn, err := pgx.Connect(t.Context(), url)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer conn.Close(context.Background())
-	if _, err := conn.Exec(t.Context(), "BEGIN; SELECT * FROM wallets FOR UPDATE"); err != nil {
-		t.Fatal(err)
-	}
+	holdWallets(t, url)
 	ctx, cancel := context.WithCancel(t.Context())
-	err = st.Update(ctx, func(ctx context.Context, tx ports.Tx) error {
+	err := st.Update(ctx, func(ctx context.Context, tx ports.Tx) error {
 		cancel()
-		return tx.Ledger().SetLive(ctx, "agt_1", 1) // waits too long
+		return setLive(ctx, tx) // waits too long
 	})
 	if !errors.Is(err, context.Canceled) || errors.Is(err, domain.ErrUnavailable) {
 		t.Errorf("got %v", err)

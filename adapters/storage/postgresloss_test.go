@@ -62,6 +62,7 @@ func TestAnUnknownOutcomeIsUnavailable(t *testing.T) {
 	err := st.Update(t.Context(), func(ctx context.Context, tx ports.Tx) error {
 		runs++
 		w.Close() // the outcome cannot be looked up any more
+		st.SetPatience(0)
 		return count("unknown", succeed)(ctx, tx)
 	})
 	if !errors.Is(err, domain.ErrUnavailable) || runs != 1 {

@@ -21,22 +21,8 @@ import (
 // awaitLock blocks until a statement on the store's database waits for a lock.
 func awaitLock(t *testing.T, st *storage.Store) {
 	t.Helper()
-	const waiting = `SELECT EXISTS (SELECT 1 FROM pg_stat_activity
-		WHERE datname = current_database() AND wait_event_type = 'Lock')`
-	for end := time.Now().Add(10 * time.Second); ; time.Sleep(5 * time.Millisecond) {
-		var found bool
-		if err := st.Pool().QueryRow(context.Background(), waiting).Scan(&found); err != nil {
-			t.Error(err)
-			return
-		}
-		if found {
-			return
-		}
-		if time.Now().After(end) {
-			t.Error("no statement waits for a lock")
-			return
-		}
-	}
+	until(t, st, `SELECT EXISTS (SELECT 1 FROM pg_stat_activity
+		WHERE datname = current_database() AND wait_event_type = 'Lock')`)
 }
 
 // An old key that is stored anew while the purge waits for its row is not purged.
@@ -117,34 +103,6 @@ func TestADroppedKeyIsNotStoredAnew(t *testing.T) {
 		}
 		return err
 	})
-}
-
-// A lock that is released after one lock timeout costs the unit a second try, and does not fail it.
-func TestALockTimeoutIsRetried(t *testing.T) {
-	t.Parallel()
-	url := pg.Database(t)
-	st := openURL(t, url)
-	addAgent(t, st, "agt_1", domain.Dollar)
-	conn, err := pgx.Connect(t.Context(), url)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer conn.Close(context.Background())
-	if _, err := conn.Exec(t.Context(), "BEGIN; SELECT * FROM wallets FOR UPDATE"); err != nil {
-		t.Fatal(err)
-	}
-	tries := 0
-	update(t, st, func(ctx context.Context, tx ports.Tx) error {
-		if tries++; tries == 2 {
-			if _, err := conn.Exec(ctx, "ROLLBACK"); err != nil {
-				return err
-			}
-		}
-		return tx.Ledger().SetLive(ctx, "agt_1", 1)
-	})
-	if tries != 2 {
-		t.Errorf("the unit ran %d times", tries)
-	}
 }
 
 // Purchases and terminations of one agent at the same time lock its agent, its wallet and its

@@ -14,7 +14,6 @@ import (
 	"os/user"
 	"path/filepath"
 	"strconv"
-	"strings"
 	"sync"
 	"syscall"
 	"testing"
@@ -24,7 +23,8 @@ import (
 )
 
 // Database returns the URL of a database with the present schema and no more rows
-// than a migration leaves. Connecting to it may take any machine as long as it needs. The database is the test's alone until it ends. Without
+// than a migration leaves. Any machine may take as long as it needs for what is done on it.
+// The database is the test's alone until it ends. Without
 // a server the test is skipped, or fails if CI is set.
 func Database(t testing.TB) string {
 	t.Helper()
@@ -53,13 +53,28 @@ func Empty(t testing.TB) string {
 	return patient(rename(admin, name))
 }
 
-// patient returns the URL of a database with another bound on dialling than the service's.
-func patient(dsn string) string {
-	separator := "?"
-	if strings.Contains(dsn, "?") {
-		separator = "&"
+// With returns the URL of a database with a parameter, or without it if the value is "".
+func With(dsn, name, value string) string {
+	u, err := url.Parse(dsn)
+	if err != nil {
+		return dsn // connecting reports what is wrong with it
 	}
-	return dsn + separator + "connect_timeout=300"
+	q := u.Query()
+	if q.Set(name, value); value == "" {
+		q.Del(name)
+	}
+	u.RawQuery = q.Encode()
+	return u.String()
+}
+
+// patient returns the URL of a database with bounds that let any machine take as long as it needs. A test that
+// is about one of them sets its own.
+func patient(dsn string) string {
+	dsn = With(dsn, "connect_timeout", "300") // seconds
+	for _, name := range []string{"statement_timeout", "lock_timeout", "idle_in_transaction_session_timeout"} {
+		dsn = With(dsn, name, "2h")
+	}
+	return dsn
 }
 
 // server returns the URL of the server of this process.

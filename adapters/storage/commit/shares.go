@@ -15,9 +15,10 @@ import (
 // before that, so an agent that calls often slows itself and leaves connections and batches to the
 // others. A nil *Shares bounds nothing.
 type Shares struct {
-	each int
-	mu   sync.Mutex
-	of   map[string]*share // of the agents that have or wait for their share
+	each   int
+	within time.Duration
+	mu     sync.Mutex
+	of     map[string]*share // of the agents that have or wait for their share
 }
 
 type share struct {
@@ -25,11 +26,14 @@ type share struct {
 	users int
 }
 
-// NewShares returns shares of which an agent has each units and views at most.
-func NewShares(each int) *Shares { return &Shares{each: each, of: map[string]*share{}} }
+// NewShares returns shares of which an agent has each units and views at most. A unit waits for those of its
+// agent for ShareWithin, or for as long as it may wait for a connection if that is longer.
+func NewShares(each int, patience time.Duration) *Shares {
+	return &Shares{each: each, within: max(ShareWithin, patience), of: map[string]*share{}}
+}
 
-// shareWithin is how long a unit waits for those of its agent.
-const shareWithin = 5 * time.Second
+// ShareWithin is how long a unit waits for those of its agent at least.
+const ShareWithin = 5 * time.Second
 
 var errShare = errors.New("units of the agent had its share of the database for too long")
 
@@ -48,7 +52,7 @@ func (s *Shares) Take(ctx context.Context) (release func(), err error) {
 		return func() { <-own.taken; s.leave(agentID) }, nil
 	default:
 	}
-	soon, cancel := context.WithTimeout(ctx, shareWithin)
+	soon, cancel := context.WithTimeout(ctx, s.within)
 	defer cancel()
 	select {
 	case own.taken <- struct{}{}:

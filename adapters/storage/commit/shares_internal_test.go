@@ -16,7 +16,7 @@ import (
 func TestAnAgentWaitsForItsOwnShare(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		s := NewShares(2)
+		s := NewShares(2, 0)
 		busy := ports.WithAgent(t.Context(), "agt_busy")
 		type outcome struct {
 			release func()
@@ -52,7 +52,7 @@ func TestAnAgentWaitsForItsOwnShare(t *testing.T) {
 		if len(third) != 1 || len(late) != 0 {
 			t.Error("the end of a unit began another number than one")
 		}
-		time.Sleep(shareWithin)
+		time.Sleep(ShareWithin)
 		synctest.Wait()
 		var known interface{ Cause() string }
 		if len(late) != 1 {
@@ -73,7 +73,7 @@ func TestAnAgentWaitsForItsOwnShare(t *testing.T) {
 // without units.
 func TestSharesAreForgotten(t *testing.T) {
 	t.Parallel()
-	s := NewShares(1)
+	s := NewShares(1, 0)
 	named := ports.WithReadSet(ports.WithAgent(t.Context(), "agt_other"), ports.ReadSet{Agent: "agt_1"})
 	release, err := s.Take(ports.WithAgent(t.Context(), "agt_1"))
 	if err != nil {

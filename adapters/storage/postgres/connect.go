@@ -57,8 +57,8 @@ var errURL = errors.New("must be the URL of a PostgreSQL database, such as postg
 const (
 	connectWithin   = 10 * time.Second // at the start
 	dialWithin      = 4 * time.Second
-	connWithin      = 2 * time.Second // for a free connection
-	unitWithin      = 15 * time.Second
+	connWithin      = 2 * time.Second  // for a free connection, at least what the URL allows a dial
+	unitWithin      = 15 * time.Second // at least three times statement_timeout
 	auditWithin     = 30 * time.Minute
 	oldestPostgres  = 13
 	connectionLives = time.Hour
@@ -96,9 +96,6 @@ func poolConfig(u URL, conns int) (*pgxpool.Config, error) {
 	maps.Copy(c.ConnConfig.RuntimeParams, required)
 	c.MaxConns = int32(conns)
 	c.MaxConnLifetime, c.MaxConnLifetimeJitter = connectionLives, connectionLives/10
-	if c.ConnConfig.ConnectTimeout == 0 {
-		c.ConnConfig.ConnectTimeout = dialWithin
-	}
 	return c, nil
 }
 
@@ -110,24 +107,29 @@ var (
 	errOldServer  = fmt.Errorf("the PostgreSQL server is too old: version %d or newer is needed", oldestPostgres)
 )
 
-// connect opens a pool and checks that the server answers.
-func connect(ctx context.Context, c *pgxpool.Config) (*pgxpool.Pool, error) {
+// connect opens a pool, checks that the server answers, and returns for how long it lets a statement run.
+func connect(ctx context.Context, c *pgxpool.Config) (*pgxpool.Pool, time.Duration, error) {
+	if c.ConnConfig.ConnectTimeout == 0 {
+		c.ConnConfig.ConnectTimeout = dialWithin
+	}
 	ctx, cancel := context.WithTimeout(ctx, max(connectWithin, c.ConnConfig.ConnectTimeout))
 	defer cancel()
 	pool, err := pgxpool.NewWithConfig(context.WithoutCancel(ctx), c)
 	if err != nil {
-		return nil, errURL
+		return nil, 0, errURL
 	}
 	var version int
-	err = pool.QueryRow(ctx, "SELECT current_setting('server_version_num')::int / 10000").Scan(&version)
+	var statement int64 // milliseconds
+	err = pool.QueryRow(ctx, "SELECT current_setting('server_version_num')::int / 10000, "+
+		"(SELECT setting::bigint FROM pg_settings WHERE name = 'statement_timeout')").Scan(&version, &statement)
 	if err == nil && version < oldestPostgres {
 		err = errOldServer
 	}
 	if err != nil {
 		pool.Close()
-		return nil, connectError(err)
+		return nil, 0, connectError(err)
 	}
-	return pool, nil
+	return pool, time.Duration(statement) * time.Millisecond, nil
 }
 
 // connectError returns the reason in one line. The driver's own error names the user and every

@@ -37,8 +37,10 @@ type Database struct {
 	Retried func(reason string)
 	// LockTimeout is that of pipelines, in milliseconds. Open sets PipelineLockTimeout.
 	LockTimeout int
-	// Patience is how long is waited for a free connection. Open sets connWithin.
+	// Patience is how long is waited for a free connection, and for the end of what was done on one.
 	Patience time.Duration
+	// UnitWithin bounds a unit, a snapshot or a transaction of a pipeline.
+	UnitWithin time.Duration
 }
 
 // Open connects to a server and checks its version.
@@ -49,12 +51,14 @@ func Open(ctx context.Context, url URL, connections int) (*Database, error) {
 	}
 	l := &losses{}
 	l.watch(c)
-	if l.pool, err = connect(ctx, c); err != nil {
+	patience := max(connWithin, c.ConnConfig.ConnectTimeout) // of the URL
+	var statement time.Duration
+	if l.pool, statement, err = connect(ctx, c); err != nil {
 		return nil, err
 	}
 	slots := make(chan struct{}, connections-Reserved(connections))
 	return &Database{url: url, pool: l.pool, db: stdlib.OpenDBFromPool(l.pool), losses: l, slots: slots,
-		LockTimeout: PipelineLockTimeout, Patience: connWithin}, nil
+		LockTimeout: PipelineLockTimeout, Patience: patience, UnitWithin: max(unitWithin, 3*statement)}, nil
 }
 
 // Reserved returns how many connections of a pool units and snapshots leave to pipelines.
@@ -92,6 +96,8 @@ type acquired struct {
 	conn *sql.Conn
 	pg   *pgx.Conn // the same
 	free func()    // gives the slot back
+	// within bounds the statement that ends the transaction.
+	within time.Duration
 }
 
 // close releases the connection.
@@ -147,7 +153,7 @@ func (d *Database) borrow(ctx context.Context) (a acquired, err error) {
 
 // lend takes a connection before soon, which is part of ctx, ends.
 func (d *Database) lend(ctx, soon context.Context) (a acquired, err error) {
-	a.free = func() {}
+	a.free, a.within = func() {}, d.Patience
 	if a.conn, err = d.db.Conn(soon); err != nil {
 		if ctx.Err() != nil {
 			return a, ctx.Err()
@@ -205,7 +211,7 @@ func inTransaction(c *pgx.Conn) bool { return c.PgConn().TxStatus() != 'I' }
 func (a acquired) end(statement string) {
 	_ = a.conn.Raw(func(any) error {
 		if !a.pg.IsClosed() && inTransaction(a.pg) {
-			ctx, cancel := context.WithTimeout(context.Background(), connWithin)
+			ctx, cancel := context.WithTimeout(context.Background(), a.within)
 			defer cancel()
 			_, _ = a.pg.PgConn().Exec(ctx, statement).ReadAll()
 		}
@@ -216,7 +222,7 @@ func (a acquired) end(statement string) {
 
 // View runs fn on a snapshot.
 func (d *Database) View(ctx context.Context, fn func(engine.Conn) error) error {
-	return d.snapshot(ctx, unitWithin, "", fn)
+	return d.snapshot(ctx, d.UnitWithin, "", fn)
 }
 
 // Audit is like View without a limit for one statement: the ledger may be long.
@@ -242,7 +248,7 @@ func (d *Database) Read(ctx context.Context, fn func(engine.Conn) error) error {
 			return err
 		}
 		defer a.end("ROLLBACK")
-		return read(ctx, a, unitWithin, fn)
+		return read(ctx, a, d.UnitWithin, fn)
 	})
 }
 

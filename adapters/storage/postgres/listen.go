@@ -48,7 +48,7 @@ func (d *Database) listen(ctx context.Context, notify func()) error {
 		return fmt.Errorf("listen: %w", err)
 	}
 	defer func() {
-		ctx, cancel := context.WithTimeout(context.Background(), connWithin)
+		ctx, cancel := context.WithTimeout(context.Background(), d.Patience)
 		defer cancel()
 		_ = conn.Close(ctx)
 	}()
@@ -66,7 +66,7 @@ func (d *Database) listen(ctx context.Context, notify func()) error {
 		case ctx.Err() != nil || !pgconn.Timeout(err):
 			return fmt.Errorf("listen: %w", err)
 		default: // no notification, or a lost connection
-			soon, cancel := context.WithTimeout(ctx, connWithin)
+			soon, cancel := context.WithTimeout(ctx, d.Patience)
 			err := conn.Ping(soon)
 			cancel()
 			if err != nil {

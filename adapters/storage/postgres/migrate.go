@@ -35,7 +35,7 @@ func (d *Database) Migrate(ctx context.Context, files fs.FS, log *slog.Logger) e
 	}
 	c.ConnConfig.RuntimeParams["statement_timeout"] = "0"
 	c.ConnConfig.RuntimeParams["idle_in_transaction_session_timeout"] = "0"
-	pool, err := connect(ctx, c)
+	pool, _, err := connect(ctx, c)
 	if err != nil {
 		return fmt.Errorf("migrate: %w", err)
 	}

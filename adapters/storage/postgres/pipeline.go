@@ -60,7 +60,7 @@ func (d *Database) pipeline(begin string) (*pipeline, error) {
 		return nil, err
 	}
 	p := &pipeline{acquired: a, database: d}
-	p.ctx, p.cancel = context.WithTimeout(context.Background(), unitWithin)
+	p.ctx, p.cancel = context.WithTimeout(context.Background(), d.UnitWithin)
 	p.Queue("begin", begin, nil, nil)
 	return p, nil
 }

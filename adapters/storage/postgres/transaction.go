@@ -111,7 +111,7 @@ func (d *Database) begin(ctx context.Context) (*engine.Transaction, error) {
 	}
 	row := results[1].Rows[0]
 	id := transactionID{xid: string(row[0]), started: string(row[1])}
-	bounded, cancel := context.WithTimeout(context.WithoutCancel(ctx), unitWithin)
+	bounded, cancel := context.WithTimeout(context.WithoutCancel(ctx), d.UnitWithin)
 	c := &conn{acquired: a, ctx: bounded}
 	tx := &engine.Transaction{Conn: c}
 	c.fail = tx.Fail
@@ -158,7 +158,7 @@ const outcomeWithin = 6 * time.Second
 // the unit again instead might do everything twice. It returns ErrUnavailable, with the outcome unknown,
 // if the server was started again since and has the id as committed: that may be another transaction.
 func (d *Database) outcome(ctx context.Context, id transactionID, cause error) error {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), outcomeWithin)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), max(outcomeWithin, d.Patience))
 	defer cancel()
 	for pause := 10 * time.Millisecond; ; pause = min(2*pause, 200*time.Millisecond) {
 		var status *string
