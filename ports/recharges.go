@@ -12,7 +12,7 @@ import (
 // arrived there.
 type Recharges interface {
 	// NextIndex takes the next index of an account key, each index once for
-	// ever, from 0.
+	// ever, from recharge.FirstIndex.
 	NextIndex(ctx context.Context, network, fingerprint string) (uint32, error)
 	// InsertAddress stores an address. It returns ErrDuplicate for an address, or an index of a
 	// key, that exists, and for a second one of an agent under one key.
@@ -66,6 +66,10 @@ type Recharges interface {
 	// FinalOf lists the final transfers to or from an address in blocks from
 	// since on, in chain order.
 	FinalOf(ctx context.Context, network, address string, since time.Time) ([]recharge.Transfer, error)
+
+	// OwnMoves lists the final transfers between two addresses of the service, newest first, and counts
+	// all of them.
+	OwnMoves(ctx context.Context, network string, limit int) (list []recharge.Transfer, total int, err error)
 
 	// ScanCursor returns how far the blocks of a network were read completely; false before
 	// the first.

@@ -240,9 +240,7 @@ type closeScan struct {
 	history []recharge.Transfer
 }
 
-// readOne reads what touches an address from a time on and settles it. What goes
-// to another one of our addresses above the cursor waits for the scan, which reads
-// it in the order of the chain.
+// readOne reads what touches an address from a time on and settles it.
 func (p auditor) readOne(ctx context.Context, a recharge.Address, since time.Time) (*closeScan, error) {
 	l := &closeScan{}
 	var err error
@@ -259,15 +257,7 @@ func (p auditor) readOne(ctx context.Context, a recharge.Address, since time.Tim
 	if l.history, err = p.chain.History(ctx, a.Address, since); err != nil {
 		return nil, fmt.Errorf("read the history of %s: %w", a.Address, err)
 	}
-	ours, err := p.owners(ctx, l.history)
-	if err != nil {
-		return nil, err
-	}
-	transfers := slices.DeleteFunc(l.upToFinal(l.history), func(t recharge.Transfer) bool {
-		_, in := ours[t.To]
-		return in && t.To != a.Address && t.Block > l.mark.Final.Number
-	})
-	_, err = p.settleAll(ctx, transfers, &l.snapshot, l.mark.Final.Time)
+	_, err = p.settleAll(ctx, l.upToFinal(l.history), &l.snapshot, l.mark.Final.Time)
 	return l, err
 }
 

@@ -42,13 +42,18 @@ func TestAuditRepairs(t *testing.T) {
 // What left no trace in a balance is found too, although no order waits for it.
 func TestAuditFindsWhatLeavesNoDifference(t *testing.T) {
 	t.Parallel()
-	for name, pay := range map[string]func(b *fixture, to string){
-		"it came and left again": func(b *fixture, to string) {
+	for name, c := range map[string]struct {
+		credited string
+		pay      func(b *fixture, to string)
+	}{
+		"it came and left again": {"17", func(b *fixture, to string) {
 			b.pay(to, "7")
 			b.mine(1)
 			b.chain.Send(to, sender, apptest.Dollars("7"))
-		},
-		"it went from the address to itself": func(b *fixture, to string) { b.chain.Send(to, to, apptest.Dollars("7")) },
+		}},
+		"it went from the address to itself": {"10", func(b *fixture, to string) {
+			b.chain.Send(to, to, apptest.Dollars("7"))
+		}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -59,10 +64,10 @@ func TestAuditFindsWhatLeavesNoDifference(t *testing.T) {
 			b.watch()
 			b.advance(recharge.Window + recharge.Late + time.Hour)
 			b.watch()
-			pay(b, o.Address)
+			c.pay(b, o.Address)
 			b.advance(time.Hour)
 			b.watch()
-			b.expectCredited(agent, "17")
+			b.expectCredited(agent, c.credited)
 			apptest.OK(t, b.payments.Audit(t.Context(), 5))
 			apptest.Equal(t, "drift", b.drift(), "")
 			b.expectAllCredited()
@@ -295,8 +300,8 @@ func TestRescan(t *testing.T) {
 	addresses, credited, err = b.payments.Rescan(t.Context(), fake.Start)
 	apptest.OK(t, err)
 	apptest.Equal(t, "addresses", addresses, 12)
-	apptest.Equal(t, "credited", credited, 13)
-	b.expectCredited(agents[11], "5")
+	apptest.Equal(t, "credited", credited, 12)
+	b.expectCredited(agents[11], "3") // the operator moved the rest
 	_, credited, err = b.payments.Rescan(t.Context(), time.Time{})
 	apptest.OK(t, err)
 	apptest.Equal(t, "credited again", credited, 0)

@@ -16,7 +16,7 @@ func TestHoldingsAreWhatTheChainHasOnEachAddress(t *testing.T) {
 	b.watch()
 	list, err := b.payments.Holdings(t.Context())
 	apptest.OK(t, err)
-	if len(list) != 2 || list[0].AgentID != first || list[0].Index != 0 || list[0].Address.Address != o.Address || list[1].AgentID != second {
+	if len(list) != 2 || list[0].AgentID != first || list[0].Index != 1 || list[0].Address.Address != o.Address || list[1].AgentID != second {
 		t.Fatalf("the addresses are %+v", list)
 	}
 	apptest.Equal(t, "the first holds", list[0].Balance, apptest.Dollars("10"))

@@ -86,7 +86,7 @@ func TestCreateRecharge(t *testing.T) {
 		d, err := b.recharges.Show(t.Context(), o.ID)
 		apptest.OK(t, err)
 		apptest.Equal(t, "wallet", d.Wallet.Address, o.Address)
-		apptest.Equal(t, "index", d.Wallet.Index, 0)
+		apptest.Equal(t, "index", d.Wallet.Index, recharge.FirstIndex)
 	})
 	t.Run("a disabled agent gets none", func(t *testing.T) {
 		agent := b.Register()

@@ -35,8 +35,9 @@ func (p *Watcher) owners(
 }
 
 // sorted makes one reading an agent of transfers: who receives is credited, what
-// only leaves is stored beside whom it left. Strangers' are dropped, and so is
-// what comes with an amount that is not an amount of money.
+// leaves is stored beside whom it left. Between two of our addresses the operator moved it, who
+// alone has their keys, so that it is no payment. Strangers' are dropped, and so is what comes with
+// an amount that is not an amount of money.
 func (p *Watcher) sorted(transfers []recharge.Transfer, ours map[string]recharge.Address) []reading {
 	var readings []reading
 	of := map[string]int{}
@@ -54,8 +55,11 @@ func (p *Watcher) sorted(transfers []recharge.Transfer, ours map[string]recharge
 		twice[t.Key] = true
 		agent := from.AgentID
 		t.AgentID = ""
-		if in {
+		switch {
+		case !out:
 			agent, t.AgentID = to.AgentID, to.AgentID
+		case in && t.State != recharge.Ignored:
+			t.Note = recharge.OwnMove
 		}
 		i, known := of[agent]
 		if !known {

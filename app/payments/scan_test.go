@@ -49,7 +49,7 @@ func TestCallsOfAPass(t *testing.T) {
 			b.addAddress(n)
 		}
 		if c.addresses > 0 {
-			b.Exec(`DELETE FROM recharge_addresses WHERE idx = 0`)
+			b.Exec(`DELETE FROM recharge_addresses WHERE idx = 1`)
 			_, last = b.payer("10") // the one with an order
 			b.pay(last.Address, "1")
 		}

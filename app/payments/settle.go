@@ -18,7 +18,7 @@ import (
 // reading is what one read of the chain returned for one agent.
 type reading struct {
 	agentID string
-	// transfers touch an address of the agent. Those that only leave one have no
+	// transfers touch an address of the agent. Those that leave one have no
 	// AgentID: they are money that the operator moved, and the audit counts them.
 	transfers []recharge.Transfer
 	// blocks is the time through which every address is known.
@@ -45,6 +45,10 @@ func (p *Watcher) settle(ctx context.Context, r reading) (credited int, err erro
 		p.log.Info("USDT credited", "agent_id", t.AgentID, "order_id", t.OrderID, "amount", t.Amount.String(),
 			"tx_id", t.TxID, "log_index", t.LogIndex, "block", t.Block)
 	}
+	for _, t := range s.moved {
+		p.log.Error("USDT moved between two payment addresses and is not credited; move it to an address outside the "+
+			"account", "from", t.From, "to", t.To, "amount", t.Amount.String(), "tx_id", t.TxID, "log_index", t.LogIndex)
+	}
 	return len(s.credited), nil
 }
 
@@ -58,6 +62,7 @@ type settlement struct {
 
 	fresh    []recharge.Transfer // final now, and never before
 	credited []recharge.Transfer
+	moved    []recharge.Transfer // between two of our addresses, stored as final now
 }
 
 func (s *settlement) run(ctx context.Context) error {
@@ -88,7 +93,7 @@ func (s *settlement) take(ctx context.Context, t recharge.Transfer) error {
 		t.OrderID = old.OrderID // until match decides
 		s.fresh = append(s.fresh, t)
 		return nil
-	case t.AgentID == "" && t.State != recharge.Final:
+	case t.AgentID == "" && t.State != recharge.Final && !known:
 		return nil // only what left for good is counted
 	case t.State == recharge.Orphaned && (!known || old.State != recharge.Seen || old.Block != t.Block):
 		return nil // it came back while the chain was asked
@@ -97,7 +102,10 @@ func (s *settlement) take(ctx context.Context, t recharge.Transfer) error {
 	case t.State == recharge.Seen && known:
 		t.OrderID = old.OrderID // too
 	}
-	_, err = s.tx.Recharges().PutTransfer(ctx, t)
+	stored, err := s.tx.Recharges().PutTransfer(ctx, t)
+	if stored && t.Note == recharge.OwnMove && t.State == recharge.Final {
+		s.moved = append(s.moved, t)
+	}
 	return err
 }
 

@@ -15,6 +15,7 @@ type Status struct {
 	Seen     int          // transfers that wait to become final, at most a thousand are counted
 	Drifting int          // addresses whose balance this process found wrong
 	Drift    domain.Money // the sum of these differences, without their signs
+	OwnMoves int          // transfers between two of our addresses, ever; none is credited
 }
 
 // Status returns the state of the watcher without reading the chain.
@@ -26,6 +27,9 @@ func (p *Watcher) Status(ctx context.Context) (s Status, err error) {
 		}
 		seen, err := tx.Recharges().SeenUpTo(ctx, p.chain.Network(), 1<<62, 1000)
 		s = Status{ReadAt: mark.ReadAt, Final: mark.Final.Number, Latest: mark.Latest, Seen: len(seen)}
+		if err == nil {
+			_, s.OwnMoves, err = tx.Recharges().OwnMoves(ctx, p.chain.Network(), 0)
+		}
 		return err
 	})
 	auditor{p}.drifting(&s)

@@ -226,8 +226,8 @@ func TestSeveralTransfersInOneTransaction(t *testing.T) {
 	})
 }
 
-// Money from one recharge address to another credits the recipient, and what is
-// known of both follows.
+// Money from one recharge address to another was moved by the operator, who alone has the keys: it is not credited, is
+// listed and logged, and what is known of both addresses follows.
 func TestBetweenOurs(t *testing.T) {
 	t.Parallel()
 	expectStable(t, func(t *testing.T, b *fixture) {
@@ -245,8 +245,20 @@ func TestBetweenOurs(t *testing.T) {
 		b.settle()
 		b.watch()
 		b.expectCredited(one, "10")
-		b.expectCredited(two, "4")
-		b.expectOrder(second, recharge.Paid, "4")
+		b.expectCredited(two, "0")
+		b.expectOrder(second, recharge.Pending, "0")
+		moves, err := b.payments.OwnMoves(t.Context())
+		apptest.OK(t, err)
+		status, err := b.payments.Status(t.Context())
+		apptest.OK(t, err)
+		if len(moves) != 1 || status.OwnMoves != 1 || moves[0].Amount != apptest.Dollars("4") || moves[0].To != second.Address ||
+			!b.logs.has("is not credited") {
+			t.Errorf("the moves are %+v, %d; the log %s", moves, status.OwnMoves, b.logs.text.String())
+		}
+		faults, _, err := b.DB.Verify(t.Context())
+		if len(faults) > 0 || err != nil {
+			t.Errorf("verify finds %v, %v", faults, err)
+		}
 		checked, drifts, err := b.payments.AuditAll(t.Context())
 		apptest.OK(t, err)
 		if checked != 2 || len(drifts) != 0 {

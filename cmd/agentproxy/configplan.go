@@ -8,6 +8,7 @@ import (
 	"agentproxy/cmd/internal/doctor"
 	"agentproxy/cmd/internal/wire"
 	"agentproxy/domain/procurement"
+	"agentproxy/domain/recharge"
 	"agentproxy/domain/session"
 )
 
@@ -79,7 +80,7 @@ func (p soldPlan) print(k *kit) error {
 	if len(p.addresses) > 0 {
 		fmt.Fprintln(k.out, "\nThe first addresses that payments go to; compare them with those of your wallet:")
 		for i, a := range p.addresses {
-			fmt.Fprintf(k.out, "  %d  %s\n", i, a)
+			fmt.Fprintf(k.out, "  %d  %s\n", recharge.FirstIndex+i, a)
 		}
 	}
 	for _, f := range p.findings {

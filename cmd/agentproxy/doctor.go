@@ -18,6 +18,7 @@ import (
 	"agentproxy/adapters/storage"
 	"agentproxy/adapters/system"
 	"agentproxy/adapters/upstream"
+	"agentproxy/app/payments"
 	"agentproxy/cmd/internal/doctor"
 	"agentproxy/cmd/internal/wire"
 	"agentproxy/ports"
@@ -39,6 +40,7 @@ func (c doctorCmd) Run(k *kit) error {
 		found = append(found, doctor.Process(doctor.Host{Descriptors: conns.Descriptors(), UserID: os.Getuid()}, settings)...)
 		found = append(found, doctor.Files(files(settings))...)
 		found = append(found, k.stored(settings)...)
+		found = append(found, k.firstAddress(settings, c.Timeout)...)
 		found = append(found, k.sellers(settings, c.Timeout)...)
 	}
 	found = found.Sorted()
@@ -117,6 +119,30 @@ func (k *kit) stored(s configfile.Settings) (found doctor.Findings) {
 	}, &store, &audit, &clock)
 	if err != nil {
 		found = append(found, doctor.NoDatabase(dig.RootCause(err))...)
+	}
+	return found
+}
+
+// firstAddress asks the chain for money on the address of index 0 that no payment explains.
+func (k *kit) firstAddress(s configfile.Settings, timeout time.Duration) (found doctor.Findings) {
+	if s.Payments.AccountKey == "" || s.Payments.Off {
+		return nil
+	}
+	var watcher *payments.Watcher
+	var keys ports.Deriver
+	err := k.with(s, wire.Core, func(ctx context.Context) error {
+		address, err := keys.Address(0)
+		if err != nil {
+			return err
+		}
+		ctx, cancel := context.WithTimeout(ctx, timeout)
+		defer cancel()
+		sum, given, err := watcher.Unexplained(ctx, address)
+		found = doctor.FirstAddress(address, sum, given, err)
+		return nil
+	}, &watcher, &keys)
+	if err != nil { // a finding of stored
+		return nil
 	}
 	return found
 }

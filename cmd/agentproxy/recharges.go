@@ -17,6 +17,7 @@ type rechargeCmd struct {
 	Show      rechargeShowCmd      `cmd:"" help:"Show one order and the transfers that paid it."`
 	Audit     rechargeAuditCmd     `cmd:"" help:"Compare every address with the chain; exits with 1 and the addresses that differ."`
 	Addresses rechargeAddressesCmd `cmd:"" help:"List every payment address with its balance on the chain."`
+	Moves     rechargeMovesCmd     `cmd:"" help:"List the newest transfers between two payment addresses, which are no payments."`
 	Rescan    rechargeRescanCmd    `cmd:"" help:"Read the history of every address again and credit what was missed."`
 }
 
@@ -109,6 +110,24 @@ func (c rechargeAddressesCmd) Run(k *kit) error {
 		}
 		if c.CSV {
 			return t.csv(k.out)
+		}
+		return t.print(k)
+	}, &watcher)
+}
+
+type rechargeMovesCmd struct{}
+
+// Run lists transfers between payment addresses.
+func (rechargeMovesCmd) Run(k *kit) error {
+	var watcher *payments.Watcher
+	return k.core(func(ctx context.Context) error {
+		list, err := watcher.OwnMoves(ctx)
+		if err != nil {
+			return err
+		}
+		t := table{columns: []string{"tx_hash", "log_index", "amount", "from", "to", "block", "block_time"}}
+		for _, m := range list {
+			t.add(m.TxID, m.LogIndex, m.Amount.String(), m.From, m.To, m.Block, timeText(m.BlockTime))
 		}
 		return t.print(k)
 	}, &watcher)

@@ -133,7 +133,7 @@ func TestCommandsShowWhereMoneyComesIn(t *testing.T) {
 	OK(t, err)
 	has(t, "recharge list", one(t, "recharge", "list"), map[string]any{"order_id": order.View.ID, "agent_id": s.agent, "amount": "5",
 		"wallet_address": order.View.Address})
-	has(t, "recharge addresses", one(t, "recharge", "addresses"), map[string]any{"agent_id": s.agent, "index": 0.0,
+	has(t, "recharge addresses", one(t, "recharge", "addresses"), map[string]any{"agent_id": s.agent, "index": 1.0,
 		"address": order.View.Address})
 	has(t, "config init", object(t, done(t, "config", "init", "new.yaml")), map[string]any{"file": "new.yaml",
 		"next": "AGENTPROXY_CONFIG=new.yaml agentproxy config check"})

@@ -116,6 +116,14 @@ const (
 	Ignored  State = "ignored"  // no money, see Note
 )
 
+// OwnMove is the note of a transfer from one address of the service to another. Only the operator has their
+// keys, so it is no payment and is not credited.
+const OwnMove = "moved between addresses of the service"
+
+// FirstIndex is the first index of an account key that is given out: wallets show the address of index 0 as
+// that of the account, to which their owner collects.
+const FirstIndex = 1
+
 // Key identifies a transfer.
 type Key struct {
 	Network  string
@@ -131,9 +139,9 @@ type Transfer struct {
 	Block     int64
 	BlockTime time.Time
 	State     State
-	Note      string // why it is ignored
+	Note      string // why it is ignored, or OwnMove
 
-	AgentID   string // whose address To is; empty when only From is ours
+	AgentID   string // whose address To is; empty when From is ours
 	OrderID   string // the order it is matched to; of a seen one provisional
 	FirstSeen time.Time
 }

@@ -58,13 +58,13 @@ func indexesAreGivenOnce(t *testing.T, st ports.Store) {
 	}
 	wg.Wait()
 	for i := range uint32(callers * each) {
-		if given[i] != 1 {
-			t.Errorf("index %d was given %d times", i, given[i])
+		if given[recharge.FirstIndex+i] != 1 {
+			t.Errorf("index %d was given %d times", recharge.FirstIndex+i, given[recharge.FirstIndex+i])
 		}
 	}
 	update(t, st, func(ctx context.Context, tx ports.Tx) error {
 		for _, of := range [][2]string{{net1, key2}, {net2, key1}} {
-			if index, err := tx.Recharges().NextIndex(ctx, of[0], of[1]); index != 0 || err != nil {
+			if index, err := tx.Recharges().NextIndex(ctx, of[0], of[1]); index != recharge.FirstIndex || err != nil {
 				t.Errorf("the first index of %v is %d, %v", of, index, err)
 			}
 		}
@@ -85,8 +85,8 @@ func failedUnitTakesNoIndex(t *testing.T, st ports.Store) {
 		}
 		return index
 	}
-	if a, b, c := take(nil), take(errUnit), take(nil); a != 0 || b != 1 || c != 1 {
-		t.Errorf("the indexes are %d, %d, %d; want 0, 1 and 1 again", a, b, c)
+	if a, b, c := take(nil), take(errUnit), take(nil); a != 1 || b != 2 || c != 2 {
+		t.Errorf("the indexes are %d, %d, %d; want 1, 2 and 2 again", a, b, c)
 	}
 }
 

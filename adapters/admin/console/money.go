@@ -1,6 +1,7 @@
 package console
 
 import (
+	"context"
 	"encoding/csv"
 	"fmt"
 	"net/http"
@@ -115,7 +116,8 @@ func (c *Console) recharges(r *http.Request) (page, error) {
 		{Name: "Final block", Value: number(st.Final)}, {Name: "Newest block", Value: number(st.Latest)},
 		{Name: "Transfers not final yet", Value: number(st.Seen)},
 		{Name: "Addresses that differ", ID: "drifting", Value: alarm(st.Drifting),
-			Note: "as this replica found them"}},
+			Note: "as this replica found them"},
+		{Name: "Moved between addresses", ID: "own-moves", Value: alarm(st.OwnMoves), Note: "none is credited"}},
 		Links: []button{{Text: "Addresses and balances", Href: "/recharges/addresses"},
 			{Text: "Compare with the chain", Href: "/do/recharge-audit"},
 			{Text: "Read the chain again", Href: "/do/recharge-rescan"}}}, s.paged(r, at, list.Total)}
@@ -171,7 +173,23 @@ func (c *Console) addresses(r *http.Request) (page, error) {
 		{Name: "Addresses", ID: "addresses-count", Value: number(len(list))}}},
 		{ID: "addresses", Note: "Balances are those of the chain at this moment.", Table: t,
 			Links: []button{{Text: "Download as CSV", Href: "/recharges/addresses.csv"}}}}
-	return p, nil
+	return p, c.addMoves(r.Context(), &p)
+}
+
+// addMoves adds what moved between two addresses, if anything did.
+func (c *Console) addMoves(ctx context.Context, p *page) error {
+	moves, err := c.use.Payments.OwnMoves(ctx)
+	if err != nil || len(moves) == 0 {
+		return err
+	}
+	t := &table{Columns: []string{"Transaction", "Log", "Amount", "From", "To", "At"}}
+	for _, m := range moves {
+		t.Rows = append(t.Rows, row{Cells: []cell{text(m.TxID), number(m.LogIndex), usd(m.Amount), text(m.From), text(m.To),
+			when(m.BlockTime)}})
+	}
+	p.Sections = append(p.Sections, section{Title: "Moved between addresses", ID: "moves", Table: t,
+		Note: "You moved these: they are no payments, and none is credited. Collect to an address outside the account."})
+	return nil
 }
 
 // addressFile returns the list of addresses as a file.

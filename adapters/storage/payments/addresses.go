@@ -42,12 +42,12 @@ func (rechargeAddressRow) TableName() string { return "recharge_addresses" }
 
 func fromRechargeAddressRow(r rechargeAddressRow) recharge.Address { return recharge.Address(r) }
 
-const nextIndex = `INSERT INTO recharge_keys (network, fingerprint, next) VALUES (?1, ?2, 1)
+const nextIndex = `INSERT INTO recharge_keys (network, fingerprint, next) VALUES (?1, ?2, ?3 + 1)
 	ON CONFLICT (network, fingerprint) DO UPDATE SET next = recharge_keys.next + 1
 	RETURNING next - 1`
 
 func (r recharges) NextIndex(_ context.Context, network, fingerprint string) (index uint32, err error) {
-	if err := r.Returning(nextIndex, []any{network, fingerprint}, &index); err != nil {
+	if err := r.Returning(nextIndex, []any{network, fingerprint, recharge.FirstIndex}, &index); err != nil {
 		return 0, fmt.Errorf("take an index of key %s: %w", fingerprint, err)
 	}
 	return index, nil

@@ -113,6 +113,21 @@ func (r recharges) FinalOf(
 		Or("network = ? AND from_address = ? AND state = 'final' AND block_time >= ?", network, address, from))
 }
 
+// OwnMoves repeats the conditions of the partial index, which has these rows alone: what is ignored is never final.
+func (r recharges) OwnMoves(
+	ctx context.Context, network string, limit int,
+) (list []recharge.Transfer, total int, err error) {
+	moves := r.ORM(ctx).Model(&transferRow{}).Where("network = ? AND state = 'final' AND note <> ''", network)
+	var n int64
+	if err := moves.Session(&gorm.Session{}).Count(&n).Error; err != nil {
+		return nil, 0, fmt.Errorf("count own moves: %w", err)
+	}
+	if n > 0 && limit > 0 {
+		list, err = work.All(moves.Session(&gorm.Session{}).Order("block DESC, log_index DESC").Limit(limit), fromTransferRow)
+	}
+	return list, int(n), work.Wrap("list own moves", err)
+}
+
 func (r recharges) transfers(which string, query *gorm.DB) ([]recharge.Transfer, error) {
 	found, err := work.All(query.Order(inChainOrder), fromTransferRow)
 	if err != nil {

@@ -45,7 +45,13 @@ var rechargeRules = []rule{
 		`SELECT x.tx_id, 'log ' || x.log_index || ' to ' || a.agent_id ||
 		', is of ' || x.agent_id FROM recharge_transfers x
 		JOIN recharge_addresses a ON a.network = x.network AND a.address = x.to_address
-		WHERE x.state = 'final' AND x.agent_id <> a.agent_id`},
+		WHERE x.state = 'final' AND x.agent_id <> a.agent_id
+		AND NOT (x.agent_id = '' AND EXISTS (SELECT 1 FROM recharge_addresses o
+		WHERE o.network = x.network AND o.address = x.from_address))`}, // what the operator moved is of no agent
+	{"what the operator moved between addresses is of no agent",
+		`SELECT x.tx_id, 'log ' || x.log_index || ', ' || x.amount || ' for ' || x.agent_id ||
+		', order ' || x.order_id FROM recharge_transfers x
+		WHERE x.state = 'final' AND x.note <> '' AND (x.agent_id <> '' OR x.order_id <> '')`},
 	{"what an order received its final transfers brought", `SELECT o.id, 'order ' || o.received || '; transfers ' ||
 		COALESCE(x.amount, 0) FROM recharge_orders o LEFT JOIN (SELECT order_id, agent_id, network, SUM(amount) AS amount
 		FROM recharge_transfers WHERE state = 'final' AND order_id <> '' GROUP BY order_id, agent_id, network) x

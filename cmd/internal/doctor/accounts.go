@@ -6,6 +6,7 @@ import (
 
 	"agentproxy/adapters/configfile"
 	"agentproxy/adapters/upstream/embedded"
+	"agentproxy/domain"
 	"agentproxy/domain/account"
 	"agentproxy/domain/procurement"
 )
@@ -91,6 +92,28 @@ func (f *Findings) payments(s configfile.Settings) {
 	} else if len(warnings) == 0 {
 		f.ok("payments", "Payments come from %s.", n)
 	}
+}
+
+// FirstAddress checks that the address that wallets show for the account has no money but payments. Given means
+// that it is an agent's, as those of earlier versions are.
+func FirstAddress(address string, unexplained domain.Money, given bool, err error) (f Findings) {
+	const own = "Use an account of its own for AGENTPROXY_TRON_XPUB, and collect to an address outside it."
+	switch {
+	case err != nil:
+		f.add(Warning, "first_address", "The chain could not be asked for "+address+": "+err.Error(),
+			"Whether the account is used for other things is not known.", "Check AGENTPROXY_TRON_API_URL and its key.")
+	case unexplained > 0 && given:
+		f.add(Error, "first_address", fmt.Sprintf("%s has %s USDT that no payment explains, and is an agent's.", address,
+			unexplained),
+			"Wallets show it as the address of the account: what others send there is credited to that agent.", own)
+	case unexplained > 0:
+		f.add(Warning, "first_address",
+			fmt.Sprintf("%s, the first address of the account, has %s USDT.", address, unexplained),
+			"The account is used for other things than payments of agents.", own)
+	default:
+		f.ok("first_address", "The first address of the account has no money that no payment explains.")
+	}
+	return f
 }
 
 // products checks what is sold at a loss, or for trial credit.

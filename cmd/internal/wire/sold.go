@@ -7,6 +7,7 @@ import (
 	"agentproxy/adapters/configfile"
 	"agentproxy/adapters/upstream/embedded"
 	"agentproxy/domain/catalog"
+	"agentproxy/domain/recharge"
 )
 
 // Sold returns the products that a service with these settings sells, which needs no database.
@@ -30,7 +31,7 @@ func FirstAddresses(s configfile.Settings, n int) ([]string, error) {
 	}
 	list := make([]string, n)
 	for i := range list {
-		if list[i], err = account.Address(uint32(i)); err != nil {
+		if list[i], err = account.Address(recharge.FirstIndex + uint32(i)); err != nil {
 			return nil, err
 		}
 	}

@@ -234,6 +234,8 @@ func paymentGauges(watcher *payments.Watcher, clock ports.Clock) []admin.Gauge {
 			Read: status(func(s payments.Status) float64 { return float64(s.Drifting) })},
 		{Name: "agentproxy_payments_drift_usd", Help: "The sum of the absolute differences.",
 			Read: status(func(s payments.Status) float64 { return float64(s.Drift) / 1e6 })},
+		{Name: "agentproxy_payments_own_moves", Help: "Transfers between two payment addresses, ever; none was credited.",
+			Read: status(func(s payments.Status) float64 { return float64(s.OwnMoves) })},
 	}
 }
 
