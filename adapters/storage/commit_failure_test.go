@@ -145,10 +145,11 @@ func TestNoUnitReturnsBeforeItsCommit(t *testing.T) {
 	answered := make(chan error, 1)
 	go func() { answered <- st.Update(context.Background(), count("a", succeed)) }()
 	<-committing
+	wantCounted(t, st, map[string]int64{"a": 0})
 	select {
 	case err := <-answered:
 		t.Errorf("answered %v while the commit was running", err)
-	case <-time.After(20 * time.Millisecond):
+	default:
 	}
 	close(proceed)
 	if err := <-answered; err != nil {
@@ -169,7 +170,7 @@ func TestCloseFinishesTheRunningUnitAndRefusesThoseThatWait(t *testing.T) {
 	}
 	closed := make(chan error, 1)
 	go func() { closed <- st.Close() }()
-	time.Sleep(10 * time.Millisecond)
+	eventually(t, "the store is closing", st.Closing)
 	g.pass()
 	if err := <-closed; err != nil {
 		t.Error(err)

@@ -60,18 +60,7 @@ func (g *gate) queue(unit func()) {
 	g.t.Helper()
 	before := g.st.Waiting()
 	g.units.Go(unit)
-	g.until(func() bool { return g.st.Waiting() > before })
-}
-
-func (g *gate) until(ok func() bool) {
-	g.t.Helper()
-	for range 5000 {
-		if ok() {
-			return
-		}
-		time.Sleep(time.Millisecond)
-	}
-	g.t.Fatal("the condition was not met within five seconds")
+	eventually(g.t, "the unit is queued", func() bool { return g.st.Waiting() > before })
 }
 
 // pass opens the gate and waits for the queued units.

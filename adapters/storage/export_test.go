@@ -37,6 +37,9 @@ func (s *Store) Waiting() (n int) {
 	return n
 }
 
+// Closing reports whether Close was called.
+func (s *Store) Closing() bool { return s.commits[0].Closing() }
+
 // Reader runs fn on a connection that reads.
 func (s *Store) Reader(ctx context.Context, fn func(*sql.Conn) error) error {
 	return s.database.View(ctx, func(c engine.Conn) error { return fn(c.SQL()) })

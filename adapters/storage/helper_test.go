@@ -82,6 +82,16 @@ func onEachStore(t *testing.T, test func(t *testing.T, open func(testing.TB) *st
 	t.Run("postgres", func(t *testing.T) { t.Parallel(); test(t, openPostgres) })
 }
 
+// eventually waits until a condition holds.
+func eventually(t testing.TB, what string, holds func() bool) {
+	t.Helper()
+	for end := time.Now().Add(5 * time.Minute); !holds(); time.Sleep(5 * time.Millisecond) {
+		if time.Now().After(end) {
+			t.Fatalf("it does not come that %s", what)
+		}
+	}
+}
+
 func update(t testing.TB, st ports.Store, fn func(ctx context.Context, tx ports.Tx) error) {
 	t.Helper()
 	if err := st.Update(t.Context(), fn); err != nil {

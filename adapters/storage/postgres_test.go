@@ -157,26 +157,26 @@ func readGenesis(ctx context.Context, tx ports.Tx) error {
 }
 
 // waitsFor proves that a unit that writes waits for one that has read.
-func waitsFor(t *testing.T, st ports.Store, read, write func(context.Context, ports.Tx) error) {
+func waitsFor(t *testing.T, st *storage.Store, read, write func(context.Context, ports.Tx) error) {
 	t.Helper()
-	var over atomic.Bool
-	began := make(chan struct{})
-	done := make(chan error, 1)
+	began, end := make(chan struct{}), make(chan struct{})
+	done, written := make(chan error, 1), make(chan error, 1)
 	go func() {
 		done <- st.Update(context.Background(), func(ctx context.Context, tx ports.Tx) error {
 			err := read(ctx, tx)
 			close(began)
-			time.Sleep(200 * time.Millisecond)
-			over.Store(true)
+			<-end
 			return err
 		})
 	}()
 	<-began
-	update(t, st, write)
-	if !over.Load() {
+	go func() { written <- st.Update(context.Background(), write) }()
+	eventually(t, "the unit that writes waits or ends", func() bool { return len(written) > 0 || lockWaits(t, st) > 0 })
+	if len(written) > 0 {
 		t.Error("the row was written while another unit had read it")
 	}
-	if err := <-done; err != nil {
+	close(end)
+	if err := errors.Join(<-done, <-written); err != nil {
 		t.Error(err)
 	}
 }
@@ -268,12 +268,13 @@ func TestOneReferenceIsBookedOnceInAnyReplica(t *testing.T) {
 		addAgent(t, st, id, domain.Dollar)
 	}
 	var won, refused atomic.Int32
+	var first sync.Once
 	var wg sync.WaitGroup
 	for i := range 20 {
 		wg.Go(func() {
 			err := st.Update(t.Context(), func(ctx context.Context, tx ports.Tx) error {
 				_, err := tx.Ledger().Post(ctx, deposit(ids[i%4], "transfer:1", 5, i))
-				time.Sleep(20 * time.Millisecond) // the others come in between
+				first.Do(func() { awaitLock(t, st) }) // the others come in between
 				return err
 			})
 			switch {

@@ -262,17 +262,17 @@ func TestNoUnitOfABatchReturnsBeforeItsCommit(t *testing.T) {
 	answered := make(chan error, 1)
 	go func() { answered <- buyAhead(context.Background(), st, "agt_1", 1, nothing) }()
 	<-committing
-	select {
-	case err := <-answered:
-		t.Errorf("answered %v while the commit was running", err)
-	case <-time.After(20 * time.Millisecond):
-	}
 	view(t, st, func(ctx context.Context, tx ports.Tx) error {
 		if _, err := tx.Sessions().Load(ctx, sessionID(1)); !errors.Is(err, session.ErrNotFound) {
 			t.Errorf("the session before the commit: %v", err)
 		}
 		return nil
 	})
+	select {
+	case err := <-answered:
+		t.Errorf("answered %v while the commit was running", err)
+	default:
+	}
 	close(proceed)
 	if err := <-answered; err != nil {
 		t.Error(err)
@@ -326,6 +326,7 @@ func TestABatchOfUnknownOutcomeIsUnavailable(t *testing.T) {
 	err := buyAhead(t.Context(), st, "agt_1", 1, func(context.Context, ports.Tx) error {
 		runs++
 		w.Close() // the outcome cannot be looked up any more
+		st.SetPatience(0)
 		return nil
 	})
 	if !errors.Is(err, domain.ErrUnavailable) || runs != 1 {

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"sync"
 	"testing"
-	"time"
 
 	"github.com/jackc/pgx/v5/pgxpool"
 
@@ -180,20 +179,12 @@ func TestWhoLeavesAStatementLosesNoOtherConnection(t *testing.T) {
 // until waits until a condition on a database holds.
 func until(t *testing.T, st *storage.Store, condition string) {
 	t.Helper()
-	for end := time.Now().Add(time.Minute); ; time.Sleep(10 * time.Millisecond) {
-		var holds bool
+	eventually(t, condition, func() (holds bool) {
 		if err := st.Pool().QueryRow(context.Background(), condition).Scan(&holds); err != nil {
-			t.Error(err)
-			return
+			t.Fatal(err)
 		}
-		if holds {
-			return
-		}
-		if time.Now().After(end) {
-			t.Errorf("it does not hold that %s", condition)
-			return
-		}
-	}
+		return holds
+	})
 }
 
 // When a standby takes the place of a server, the callers have it as soon as it takes writes, and are
@@ -258,10 +249,7 @@ func follows(t *testing.T, first, second *pg.Server) {
 		return answer
 	}
 	written := ask(first, "SELECT pg_current_wal_lsn()::text")
-	for end := time.Now().Add(time.Minute); ask(second, fmt.Sprintf(
-		"SELECT (COALESCE(pg_last_wal_replay_lsn(), '0/0') >= '%s'::pg_lsn)::text", written)) != "true"; time.Sleep(10 * time.Millisecond) {
-		if time.Now().After(end) {
-			t.Fatal("the standby does not follow")
-		}
-	}
+	eventually(t, "the standby follows", func() bool {
+		return ask(second, fmt.Sprintf("SELECT (COALESCE(pg_last_wal_replay_lsn(), '0/0') >= '%s'::pg_lsn)::text", written)) == "true"
+	})
 }

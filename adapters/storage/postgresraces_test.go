@@ -21,8 +21,17 @@ import (
 // awaitLock blocks until a statement on the store's database waits for a lock.
 func awaitLock(t *testing.T, st *storage.Store) {
 	t.Helper()
-	until(t, st, `SELECT EXISTS (SELECT 1 FROM pg_stat_activity
-		WHERE datname = current_database() AND wait_event_type = 'Lock')`)
+	eventually(t, "a statement waits for a lock", func() bool { return lockWaits(t, st) > 0 })
+}
+
+// lockWaits returns how many statements on the store's database wait for locks.
+func lockWaits(t *testing.T, st *storage.Store) float64 {
+	t.Helper()
+	n, err := st.LockWaits(context.Background())
+	if err != nil {
+		t.Error(err)
+	}
+	return n
 }
 
 // An old key that is stored anew while the purge waits for its row is not purged.
@@ -178,24 +187,20 @@ func deadlocks(t *testing.T, url string) (n int64) {
 		t.Fatal(err)
 	}
 	defer conn.Close(context.Background())
-	for end := time.Now().Add(10 * time.Second); time.Now().Before(end); time.Sleep(10 * time.Millisecond) {
+	eventually(t, "no other connection is open", func() bool {
 		var others int
 		err := conn.QueryRow(t.Context(), `SELECT COUNT(*) FROM pg_stat_activity
 			WHERE datname = current_database() AND pid <> pg_backend_pid()`).Scan(&others)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if others == 0 {
-			err := conn.QueryRow(t.Context(),
-				"SELECT deadlocks FROM pg_stat_database WHERE datname = current_database()").Scan(&n)
-			if err != nil {
-				t.Fatal(err)
-			}
-			return n
-		}
+		return others == 0
+	})
+	err = conn.QueryRow(t.Context(), "SELECT deadlocks FROM pg_stat_database WHERE datname = current_database()").Scan(&n)
+	if err != nil {
+		t.Fatal(err)
 	}
-	t.Fatal("the store's connections are still open")
-	return 0
+	return n
 }
 
 // The uses of keys are stored in the order in which batches lock agents, whatever the order of the

@@ -299,7 +299,7 @@ func TestAnAgentHasItsShareOfABatch(t *testing.T) {
 	for range beyond {
 		g.units.Go(unit("agt_1"))
 	}
-	g.until(func() bool { return st.AtWork("agt_1") == storage.MaxQueued+beyond })
+	eventually(t, "the units beyond wait", func() bool { return st.AtWork("agt_1") == storage.MaxQueued+beyond })
 	g.queue(unit(other))
 	g.pass()
 	if len(order) != storage.MaxQueued+beyond || order[storage.MaxQueued-1] != other {

@@ -61,8 +61,9 @@ func TestATakeThatWaitedGivesNothingBack(t *testing.T) {
 		g, _ := st.RateLimits().Take(context.Background(), "agent:a", ask)
 		late <- g
 	}()
-	awaitLock(t, st)
-	time.Sleep(500 * time.Millisecond) // five tokens are refilled while it waits
+	// Five tokens are refilled while it waits.
+	until(t, st, `SELECT EXISTS (SELECT 1 FROM pg_stat_activity WHERE datname = current_database()
+		AND wait_event_type = 'Lock' AND query_start < clock_timestamp() - interval '500 ms')`)
 	// Tokens that were refilled meanwhile are taken by a caller that did not wait.
 	if _, err := tx.Exec(t.Context(), "UPDATE rate_limits SET tat = tat + 5 * 100000"); err != nil {
 		t.Fatal(err)

@@ -81,7 +81,7 @@ func (m *memory) lastChange() (last ports.Cursor) {
 // transactions of the server hold back is waited for.
 func (m *memory) follow(after ports.Cursor) {
 	m.t.Helper()
-	for end := time.Now().Add(10 * time.Second); time.Now().Before(end); time.Sleep(5 * time.Millisecond) {
+	eventually(m.t, "the feed names the session", func() bool {
 		var list []ports.Change
 		view(m.t, m.st, func(ctx context.Context, tx ports.Tx) (err error) {
 			list, after, err = tx.Changes().Since(ctx, after, 100)
@@ -90,11 +90,11 @@ func (m *memory) follow(after ports.Cursor) {
 		for _, c := range list {
 			if c.Session == sessionID(0) {
 				m.feed.SessionChanged(c.Session)
-				return
+				return true
 			}
 		}
-	}
-	m.t.Fatal("the feed does not name the session")
+		return false
+	})
 }
 
 func reported(read ports.SessionRead) int64 { return read.Health.Stats().Session.Reported.TotalEvents }

@@ -119,6 +119,16 @@ func (c *Committer) Close() {
 	<-c.done
 }
 
+// Closing reports whether Close was called.
+func (c *Committer) Closing() bool {
+	select {
+	case <-c.stop:
+		return true
+	default:
+		return false
+	}
+}
+
 // Do runs fn as one unit and returns when its effects are committed or rolled back. fn may run twice.
 // If ctx ends before fn has started, it does not run at all; after that the outcome is that of the
 // transaction.
