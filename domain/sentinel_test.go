@@ -49,6 +49,7 @@ var sentinels = map[string]*domain.Error{
 	"procurement.ErrDecided":         procurement.ErrDecided,
 	"procurement.ErrOrderNotFound":   procurement.ErrOrderNotFound,
 	"recharge.ErrLimit":              recharge.ErrLimit,
+	"recharge.ErrNoAddress":          recharge.ErrNoAddress,
 	"recharge.ErrNotFound":           recharge.ErrNotFound,
 	"recharge.ErrOff":                recharge.ErrOff,
 	"session.ErrLimit":               session.ErrLimit,
@@ -74,6 +75,7 @@ var sentinels = map[string]*domain.Error{
 
 // general lists the sentinels that are a special case of another one.
 var general = map[string]string{
+	"recharge.ErrNoAddress":  "domain.ErrUnavailable",
 	"session.ErrNotDynamic":  "domain.ErrInvalid",
 	"session.ErrNotStatic":   "domain.ErrInvalid",
 	"session.ErrNotMetered":  "domain.ErrInvalid",

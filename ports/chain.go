@@ -41,6 +41,9 @@ type Chain interface {
 	Balance(ctx context.Context, address string) (domain.Money, error)
 	// Balances returns what addresses hold at the latest block, for much less.
 	Balances(ctx context.Context, addresses []string) ([]domain.Money, error)
+	// Used reports for each of some addresses whether the chain has anything of it: it holds the token or coins of
+	// the chain, or did more. It is a hint: what was emptied completely may not show.
+	Used(ctx context.Context, addresses []string) ([]bool, error)
 	// Valid reports whether a text is an address of the chain, byte by byte.
 	Valid(address string) bool
 }

@@ -12,8 +12,12 @@ import (
 // arrived there.
 type Recharges interface {
 	// NextIndex takes the next index of an account key, each index once for
-	// ever, from recharge.FirstIndex.
+	// ever on all networks together, from recharge.FirstIndex.
 	NextIndex(ctx context.Context, network, fingerprint string) (uint32, error)
+	// Unused returns which index NextIndex takes next, and whether SkipTo has kept that outside the database too.
+	Unused(ctx context.Context, network, fingerprint string) (next uint32, kept bool, err error)
+	// SkipTo lets NextIndex go on from an index, never from an earlier one, and notes whether it is kept outside.
+	SkipTo(ctx context.Context, network, fingerprint string, next uint32, kept bool) error
 	// InsertAddress stores an address. It returns ErrDuplicate for an address, or an index of a
 	// key, that exists, and for a second one of an agent under one key.
 	InsertAddress(ctx context.Context, a recharge.Address) error

@@ -286,6 +286,18 @@ func (c *Devchain) Balances(ctx context.Context, addresses []string) (list []dom
 	return list, nil
 }
 
+// Used reports which addresses have transfers.
+func (c *Devchain) Used(ctx context.Context, addresses []string) (list []bool, err error) {
+	for _, address := range addresses {
+		touching, err := c.transfersOf(ctx, address)
+		if err != nil {
+			return nil, err
+		}
+		list = append(list, len(touching) > 0)
+	}
+	return list, nil
+}
+
 // Send puts a transfer of new money into the next block.
 func (c *Devchain) Send(ctx context.Context, to string, amount domain.Money) (recharge.Transfer, error) {
 	return c.send(ctx, devFaucet, to, amount)

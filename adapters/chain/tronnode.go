@@ -183,6 +183,35 @@ func (t *Tron) amount(text string) (domain.Money, error) {
 	return amount, nil
 }
 
+// Used reads what addresses hold of the token and of TRX at the latest block, fifty addresses a call.
+func (t *Tron) Used(ctx context.Context, addresses []string) ([]bool, error) {
+	var list []bool
+	for part := range slices.Chunk(addresses, maxBatch/2) {
+		calls, into := make([]rpcCall, 2*len(part)), make([]any, 2*len(part))
+		tokens, coins := make([]string, len(part)), make([]hexInt, len(part))
+		for i, address := range part {
+			owner, err := decodeAddress(address)
+			if err != nil {
+				return nil, fmt.Errorf("%s: use of %q: %w", t.network, address, err)
+			}
+			calls[2*i], into[2*i] = t.balanceCall(owner), &tokens[i]
+			calls[2*i+1] = newCall("eth_getBalance", "0x"+hex.EncodeToString(owner[:]), "latest")
+			into[2*i+1] = &coins[i]
+		}
+		if err := t.source.batch(ctx, calls, into); err != nil {
+			return nil, err
+		}
+		for i := range part {
+			held, err := t.amount(tokens[i])
+			if err != nil {
+				return nil, err
+			}
+			list = append(list, held > 0 || coins[i] > 0)
+		}
+	}
+	return list, nil
+}
+
 // Balances reads balances at the latest block, a hundred a call.
 func (t *Tron) Balances(ctx context.Context, addresses []string) ([]domain.Money, error) {
 	var list []domain.Money

@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"time"
 
+	"agentproxy/adapters/storage/sqlite"
 	"agentproxy/ports"
 )
 
@@ -26,6 +27,12 @@ func (s *Store) Backup(ctx context.Context, file string) error {
 			ON CONFLICT (name) DO UPDATE SET value = excluded.value`, lastBackup, []byte(strconv.FormatInt(at, 10)))
 	})
 }
+
+// CheckCopy returns an error unless a file is a sound copy of a SQLite database of this program.
+func CheckCopy(ctx context.Context, file string) error { return sqlite.CheckCopy(ctx, file) }
+
+// CheckIdle returns an error if another process has a SQLite database open.
+func CheckIdle(ctx context.Context, file string) error { return sqlite.CheckIdle(ctx, file) }
 
 // BackedUpAt returns when Backup last succeeded; the zero time if it never did.
 func (s *Store) BackedUpAt(ctx context.Context) (at time.Time, err error) {

@@ -2,12 +2,15 @@ package payments
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"log/slog"
 	"slices"
 	"time"
 
 	"agentproxy/app/idempotency"
 	"agentproxy/app/ledger"
+	"agentproxy/app/payaddress"
 	"agentproxy/domain"
 	"agentproxy/domain/account"
 	"agentproxy/domain/recharge"
@@ -23,19 +26,26 @@ type Orders struct {
 	ids   ports.IDs
 	chain ports.Chain
 	keys  ports.Deriver
+
+	// Indexes are those of new addresses.
+	Indexes *payaddress.Indexes
 }
 
 // Config holds the settings of recharges.
 type Config struct {
 	// Off refuses recharges and hides every address: no chain is read for what is sent there.
 	Off bool
+	// Mark keeps the indexes that were given out outside the database; nil: nothing does.
+	Mark ports.IndexMark
+	Log  *slog.Logger // nil: none
 }
 
 // NewOrders wires the use cases.
 func NewOrders(
 	cfg Config, store ports.Store, clock ports.Clock, ids ports.IDs, chain ports.Chain, keys ports.Deriver,
 ) *Orders {
-	return &Orders{cfg: cfg, store: narrow(store), clock: clock, ids: ids, chain: chain, keys: keys}
+	return &Orders{cfg: cfg, store: narrow(store), clock: clock, ids: ids, chain: chain, keys: keys,
+		Indexes: payaddress.New(payaddress.Config(cfg), store, clock, chain, keys)}
 }
 
 // CreateOrder asks for an order.
@@ -87,6 +97,10 @@ func (u *Orders) Create(ctx context.Context, in CreateOrder) (done OrderDone, er
 	if in.DryRun {
 		return u.quote(ctx, in)
 	}
+	index, err := u.reserve(ctx, in.AgentID)
+	if err != nil {
+		return OrderDone{}, err
+	}
 	tail := u.ids.New("")
 	err = u.store.Update(ctx, func(ctx context.Context, tx repos) error {
 		// The agent and the wallet are locked before anything is read, so that of two
@@ -108,7 +122,7 @@ func (u *Orders) Create(ctx context.Context, in CreateOrder) (done OrderDone, er
 			done, err = u.replay(ctx, tx, in.AgentID, prev)
 			return err
 		}
-		done, err = u.order(ctx, tx, agent, in, tail, now)
+		done, err = u.order(ctx, tx, agent, in, newOrder{tail, index}, now)
 		return err
 	})
 	if err != nil {
@@ -116,6 +130,29 @@ func (u *Orders) Create(ctx context.Context, in CreateOrder) (done OrderDone, er
 	}
 	return done, nil
 }
+
+// reserve takes an unused index for an agent that has no address yet; 0 if it has one.
+func (u *Orders) reserve(ctx context.Context, agentID string) (index uint32, err error) {
+	has := false
+	err = u.store.View(ctx, func(ctx context.Context, tx repos) (err error) {
+		_, has, err = tx.Recharges().AddressOf(ctx, u.chain.Network(), u.keys.Fingerprint(), agentID)
+		if err != nil || has {
+			return err
+		}
+		agent, err := tx.Agents().Get(ctx, agentID)
+		if err != nil {
+			return err
+		}
+		return u.mayOrder(ctx, tx, agent)
+	})
+	if err != nil || has {
+		return 0, err
+	}
+	return u.Indexes.Take(ctx)
+}
+
+// errNoIndex means that an agent has lost its address since it was looked up.
+var errNoIndex = errors.New("no index was taken for the address")
 
 // replay returns the outcome of the first call, with the order as it is now.
 func (u *Orders) replay(ctx context.Context, tx repos, agentID string, prev ports.Call) (OrderDone, error) {
@@ -127,18 +164,25 @@ func (u *Orders) replay(ctx context.Context, tx repos, agentID string, prev port
 	return OrderDone{View: v, Outcome: prev.Outcome, Replayed: true}, err
 }
 
+// newOrder is what was taken for an order before its unit: the end of its id, and the index of the address, 0 for
+// an agent that has one.
+type newOrder struct {
+	tail  string
+	index uint32
+}
+
 // order stores a new order, and the key of the call that asked for it.
-func (u *Orders) order(ctx context.Context, tx repos, agent account.Agent, in CreateOrder, tail string, now time.Time) (
+func (u *Orders) order(ctx context.Context, tx repos, agent account.Agent, in CreateOrder, n newOrder, now time.Time) (
 	OrderDone, error,
 ) {
 	if err := u.mayOrder(ctx, tx, agent); err != nil {
 		return OrderDone{}, err
 	}
-	a, err := u.address(ctx, tx, in.AgentID, now)
+	a, err := u.address(ctx, tx, in.AgentID, n.index, now)
 	if err != nil {
 		return OrderDone{}, err
 	}
-	id := recharge.IDPrefix + now.UTC().Format("20060102150405") + tail
+	id := recharge.IDPrefix + now.UTC().Format("20060102150405") + n.tail
 	o := recharge.NewOrder(id, in.AgentID, a.Network, a.Address, in.Amount, now)
 	if err := tx.Recharges().InsertOrder(ctx, o); err != nil {
 		return OrderDone{}, err
@@ -168,18 +212,20 @@ func (u *Orders) mayOrder(ctx context.Context, tx repos, agent account.Agent) er
 // address returns the agent's receiving address under the current account key. Money that is
 // sent to a wrong address is gone: one that is not valid on the chain is
 // never stored and never shown.
-func (u *Orders) address(ctx context.Context, tx repos, agentID string, now time.Time) (recharge.Address, error) {
+func (u *Orders) address(
+	ctx context.Context, tx repos, agentID string, index uint32, now time.Time,
+) (recharge.Address, error) {
 	network, key := u.chain.Network(), u.keys.Fingerprint()
 	a, found, err := tx.Recharges().AddressOf(ctx, network, key, agentID)
 	if err != nil {
 		return a, err
 	}
 	if !found {
-		a = recharge.Address{Network: network, Fingerprint: key, AgentID: agentID, CreatedAt: now,
-			ReadThrough: now.Add(-maxClockSkew)}
-		if a.Index, err = tx.Recharges().NextIndex(ctx, network, key); err != nil {
-			return a, err
+		if index == 0 {
+			return a, errNoIndex
 		}
+		a = recharge.Address{Network: network, Fingerprint: key, Index: index, AgentID: agentID, CreatedAt: now,
+			ReadThrough: now.Add(-maxClockSkew)}
 		if a.Address, err = u.keys.Address(a.Index); err != nil {
 			return a, fmt.Errorf("derive address %d: %w", a.Index, err)
 		}

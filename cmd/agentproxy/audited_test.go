@@ -92,7 +92,7 @@ func TestEveryCommandHasItsPlaceInTheConsole(t *testing.T) {
 			t.Errorf("the manual does not name where the console has %s", leaf)
 		case !why && !strings.Contains(place, "`/") && !strings.Contains(place, "page"):
 			t.Errorf("%s has neither a page nor a reason why not: %s", leaf, place)
-		case changes && !slices.Contains(buttons, found):
+		case changes && !why && !slices.Contains(buttons, found):
 			t.Errorf("%s changes something and has no button", leaf)
 		}
 	})

@@ -44,6 +44,7 @@ type cli struct {
 	Migrate  migrateCmd  `cmd:"" help:"Migrate the database to the schema of this program."`
 	Verify   verifyCmd   `cmd:"" help:"Verify the ledger; if rows break a rule, lists them and exits with 1."`
 	Secret   secretCmd   `cmd:"" help:"Manage the root secret."`
+	Restore  restoreCmd  `cmd:"" help:"Put a copy in the place of the database, or note that it went back in time."`
 	Backup   backupCmd   `cmd:"" help:"Copy the database to a new file while the service runs."`
 	Version  versionCmd  `cmd:"" help:"Print the version."`
 }

@@ -39,6 +39,8 @@ var (
 		Message: "no recharge order has this id; list your recharge orders to find it"}
 	ErrOff = &domain.Error{Kind: domain.Unavailable, Code: "PAYMENTS_OFF",
 		Message: "this service takes no payments; ask its operator how to add to the balance"}
+	ErrNoAddress = domain.ErrUnavailable.Msgf("whether a new payment address is unused cannot be read from the chain " +
+		"now; try again in half a minute").After(30 * time.Second)
 	ErrLimit = &domain.Error{Kind: domain.RateLimited, Code: "ORDER_LIMIT_REACHED",
 		RetryAfter: time.Minute, Message: "too many recharge orders are open; pay one or wait until one expires"}
 )
@@ -123,6 +125,10 @@ const OwnMove = "moved between addresses of the service"
 // FirstIndex is the first index of an account key that is given out: wallets show the address of index 0 as
 // that of the account, to which their owner collects.
 const FirstIndex = 1
+
+// IndexJump is how many indexes are left out after the database went back in time: those that were given out
+// since are not known.
+const IndexJump = 10_000
 
 // Key identifies a transfer.
 type Key struct {

@@ -319,11 +319,19 @@ func chainBalance(t *testing.T, f ChainFixture) {
 			t.Errorf("at the latest block the balances are %v, %v; want twice %s", got, err, want)
 		}
 	}
+	used := func(want bool) {
+		t.Helper()
+		if got, err := f.Chain.Used(t.Context(), []string{f.A, f.B}); err != nil || len(got) != 2 || got[1] != want {
+			t.Errorf("used are %v, %v; want the second to be %v", got, err, want)
+		}
+	}
 	balance(0)
+	used(false)
 	f.Send(f.A, f.B, 10*domain.Dollar)
 	f.Send(f.A, f.B, 1)
 	f.Advance(1)
 	balance(0) // seen is not held
+	used(true)
 	latest(10*domain.Dollar + 1)
 	f.mature()
 	balance(10*domain.Dollar + 1)
@@ -402,6 +410,7 @@ func chainCancelled(t *testing.T, f ChainFixture) {
 		"final":       func() error { _, err := f.Chain.Final(ctx); return err },
 		"incoming":    func() error { _, err := f.Chain.Incoming(ctx, []string{f.B}, 0, h.Final.Number); return err },
 		"balances":    func() error { _, err := f.Chain.Balances(ctx, []string{f.B}); return err },
+		"used":        func() error { _, err := f.Chain.Used(ctx, []string{f.B}); return err },
 		"transaction": func() error { _, err := f.Chain.Transaction(ctx, k.TxID); return err },
 		"balance":     func() error { _, err := f.Chain.Balance(ctx, f.B); return err },
 	} {

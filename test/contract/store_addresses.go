@@ -63,12 +63,45 @@ func indexesAreGivenOnce(t *testing.T, st ports.Store) {
 		}
 	}
 	update(t, st, func(ctx context.Context, tx ports.Tx) error {
-		for _, of := range [][2]string{{net1, key2}, {net2, key1}} {
-			if index, err := tx.Recharges().NextIndex(ctx, of[0], of[1]); index != recharge.FirstIndex || err != nil {
-				t.Errorf("the first index of %v is %d, %v", of, index, err)
+		next := uint32(recharge.FirstIndex + callers*each)
+		for _, of := range []struct {
+			network, key string
+			want         uint32
+		}{{net1, key2, recharge.FirstIndex}, {net2, key1, next}, {net1, key1, next + 1}, {net1, key1, next + 2}, {net2, key1, next + 3}} {
+			unused, _, err := tx.Recharges().Unused(ctx, of.network, of.key)
+			if unused != of.want || err != nil {
+				t.Errorf("unused of %v is %d, %v", of, unused, err)
+			}
+			if index, err := tx.Recharges().NextIndex(ctx, of.network, of.key); index != of.want || err != nil {
+				t.Errorf("the next index of %v is %d, %v", of, index, err)
 			}
 		}
 		return nil
+	})
+}
+
+func indexesAreSkipped(t *testing.T, st ports.Store) {
+	update(t, st, func(ctx context.Context, tx ports.Tx) error {
+		for _, c := range []struct {
+			to   uint32
+			kept bool
+			want uint32
+		}{{5, true, 5}, {3, true, 5}, {9, false, 9}} {
+			if err := tx.Recharges().SkipTo(ctx, net1, key1, c.to, c.kept); err != nil {
+				return err
+			}
+			if next, kept, err := tx.Recharges().Unused(ctx, net1, key1); next != c.want || kept != c.kept || err != nil {
+				t.Errorf("after a skip to %d it goes on from %d, %v, %v", c.to, next, kept, err)
+			}
+		}
+		if _, kept, err := tx.Recharges().Unused(ctx, net2, key1); kept || err != nil {
+			t.Errorf("another network is kept: %v, %v", kept, err)
+		}
+		index, err := tx.Recharges().NextIndex(ctx, net1, key1)
+		if index != 9 {
+			t.Errorf("the index is %d, want 9", index)
+		}
+		return err
 	})
 }
 

@@ -270,6 +270,22 @@ func (c *Chain) Balances(ctx context.Context, addresses []string) (list []domain
 	return list, err
 }
 
+// Used reports which addresses have transfers up to the latest block.
+func (c *Chain) Used(ctx context.Context, addresses []string) (list []bool, err error) {
+	err = c.call(ctx, "used", func() error {
+		touched := map[string]bool{}
+		for _, t := range c.transfers(0, func(_ transaction, m Move) bool { return m.counts() }, c.latest) {
+			touched[t.To], touched[t.From] = true, true
+		}
+		list = nil
+		for _, address := range addresses {
+			list = append(list, touched[address])
+		}
+		return nil
+	})
+	return list, err
+}
+
 // Valid reports whether a text is an address of TRON.
 func (c *Chain) Valid(address string) bool {
 	raw, version, err := base58.CheckDecode(address)

@@ -42,8 +42,11 @@ func (rechargeAddressRow) TableName() string { return "recharge_addresses" }
 
 func fromRechargeAddressRow(r rechargeAddressRow) recharge.Address { return recharge.Address(r) }
 
-const nextIndex = `INSERT INTO recharge_keys (network, fingerprint, next) VALUES (?1, ?2, ?3 + 1)
-	ON CONFLICT (network, fingerprint) DO UPDATE SET next = recharge_keys.next + 1
+// nextIndex counts the indexes of a key for all of its networks together: an address is one key's on all of them.
+const nextIndex = `INSERT INTO recharge_keys (network, fingerprint, next)
+	VALUES (?1, ?2, COALESCE((SELECT MAX(next) FROM recharge_keys WHERE fingerprint = ?2), ?3) + 1)
+	ON CONFLICT (network, fingerprint) DO UPDATE SET next = CASE WHEN recharge_keys.next < excluded.next
+		THEN excluded.next ELSE recharge_keys.next + 1 END
 	RETURNING next - 1`
 
 func (r recharges) NextIndex(_ context.Context, network, fingerprint string) (index uint32, err error) {
@@ -51,6 +54,25 @@ func (r recharges) NextIndex(_ context.Context, network, fingerprint string) (in
 		return 0, fmt.Errorf("take an index of key %s: %w", fingerprint, err)
 	}
 	return index, nil
+}
+
+const unusedIndex = `SELECT COALESCE(MAX(next), ?3), COALESCE(MAX(CASE network WHEN ?1 THEN kept END), 0)
+	FROM recharge_keys WHERE fingerprint = ?2`
+
+func (r recharges) Unused(_ context.Context, network, fingerprint string) (next uint32, kept bool, err error) {
+	var flag int64
+	if err := r.Row(unusedIndex, network, fingerprint, recharge.FirstIndex).Scan(&next, &flag); err != nil {
+		return 0, false, fmt.Errorf("read the next index of key %s: %w", fingerprint, err)
+	}
+	return next, flag == 1, nil
+}
+
+const skipTo = `INSERT INTO recharge_keys (network, fingerprint, next, kept) VALUES (?1, ?2, ?3, ?4)
+	ON CONFLICT (network, fingerprint) DO UPDATE SET kept = excluded.kept, next = CASE
+		WHEN recharge_keys.next < excluded.next THEN excluded.next ELSE recharge_keys.next END`
+
+func (r recharges) SkipTo(_ context.Context, network, fingerprint string, next uint32, kept bool) error {
+	return r.Later("skip indexes of key "+fingerprint, skipTo, network, fingerprint, next, column.Flag(kept))
 }
 
 // InsertAddress leaves the transaction as it is when one of the three unique indexes refuses the row.

@@ -86,7 +86,7 @@ func core(s configfile.Settings, log *slog.Logger, database fx.Option) fx.Option
 				return l.Providers(s.Catalog, upstream.Env{Store: store, EchoURL: EchoURL(s)}, log)
 			},
 			accountsConfig, limitConfig,
-			func(s configfile.Settings) payments.Config { return payments.Config{Off: s.Payments.Off} },
+			paymentsConfig,
 			func(s configfile.Settings) sessions.Config {
 				return sessions.Config{Limit: s.SessionLimit}
 			},
@@ -138,7 +138,7 @@ func Service(s configfile.Settings, log *slog.Logger) fx.Option {
 		// after them: the last observations of the gateway are stored too.
 		fx.Module("background", fx.Invoke(
 			func(st *storage.Store, r *prometheus.Registry) error { return r.Register(st) },
-			countExcess, recoverFirst, startDevchain,
+			countExcess, recoverFirst, startDevchain, resumeIndexes,
 			func(lc fx.Lifecycle, q *queue.Queue) { lc.Append(fx.StartStopHook(q.Start, q.Stop)) },
 			keepExits, runTasks, foldTelemetry, reloadOnHangup,
 			func(hub *changes.Hub, g *gateway.Gateway) { hub.Watch(watcher{g}) },

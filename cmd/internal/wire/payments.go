@@ -1,6 +1,7 @@
 package wire
 
 import (
+	"context"
 	"log/slog"
 	"time"
 
@@ -27,6 +28,26 @@ func chainModule(s configfile.PaymentSettings) fx.Option {
 	}
 	return fx.Options(chain.DevModule, fx.Provide(func(secrets *system.Secrets) chain.DevchainConfig {
 		return chain.DevchainConfig{BlockEvery: s.DevchainBlock, Seed: secrets.DevchainSeed()}
+	}))
+}
+
+// paymentsConfig returns the settings of recharges. On PostgreSQL the operator notes after a failover that the database
+// went back: no file of one replica has what the others gave out.
+func paymentsConfig(s configfile.Settings, log *slog.Logger) payments.Config {
+	c := payments.Config{Off: s.Payments.Off, Log: log}
+	if s.DatabasePath != "" {
+		c.Mark = system.NewIndexMark(IndexFile(s.DatabasePath))
+	}
+	return c
+}
+
+// resumeIndexes compares the database with the indexes that were given out before the first order. What fails is tried
+// again with it: the service starts on a full disk too.
+func resumeIndexes(lc fx.Lifecycle, orders *payments.Orders, log *slog.Logger) {
+	lc.Append(fx.StartHook(func(ctx context.Context) {
+		if err := orders.Indexes.Resume(ctx); err != nil {
+			log.Error("the indexes of payment addresses could not be compared; no new address is given out", "err", err)
+		}
 	}))
 }
 

@@ -17,6 +17,9 @@ func SecretFiles(database string) (current, previous string) {
 	return database + ".secret", database + ".secret.previous"
 }
 
+// IndexFile returns the file beside a SQLite database that keeps which indexes of payment addresses were given out.
+func IndexFile(database string) string { return database + ".indexes" }
+
 // rootSecrets returns the configured root secrets, or those beside the SQLite
 // file.
 func rootSecrets(s configfile.Settings, st *storage.Store) (r system.Roots, err error) {

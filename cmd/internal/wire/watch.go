@@ -87,7 +87,8 @@ const leaderLate = 5 * time.Minute
 // gauges returns the gauges that are read at each scrape.
 func gauges(st *storage.Store, tasks *maintenance.Tasks, traffic *trafficapp.Service,
 	desk *procurementapp.Desk, watch *reconcile.Watch,
-	providers *reconcile.Service, proof *proof, watcher *payments.Watcher, webhooks *webhooks.Service,
+	providers *reconcile.Service, proof *proof, watcher *payments.Watcher, orders *payments.Orders,
+	webhooks *webhooks.Service,
 	accounts *accounts.Service, q *queue.Queue, clock ports.Clock) []admin.Gauge {
 	return slices.Concat(
 		[]admin.Gauge{
@@ -119,7 +120,7 @@ func gauges(st *storage.Store, tasks *maintenance.Tasks, traffic *trafficapp.Ser
 		},
 		spaceGauges(st), jobGauges(q, webhooks, tasks),
 		orderGauges(desk, watch, providers, clock),
-		paymentGauges(watcher, clock),
+		paymentGauges(watcher, orders, clock),
 	)
 }
 
@@ -213,7 +214,7 @@ func orderGauges(desk *procurementapp.Desk, watch *reconcile.Watch, providers *r
 	}
 }
 
-func paymentGauges(watcher *payments.Watcher, clock ports.Clock) []admin.Gauge {
+func paymentGauges(watcher *payments.Watcher, orders *payments.Orders, clock ports.Clock) []admin.Gauge {
 	status := func(of func(payments.Status) float64) func(context.Context) (float64, error) {
 		return func(ctx context.Context) (float64, error) {
 			s, err := watcher.Status(ctx)
@@ -234,6 +235,12 @@ func paymentGauges(watcher *payments.Watcher, clock ports.Clock) []admin.Gauge {
 			Read: status(func(s payments.Status) float64 { return float64(s.Drifting) })},
 		{Name: "agentproxy_payments_drift_usd", Help: "The sum of the absolute differences.",
 			Read: status(func(s payments.Status) float64 { return float64(s.Drift) / 1e6 })},
+		{Name: "agentproxy_payments_indexes_skipped", Help: "Payment addresses that this process left out because " +
+			"they are used.",
+			Read: func(ctx context.Context) (float64, error) {
+				n, err := orders.Indexes.Skipped(ctx)
+				return float64(n), err
+			}},
 		{Name: "agentproxy_payments_own_moves", Help: "Transfers between two payment addresses, ever; none was credited.",
 			Read: status(func(s payments.Status) float64 { return float64(s.OwnMoves) })},
 	}

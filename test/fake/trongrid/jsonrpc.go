@@ -130,6 +130,12 @@ func (s *Server) rpcCall(c rpcRequest) (any, *rpcFault) {
 			return nil, &rpcFault{-32600, "Smart contract is not exist."}
 		}
 		return fmt.Sprintf("0x%064x", s.sum(textAddress(call.Data[len(balanceOf):]), s.latest().number)), nil
+	case "eth_getBalance":
+		var tag string
+		if !param(0, &text) || !param(1, &tag) || tag != "latest" {
+			return nil, &rpcFault{-32602, "QUANTITY not supported, just support TAG as latest"}
+		}
+		return fmt.Sprintf("0x%x", s.coins[strings.TrimPrefix(text, "0x")]), nil
 	}
 	return nil, &rpcFault{-32601, "the method " + c.Method + " does not exist/is not available"}
 }
@@ -249,6 +255,16 @@ func (s *Server) rpcReceipt(id string) any {
 		}
 	}
 	return nil
+}
+
+// SetCoins sets the TRX of an address, in millionths.
+func (s *Server) SetCoins(address string, amount int64) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.coins == nil {
+		s.coins = map[string]int64{}
+	}
+	s.coins[hexAddress(address)] = amount
 }
 
 // HoldLogs omits transactions that are mined from now on from the answers of eth_getLogs; ReleaseLogs

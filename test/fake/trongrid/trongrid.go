@@ -111,6 +111,7 @@ type Server struct {
 	late    bool
 	made    uint64
 	skew    map[string]int64
+	coins   map[string]int64 // TRX by hexadecimal address, in millionths
 	faults  []*fault
 	calls   []Call
 	marks   map[string]mark // by fingerprint
