@@ -21,10 +21,13 @@ import (
 
 const beat = 100 * time.Millisecond
 
-// open returns the client of a replica.
-func open(t *testing.T, server *natstest.Server, maxBytes int64) *nats.Queue {
+// long is more than any machine needs to store a call.
+const long = 5 * time.Minute
+
+// open returns the client of a replica. A call that its server does not take within attempt is refused.
+func open(t *testing.T, server *natstest.Server, maxBytes int64, attempt time.Duration) *nats.Queue {
 	t.Helper()
-	q, err := nats.New(nats.Config{URL: server.URL(), Heartbeat: beat, Attempt: 2 * time.Second, MaxBytes: maxBytes})
+	q, err := nats.New(nats.Config{URL: server.URL(), Heartbeat: beat, Attempt: attempt, MaxBytes: maxBytes})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -37,7 +40,7 @@ func TestQueueKeepsTheContract(t *testing.T) {
 	contract.TelemetryQueue(t, func(t *testing.T) contract.QueueWorld {
 		server := natstest.Start(t)
 		return contract.QueueWorld{
-			Open: func() ports.TelemetryQueue { return open(t, server, 0) },
+			Open: func(attempt time.Duration) ports.TelemetryQueue { return open(t, server, 0, attempt) },
 			Kill: func(q ports.TelemetryQueue) { q.(*nats.Queue).Close() },
 			Stop: server.Stop, Run: server.Run}
 	})
@@ -46,7 +49,7 @@ func TestQueueKeepsTheContract(t *testing.T) {
 func TestAFullQueueRefusesUntilItIsFolded(t *testing.T) {
 	t.Parallel()
 	server := natstest.Start(t)
-	q := open(t, server, 8<<10)
+	q := open(t, server, 8<<10, long)
 	call := []byte(`{"v":1,"agent":"agt_1","pad":"` + strings.Repeat("x", 1000) + `"}`)
 	var err error
 	stored := 0
@@ -69,7 +72,7 @@ func TestAFullQueueRefusesUntilItIsFolded(t *testing.T) {
 func TestWhatIsSetAsideIsKeptAndLogged(t *testing.T) {
 	t.Parallel()
 	server := natstest.Start(t)
-	q := open(t, server, 0)
+	q := open(t, server, 0, long)
 	registry := prometheus.NewRegistry()
 	registry.MustRegister(q)
 	w := apptest.New(t)
@@ -102,7 +105,7 @@ agentproxy_telemetry_queue_parked_total 2
 
 func TestACallThatIsTooLargeIsRefused(t *testing.T) {
 	t.Parallel()
-	q := open(t, natstest.Start(t), 0)
+	q := open(t, natstest.Start(t), 0, long)
 	if _, err := q.Publish(t.Context(), "agt_1", make([]byte, 1<<20)); !errors.Is(err, ports.ErrCallTooLarge) {
 		t.Errorf("a call of 1 MiB: %v", err)
 	}

@@ -96,8 +96,8 @@ func play(t *testing.T, w *apptest.World) (o outcome) {
 func TestReportsThroughTheQueueAreAsWithoutIt(t *testing.T) {
 	t.Parallel()
 	direct, queued := apptest.New(t), apptest.Open(t, apptest.Options{RepeatUpdates: true})
-	q := open(t, natstest.Start(t), 0)
-	queued.Telemetry.WithQueue(q)
+	q := open(t, natstest.Start(t), 0, long)
+	queued.Telemetry.WithQueue(q).FoldWait = long
 	defer fold(q, queued.Telemetry)()
 	want, got := play(t, direct), play(t, queued)
 	if len(want.Feed) < 100 || want.Verdicts[6].HealthScore > 60 || want.Webhooks == "" {
@@ -126,17 +126,18 @@ func TestReportsThroughTheQueueAreAsWithoutIt(t *testing.T) {
 	})
 }
 
-// Without anybody who folds, the answer comes after a second, with the event in its health.
+// Without anybody who folds, the answer comes after a while, with the event in its health.
 func TestALateFoldDelaysTheAnswerBySoMuch(t *testing.T) {
 	t.Parallel()
 	w := apptest.New(t)
-	q := open(t, natstest.Start(t), 0)
-	w.Telemetry.WithQueue(q)
+	q := open(t, natstest.Start(t), 0, long)
+	w.Telemetry.WithQueue(q).FoldWait = time.Millisecond
 	agent := w.Register()
 	v := w.Buy(agent, apptest.Local)
 	apptest.Equal(t, "the score", w.Report(agent, v.ID, "block").Verdict.HealthScore, 75)
 	apptest.Equal(t, "the stored score", w.Read(agent, v.ID).Verdict.HealthScore, 100)
 	defer fold(q, w.Telemetry)()
+	w.Telemetry.FoldWait = long
 	r := w.Report(agent, v.ID, "block")
 	apptest.Equal(t, "the score", r.Verdict.HealthScore, w.Read(agent, v.ID).Verdict.HealthScore)
 	apptest.Equal(t, "the score of both", r.Verdict.HealthScore, 55)
@@ -157,7 +158,7 @@ func startReplica(t *testing.T, w *apptest.World, server *natstest.Server, lose 
 		t.Cleanup(func() { _ = db.Close() })
 		store = db
 	}
-	r := &replica{queue: open(t, server, 0)}
+	r := &replica{queue: open(t, server, 0, 2*time.Second)}
 	r.service = telemetry.New(store, w.Clock, w.IDs, telemetry.NewObserver(store, w.Clock, w.IDs)).WithQueue(r.queue)
 	ctx, cancel := context.WithCancel(context.Background())
 	var wg sync.WaitGroup

@@ -98,7 +98,8 @@ func (h *heartbeat) run(ctx context.Context) {
 		case <-ctx.Done():
 		}
 	}
-	within, cancel := context.WithTimeout(context.WithoutCancel(ctx), beatEvery)
+	dial := h.pool.Config().ConnConfig.ConnectTimeout
+	within, cancel := context.WithTimeout(context.WithoutCancel(ctx), max(beatEvery, dial))
 	defer cancel()
 	_, _ = h.pool.Exec(within, "DELETE FROM replicas WHERE id = $1", h.id)
 }

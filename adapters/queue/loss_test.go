@@ -25,14 +25,14 @@ func TestJobsRunOnAfterALoss(t *testing.T) {
 	var ran atomic.Int32
 	q := w.queue(queue.Handlers{DriveOrders: func(context.Context, string) error { ran.Add(1); return nil }})
 	ok(t, q.Start(t.Context()))
-	w.within(time.Minute, "it leads", q.Leads)
+	w.until("it leads", q.Leads)
 	begin := w.losses()
 	for n, open := range []int{1, 10, 20} {
 		w.fill(open)
 		l.Drop()
-		w.within(2*time.Minute, "River finds the loss", func() bool { return w.losses() > begin+float64(n) })
+		w.until("River finds the loss", func() bool { return w.losses() > begin+float64(n) })
 		w.insert(ports.Job{Kind: ports.DriveOrdersJob, SessionID: fmt.Sprint("sess_", n)})
-		w.within(2*time.Minute, "the job runs", func() bool { return int(ran.Load()) == n+1 })
+		w.until("the job runs", func() bool { return int(ran.Load()) == n+1 })
 	}
 	ok(t, q.Stop(context.Background()))
 	if n := w.losses() - begin; n != 3 {
@@ -45,7 +45,7 @@ func (w *world) fill(n int) {
 	w.Helper()
 	var list []*pgxpool.Conn
 	for range n {
-		ctx, cancel := context.WithTimeout(w.Context(), time.Minute)
+		ctx, cancel := context.WithTimeout(w.Context(), 5*time.Minute)
 		c, err := w.st.Pool().Acquire(ctx)
 		cancel()
 		ok(w.T, err)

@@ -11,10 +11,6 @@ import (
 	"agentproxy/ports"
 )
 
-// foldWait is how long the answer to a report waits until it is folded. After that it is given
-// without: the queue has the report, and it is folded later.
-const foldWait = time.Second
-
 // reportQueued is like Report through the queue. The health in the answer is read after the fold,
 // so it is what every replica answers from then on. Where the fold is late it is the stored
 // health with this event.
@@ -56,7 +52,7 @@ type enqueued struct {
 }
 
 // enqueue checks the events of a call, publishes those that are accepted and waits until they are
-// folded, or until foldWait has passed.
+// folded, or until FoldWait has passed.
 func (t *Service) enqueue(ctx context.Context, agentID string, events []ReportedEvent) (
 	out accepted, call enqueued, err error,
 ) {
@@ -88,7 +84,7 @@ func (t *Service) enqueue(ctx context.Context, agentID string, events []Reported
 	if err != nil {
 		return out, call, err
 	}
-	within, cancel := context.WithTimeout(ctx, foldWait)
+	within, cancel := context.WithTimeout(ctx, t.FoldWait)
 	defer cancel()
 	call.folded = t.queue.Folded(within, place)
 	call.late = !call.folded

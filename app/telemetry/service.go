@@ -1,6 +1,8 @@
 package telemetry
 
 import (
+	"time"
+
 	"agentproxy/domain"
 	"agentproxy/domain/eventlog"
 	"agentproxy/domain/health"
@@ -15,12 +17,16 @@ type Service struct {
 	ids      ports.IDs
 	observer *Observer
 	queue    ports.TelemetryQueue // nil: reports are stored at once
+
+	// FoldWait is how long the answer to a report waits until the queue's is folded. After that it is given
+	// without: the queue has the report, and it is folded later.
+	FoldWait time.Duration
 }
 
 // New returns the use cases. Reports are matched with what the gateway
 // of this process observed.
 func New(store ports.Store, clock ports.Clock, ids ports.IDs, observer *Observer) *Service {
-	return &Service{store: narrow(store), clock: clock, ids: ids, observer: observer}
+	return &Service{store: narrow(store), clock: clock, ids: ids, observer: observer, FoldWait: time.Second}
 }
 
 // WithQueue has reports go through a queue, and returns the service. Fold is what folds it.

@@ -15,13 +15,17 @@ import (
 
 // QueueWorld is a server of a ports.TelemetryQueue under test.
 type QueueWorld struct {
-	// Open returns the client of another replica, which ends with the test.
-	Open func() ports.TelemetryQueue
+	// Open returns the client of another replica, which ends with the test. It refuses a call that the server
+	// does not take within attempt.
+	Open func(attempt time.Duration) ports.TelemetryQueue
 	// Kill ends a replica's client as a crash does.
 	Kill func(ports.TelemetryQueue)
 	// Stop and Run stop the server and start it again with what it has.
 	Stop, Run func()
 }
+
+// long is more than any machine needs for what is waited for.
+const long = 5 * time.Minute
 
 // TelemetryQueue holds a ports.TelemetryQueue to its promises. Open returns one whose queues are empty.
 func TelemetryQueue(t *testing.T, open func(t *testing.T) QueueWorld) {
@@ -130,10 +134,10 @@ func publishCalls(t *testing.T, q ports.TelemetryQueue, agent string, from, n in
 // await waits until a place is folded.
 func await(t *testing.T, q ports.TelemetryQueue, at ports.QueuePlace) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), long)
 	defer cancel()
 	if !q.Folded(ctx, at) {
-		t.Fatalf("place %+v is not folded after a minute", at)
+		t.Fatalf("place %+v is not folded", at)
 	}
 }
 
@@ -145,7 +149,7 @@ func wantCalls(t *testing.T, f *folder, agent string, want []string) {
 }
 
 func queueKeepsOrder(t *testing.T, w QueueWorld) {
-	a, b, f := w.Open(), w.Open(), newFolder()
+	a, b, f := w.Open(long), w.Open(long), newFolder()
 	calls, last := publishCalls(t, a, "agt_early", 0, 3)
 	ended, cancel := context.WithCancel(t.Context())
 	cancel()
@@ -170,7 +174,7 @@ func queueKeepsOrder(t *testing.T, w QueueWorld) {
 }
 
 func queueSurvivesReplica(t *testing.T, w QueueWorld) {
-	a, b, f := w.Open(), w.Open(), newFolder()
+	a, b, f := w.Open(long), w.Open(long), newFolder()
 	consume(t, a, f)
 	consume(t, b, f)
 	var want [8][]string
@@ -186,7 +190,7 @@ func queueSurvivesReplica(t *testing.T, w QueueWorld) {
 }
 
 func queueFoldsOnce(t *testing.T, w QueueWorld) {
-	q, f := w.Open(), newFolder()
+	q, f := w.Open(long), newFolder()
 	lost := 0
 	f.after = func(in ports.QueuedCalls) error {
 		if len(in.Calls) == 0 || lost == 3 {
@@ -207,7 +211,7 @@ func queueFoldsOnce(t *testing.T, w QueueWorld) {
 }
 
 func queueSetsAside(t *testing.T, w QueueWorld) {
-	q, f := w.Open(), newFolder()
+	q, f := w.Open(long), newFolder()
 	f.before = func(in ports.QueuedCalls) error {
 		for _, c := range in.Calls {
 			if string(c.Body) == "agt_1 3" {
@@ -223,7 +227,7 @@ func queueSetsAside(t *testing.T, w QueueWorld) {
 }
 
 func queueWaitsForStore(t *testing.T, w QueueWorld) {
-	q, f := w.Open(), newFolder()
+	q, f := w.Open(long), newFolder()
 	failures := 0
 	f.before = func(in ports.QueuedCalls) error {
 		failures++
@@ -242,10 +246,11 @@ func queueWaitsForStore(t *testing.T, w QueueWorld) {
 }
 
 func queueSurvivesServer(t *testing.T, w QueueWorld) {
-	q, f := w.Open(), newFolder()
+	q, f := w.Open(long), newFolder()
 	calls, _ := publishCalls(t, q, "agt_1", 0, 5)
+	hasty := w.Open(100 * time.Millisecond)
 	w.Stop()
-	if _, err := q.Publish(t.Context(), "agt_1", []byte("agt_1 5")); !errors.Is(err, domain.ErrUnavailable) {
+	if _, err := hasty.Publish(t.Context(), "agt_1", []byte("agt_1 5")); !errors.Is(err, domain.ErrUnavailable) {
 		t.Errorf("without a server: %v", err)
 	}
 	w.Run()

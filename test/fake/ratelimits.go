@@ -20,6 +20,35 @@ type RateLimits struct {
 
 var _ ports.RateLimits = (*RateLimits)(nil)
 
+// TimedLimits are shared limits of which each call waits for its answer, however long that takes, and which
+// note the store's time in it.
+type TimedLimits struct {
+	ports.RateLimits
+	mu          sync.Mutex
+	first, last time.Time
+}
+
+// Take takes tokens.
+func (l *TimedLimits) Take(ctx context.Context, key string, request ratelimit.Request) (ratelimit.Grant, error) {
+	g, err := l.RateLimits.Take(context.WithoutCancel(ctx), key, request)
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if err == nil && (l.first.IsZero() || g.Now.Before(l.first)) {
+		l.first = g.Now
+	}
+	if err == nil && g.Now.After(l.last) {
+		l.last = g.Now
+	}
+	return g, err
+}
+
+// Refilled returns how many tokens of a limit became free between the first answer and the last.
+func (l *TimedLimits) Refilled(perMinute int) int {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return int(l.last.Sub(l.first) * time.Duration(perMinute) / time.Minute)
+}
+
 // NewRateLimits returns limits that are timed by a clock.
 func NewRateLimits(clock ports.Clock) *RateLimits {
 	return &RateLimits{clock: clock, states: map[string]ratelimit.State{}}

@@ -3,6 +3,7 @@ package strictjson
 import (
 	"bytes"
 	"encoding/json"
+	"strconv"
 	"strings"
 	"testing"
 	"unicode/utf8"
@@ -76,6 +77,26 @@ func BenchmarkCheck(b *testing.B) {
 		if err := Check(body, nil); err != nil {
 			b.Fatal(err)
 		}
+	}
+}
+
+// BenchmarkKeys has a key cost the same among ten times as many.
+func BenchmarkKeys(b *testing.B) {
+	for _, keys := range []int{4_000, 40_000} {
+		b.Run(strconv.Itoa(keys), func(b *testing.B) {
+			var body strings.Builder
+			body.WriteString(`{"name":"ab"`)
+			for i := range keys {
+				body.WriteString(`,"k` + strconv.Itoa(i) + `":1`)
+			}
+			body.WriteString("}")
+			for b.Loop() {
+				if err := Check([]byte(body.String()), nil); err != nil {
+					b.Fatal(err)
+				}
+			}
+			b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N*keys), "ns/key")
+		})
 	}
 }
 
