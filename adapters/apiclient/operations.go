@@ -258,6 +258,13 @@ func (c *Client) DeleteSession(ctx context.Context, sessionID string, options ..
 	return out, err
 }
 
+// DeleteSessionDryRun sends DELETE /v1/sessions/{session_id}: end a session, as a dry run, which answers the
+// cost and stores nothing.
+func (c *Client) DeleteSessionDryRun(ctx context.Context, sessionID string, options ...Option) (out DryRun, err error) {
+	err = c.call(ctx, request{method: "DELETE", path: "/sessions/{session_id}", ids: []string{sessionID}, query: query{{"dry_run", "true"}}, safe: true}, &out, options)
+	return out, err
+}
+
 // DeleteWorker sends DELETE /v1/sessions/{session_id}/workers/{name}: remove a worker.
 //
 // Its tunnels are cut and its exit is free. What it used stays in the session's usage.
@@ -1494,11 +1501,18 @@ func (c *Client) SetSessionPolicy(ctx context.Context, sessionID string, in SetS
 
 // TerminateSession sends POST /v1/sessions/{session_id}/terminate: end a session.
 //
-// Repeating it answers 200 with the same state. What a dynamic session did not use is refunded. What a seller
-// may still deliver and does not take back stays held, and is charged or released when the outcome is known:
-// see cost.
+// Repeating it answers 200 with the same state. What a dynamic session did not use is refunded, the time left
+// of fixed IPs is not. What a seller may still deliver and does not take back stays held, and is charged or
+// released when the outcome is known: see cost.
 func (c *Client) TerminateSession(ctx context.Context, sessionID string, options ...Option) (out Session, err error) {
 	err = c.call(ctx, request{method: "POST", path: "/sessions/{session_id}/terminate", ids: []string{sessionID}}, &out, options)
+	return out, err
+}
+
+// TerminateSessionDryRun sends POST /v1/sessions/{session_id}/terminate: end a session, as a dry run, which
+// answers the cost and stores nothing.
+func (c *Client) TerminateSessionDryRun(ctx context.Context, sessionID string, options ...Option) (out DryRun, err error) {
+	err = c.call(ctx, request{method: "POST", path: "/sessions/{session_id}/terminate", ids: []string{sessionID}, query: query{{"dry_run", "true"}}, safe: true}, &out, options)
 	return out, err
 }
 

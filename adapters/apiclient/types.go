@@ -103,7 +103,7 @@ type Account struct {
 	RateLimit RateLimit `json:"rate_limit"`
 	// Who referred the account; null if no one did.
 	Referral Referral `json:"referral"`
-	// The state that it is in.
+	// Its state.
 	Status AccountState `json:"status"`
 	// funded: own money was credited; verified: by the operator. Products may ask for a tier.
 	Tier Tier `json:"tier"`
@@ -159,7 +159,7 @@ type AutoTopUpRequest struct {
 type Balance struct {
 	// What can be spent.
 	Balance json.Number `json:"balance"`
-	// The currency of every amount.
+	// Of all amounts.
 	Currency string `json:"currency"`
 	// Kept for what open sessions may still use.
 	Held json.Number `json:"held"`
@@ -201,7 +201,7 @@ type BatchEventRequest struct {
 type Budget struct {
 	// Percents of a limit.
 	AlertThresholds []int `json:"alert_thresholds"`
-	// The currency of every amount.
+	// Of all amounts.
 	Currency string `json:"currency"`
 	// Of a UTC day; null: none.
 	DailyLimit *json.Number `json:"daily_limit"`
@@ -273,7 +273,7 @@ type ClientAddress struct {
 type Clients struct {
 	// The items of this page.
 	Items []ClientAddress `json:"items"`
-	// The position of this page in the list.
+	// Where this page is in the list.
 	Pagination Pagination `json:"pagination"`
 }
 
@@ -317,8 +317,10 @@ type Connected struct {
 type Cost struct {
 	// What was used so far costs.
 	Charged json.Number `json:"charged"`
-	// The currency of every amount.
+	// Of all amounts.
 	Currency string `json:"currency"`
+	// What you gave up by ending fixed IPs before their time.
+	Forfeited json.Number `json:"forfeited"`
 	// Kept for what may still be used.
 	Held json.Number `json:"held"`
 	// What was given back, in US dollars.
@@ -329,7 +331,7 @@ type Cost struct {
 type CostBucket struct {
 	// What was charged, in US dollars.
 	Charged json.Number `json:"charged"`
-	// The currency of every amount.
+	// Of all amounts.
 	Currency string `json:"currency"`
 	// What was recharged, in US dollars.
 	Recharged json.Number `json:"recharged"`
@@ -383,7 +385,7 @@ type CreateRotation struct {
 type Deliveries struct {
 	// The items of this page.
 	Items []Delivery `json:"items"`
-	// The position of this page in the list.
+	// Where this page is in the list.
 	Pagination Pagination `json:"pagination"`
 }
 
@@ -403,7 +405,7 @@ type Delivery struct {
 	LastStatusCode *int `json:"last_status_code"`
 	// null unless pending.
 	NextAttemptAt *time.Time `json:"next_attempt_at"`
-	// The state that it is in.
+	// Its state.
 	Status DeliveryState `json:"status"`
 	// What kind it is.
 	Type WebhookType `json:"type"`
@@ -428,16 +430,21 @@ const (
 	DeliveryStateFailed    DeliveryState = "failed"
 )
 
-// DryRun is the answer of AddTrafficDryRun, CreateRechargeDryRun, CreateSessionDryRun, RenewSessionDryRun.
+// DryRun is the answer of AddTrafficDryRun, CreateRechargeDryRun, CreateSessionDryRun, DeleteSessionDryRun and
+// others.
 type DryRun struct {
 	// The balance that the call would leave.
 	BalanceAfter json.Number `json:"balance_after"`
 	// What the call would cost, in US dollars.
 	Cost json.Number `json:"cost"`
-	// The currency of every amount.
+	// Of all amounts.
 	Currency string `json:"currency"`
 	// Always true.
 	DryRun bool `json:"dry_run"`
+	// What ending a session would give up of what was paid.
+	Forfeited json.Number `json:"forfeited,omitzero"`
+	// What ending a session would return.
+	Refunded json.Number `json:"refunded,omitzero"`
 }
 
 // Duration is the type of Product.durations.
@@ -531,7 +538,7 @@ const (
 type Events struct {
 	// The items of this page.
 	Items []Event `json:"items"`
-	// The position of this page in the list.
+	// Where this page is in the list.
 	Pagination Pagination `json:"pagination"`
 }
 
@@ -643,7 +650,7 @@ type Host struct {
 type Hosts struct {
 	// The items of this page.
 	Items []Host `json:"items"`
-	// The position of this page in the list.
+	// Where this page is in the list.
 	Pagination Pagination `json:"pagination"`
 }
 
@@ -721,7 +728,7 @@ type Key struct {
 type Keys struct {
 	// The items of this page.
 	Items []Key `json:"items"`
-	// The position of this page in the list.
+	// Where this page is in the list.
 	Pagination Pagination `json:"pagination"`
 }
 
@@ -767,7 +774,7 @@ type Overview struct {
 	Balance json.Number `json:"balance"`
 	// Sessions that a provider still delivers.
 	CreatingSessions int `json:"creating_sessions"`
-	// The currency of every amount.
+	// Of all amounts.
 	Currency string `json:"currency"`
 	// Events that the agent has reported.
 	EventsReported int `json:"events_reported"`
@@ -870,7 +877,7 @@ type Product struct {
 	Cities []string `json:"cities"`
 	// ISO 3166-1 alpha-2.
 	Countries []string `json:"countries"`
-	// The currency of every amount.
+	// Of all amounts.
 	Currency string `json:"currency"`
 	// gateway: proxy.full_url is the service's own gateway. direct: it is the upstream's proxy itself; usage is
 	// what the upstream counts, up to a minute late, and what is left is given back once it has counted the end.
@@ -919,7 +926,7 @@ type Product struct {
 type Products struct {
 	// The items of this page.
 	Items []Product `json:"items"`
-	// The position of this page in the list.
+	// Where this page is in the list.
 	Pagination Pagination `json:"pagination"`
 }
 
@@ -988,7 +995,7 @@ type Recharge struct {
 	AmountUSDT json.Number `json:"amount_usdt"`
 	// When it was made.
 	CreatedAt time.Time `json:"created_at"`
-	// The currency of every amount.
+	// Of all amounts.
 	Currency string `json:"currency"`
 	// Send before this.
 	ExpireTime time.Time `json:"expire_time"`
@@ -998,7 +1005,7 @@ type Recharge struct {
 	OrderID string `json:"order_id"`
 	// USDT of final transfers that count for this order; all of it is credited, also what is paid over.
 	ReceivedUSDT json.Number `json:"received_usdt"`
-	// The state that it is in.
+	// Its state.
 	Status RechargeState `json:"status"`
 	// Whether the money is not real: true on the development chain and on test networks.
 	Test bool `json:"test"`
@@ -1029,7 +1036,7 @@ type RechargeStatus struct {
 	Confirmations int `json:"confirmations"`
 	// When it was made.
 	CreatedAt time.Time `json:"created_at"`
-	// The currency of every amount.
+	// Of all amounts.
 	Currency string `json:"currency"`
 	// Send before this.
 	ExpireTime time.Time `json:"expire_time"`
@@ -1043,7 +1050,7 @@ type RechargeStatus struct {
 	ReceivedUSDT json.Number `json:"received_usdt"`
 	// Blocks that make a transfer final.
 	RequiredConfirmations int `json:"required_confirmations"`
-	// The state that it is in.
+	// Its state.
 	Status RechargeState `json:"status"`
 	// Whether the money is not real: true on the development chain and on test networks.
 	Test bool `json:"test"`
@@ -1058,7 +1065,7 @@ type RechargeStatus struct {
 type Recharges struct {
 	// The items of this page.
 	Items []Recharge `json:"items"`
-	// The position of this page in the list.
+	// Where this page is in the list.
 	Pagination Pagination `json:"pagination"`
 }
 
@@ -1134,7 +1141,7 @@ type Registered struct {
 	Name string `json:"name"`
 	// Only when a valid referral_code was given.
 	Referral *Referral `json:"referral,omitzero"`
-	// The state that it is in.
+	// Its state.
 	Status string `json:"status"`
 	// The trial credit; null without one.
 	Trial Trial `json:"trial"`
@@ -1144,7 +1151,7 @@ type Registered struct {
 
 // Report is the answer of GetUsageReport.
 type Report struct {
-	// The currency of every amount.
+	// Of all amounts.
 	Currency string `json:"currency"`
 	// The first moment of the period.
 	From time.Time `json:"from"`
@@ -1206,7 +1213,7 @@ type Result struct {
 	Index int `json:"index"`
 	// The session.
 	SessionID string `json:"session_id"`
-	// The state that it is in.
+	// Its state.
 	Status EventOutcome `json:"status"`
 }
 
@@ -1272,7 +1279,7 @@ type Rotate struct {
 	Rotation Rotation `json:"rotation"`
 	// Never changes, whatever is rotated.
 	SessionID string `json:"session_id"`
-	// The state that it is in.
+	// Its state.
 	Status SessionState `json:"status"`
 	// Why it ended: agent_request, traffic_exhausted, time_expired, provider_failed, provider_lost,
 	// account_disabled or operator_request. null while it lives.
@@ -1369,7 +1376,7 @@ type Session struct {
 	Rotation Rotation `json:"rotation"`
 	// Never changes, whatever is rotated.
 	SessionID string `json:"session_id"`
-	// The state that it is in.
+	// Its state.
 	Status SessionState `json:"status"`
 	// Why it ended: agent_request, traffic_exhausted, time_expired, provider_failed, provider_lost,
 	// account_disabled or operator_request. null while it lives.
@@ -1468,7 +1475,7 @@ const (
 type Sessions struct {
 	// The items of this page.
 	Items []Session `json:"items"`
-	// The position of this page in the list.
+	// Where this page is in the list.
 	Pagination Pagination `json:"pagination"`
 }
 
@@ -1478,7 +1485,7 @@ type Statement struct {
 	ByType map[string]json.Number `json:"by_type"`
 	// opening_balance and all of by_type; of the current month so far.
 	ClosingBalance json.Number `json:"closing_balance"`
-	// The currency of every amount.
+	// Of all amounts.
 	Currency string `json:"currency"`
 	// The first moment of the period.
 	From time.Time `json:"from"`
@@ -1488,7 +1495,7 @@ type Statement struct {
 	Month string `json:"month"`
 	// When the month began.
 	OpeningBalance json.Number `json:"opening_balance"`
-	// The position of this page in the list.
+	// Where this page is in the list.
 	Pagination Pagination `json:"pagination"`
 	// Exclusive.
 	To time.Time `json:"to"`
@@ -1636,7 +1643,7 @@ type Transaction struct {
 	ChargedAmount json.Number `json:"charged_amount"`
 	// When it was made.
 	CreatedAt time.Time `json:"created_at"`
-	// The currency of every amount.
+	// Of all amounts.
 	Currency string `json:"currency"`
 	// What moved the money, for people.
 	Description string `json:"description"`
@@ -1669,7 +1676,7 @@ const (
 type Transactions struct {
 	// The items of this page.
 	Items []Transaction `json:"items"`
-	// The position of this page in the list.
+	// Where this page is in the list.
 	Pagination Pagination `json:"pagination"`
 }
 
@@ -1677,7 +1684,7 @@ type Transactions struct {
 type Trial struct {
 	// What of the trial credit is neither spent nor held.
 	Balance json.Number `json:"balance"`
-	// The currency of every amount.
+	// Of all amounts.
 	Currency string `json:"currency"`
 	// null when no trial credit was granted.
 	ExpiresAt *time.Time `json:"expires_at"`
@@ -1714,7 +1721,7 @@ type Updated struct {
 	RateLimit RateLimit `json:"rate_limit"`
 	// Who referred the account; null if no one did.
 	Referral Referral `json:"referral"`
-	// The state that it is in.
+	// Its state.
 	Status AccountState `json:"status"`
 	// funded: own money was credited; verified: by the operator. Products may ask for a tier.
 	Tier Tier `json:"tier"`
@@ -1855,7 +1862,7 @@ type Worker struct {
 	Proxy *Proxy `json:"proxy"`
 	// How many rotations there were.
 	Rotations int `json:"rotations"`
-	// The state that it is in.
+	// Its state.
 	Status WorkerState `json:"status"`
 	// Whether a lost exit is not replaced.
 	Strict bool `json:"strict"`
@@ -1909,7 +1916,7 @@ type WorkerUsage struct {
 type Workers struct {
 	// The items of this page.
 	Items []Worker `json:"items"`
-	// The position of this page in the list.
+	// Where this page is in the list.
 	Pagination Pagination `json:"pagination"`
 }
 

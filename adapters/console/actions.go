@@ -4,10 +4,9 @@ import (
 	"net/http"
 
 	"agentproxy/app/sessions"
+	"agentproxy/app/settlement"
 	"agentproxy/app/workers"
-	"agentproxy/domain"
 	"agentproxy/domain/health"
-	"agentproxy/domain/session"
 )
 
 func (c *Console) rotate(v *view) error {
@@ -64,7 +63,7 @@ func (c *Console) replacePassword(v *view) error {
 // endData is what comes of ending a session.
 type endData struct {
 	sessions.View
-	Back domain.Money // what is released or refunded at least, as far as it is known
+	settlement.Ending
 }
 
 func (c *Console) endPage(v *view) error {
@@ -72,11 +71,11 @@ func (c *Console) endPage(v *view) error {
 	if err != nil {
 		return err
 	}
-	d := endData{View: s}
-	if s.Type == session.Dynamic {
-		d.Back = s.Cost.Held
+	e, err := sessions.Endings{Service: c.Sessions}.Try(v, v.caller.AgentID, s.ID)
+	if err != nil {
+		return err
 	}
-	return v.show(http.StatusOK, "end", v.frame("End "+s.ID+"?", d))
+	return v.show(http.StatusOK, "end", v.frame("End "+s.ID+"?", endData{s, e}))
 }
 
 // end ends a session. Repeating it changes nothing.

@@ -113,6 +113,9 @@ func TestRotateRenewAndEnd(t *testing.T) {
 	if code, body := w.send("GET", page+"/renew?duration_days=7", nil); code != http.StatusBadRequest || !strings.Contains(body, `id="problem"`) {
 		t.Errorf("days that are not sold: %d", code)
 	}
+	if got := byID(t, w.get(page+"/end"), "forfeited"); got != "$2.00" {
+		t.Errorf("%s would be given up", got)
+	}
 	page = "/console/sessions/" + dyn.ID
 	if got := byID(t, w.get(page+"/end"), "back"); got != "$0.40" {
 		t.Errorf("%s would come back", got)

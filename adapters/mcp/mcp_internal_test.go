@@ -149,6 +149,19 @@ func TestAnswersHideWhatOperationsReturn(t *testing.T) {
 	}
 }
 
+// TestEndingStatesItsCost checks the answer about fixed IPs, whose time does not come back.
+func TestEndingStatesItsCost(t *testing.T) {
+	b := scripted{"/sessions/s/terminate": `{"session_id":"s","status":"terminated","cost":{"charged":2,"forfeited":1.5}}`}
+	if text, refused := ask(t, b, "end_session", `{"session_id":"s"}`); refused || !strings.Contains(text, `"forfeited":1.5`) ||
+		!strings.Contains(text, "did not come back") {
+		t.Errorf("refused %v: %s", refused, text)
+	}
+	b["/sessions/s/terminate"] = `{"session_id":"s","status":"terminated","cost":{"charged":2,"forfeited":0}}`
+	if text, refused := ask(t, b, "end_session", `{"session_id":"s"}`); refused || strings.Contains(text, "did not come back") {
+		t.Errorf("refused %v: %s", refused, text)
+	}
+}
+
 func TestUnreachableServiceIsARetryableRefusal(t *testing.T) {
 	text, refused := ask(t, scripted{}, "get_account", "")
 	if !refused || !strings.Contains(text, `"retryable":true`) || strings.Contains(text, "dial") {

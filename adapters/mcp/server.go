@@ -18,7 +18,7 @@ const instructions = `agentproxy sells proxy sessions: an address that web traff
 Start with find_products, then quote, create_session (max_cost and purchase_id guard the money), connect.
 The proxy password never passes through you: connect gives a link or a file for your program.
 When a request fails call report with what you saw and follow its verdict. Call end_session when you are done:
-unused traffic of a dynamic session comes back.`
+unused traffic of a dynamic session comes back, the days left of a static one do not.`
 
 // listTTL is how long a client may keep tools/list, in milliseconds. The list depends on the
 // credential, so it is private.

@@ -73,7 +73,9 @@ type costData struct {
 	Charged  json.Number `json:"charged"`
 	Held     json.Number `json:"held"`
 	Refunded json.Number `json:"refunded"`
-	Currency string      `json:"currency"`
+	// Forfeited is what the end of a static session gave up.
+	Forfeited json.Number `json:"forfeited"`
+	Currency  string      `json:"currency"`
 }
 
 // ofSession is the argument of a tool that takes a session alone.

@@ -160,6 +160,10 @@ func endSession(ctx context.Context, a *api, in ofSession) (reply, error) {
 	if err := a.post(ctx, pathOf(in.SessionID, "/terminate"), "", nil, &s); err != nil {
 		return reply{}, err
 	}
+	next := "Call get_account to see the balance."
+	if s.Cost.Forfeited != "" && s.Cost.Forfeited != "0" {
+		next = "What was paid for the time left of these fixed IPs did not come back: it is forfeited. " + next
+	}
 	return reply{data: map[string]any{"session_id": s.SessionID, "status": s.Status, "status_reason": s.StatusReason,
-		"cost": s.Cost}, next: "Call get_account to see the balance."}, nil
+		"forfeited": s.Cost.Forfeited, "cost": s.Cost}, next: next}, nil
 }

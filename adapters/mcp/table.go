@@ -61,7 +61,7 @@ var tools = []tool{
 	{
 		name: "create_session", title: "Buy a session", scope: "sessions:write", repeatable: true,
 		description: "Buys a proxy session with real money. It lives until its traffic or time is used up, or end_session. " +
-			"Unused traffic comes back at the end.",
+			"Unused traffic comes back at the end, unused days of fixed IPs do not.",
 		args: append(purchaseFields[:len(purchaseFields):len(purchaseFields)],
 			field{name: "rotation", kind: "string", enum: []string{"on_demand", "timed", "fixed"},
 				doc: "Dynamic; on_demand is the default."},
@@ -156,7 +156,8 @@ var tools = []tool{
 	},
 	{
 		name: "end_session", title: "End a session", scope: "sessions:write", destroys: true, repeatable: true,
-		description: "Ends a session for good. What a dynamic session did not use comes back.",
+		description: "Ends a session for good. What a dynamic session did not use comes back. Fixed IPs are paid for their whole " +
+			"time: the days left are not refunded (forfeited).",
 		args:        []field{sessionID},
 		run:         taking(endSession),
 	},

@@ -28,8 +28,12 @@ func final(t *testing.T) *apptest.World {
 // terminate ends a session and demands that its cost is shown so.
 func terminate(t *testing.T, w *apptest.World, agent, id string, want sessions.Cost) {
 	t.Helper()
+	balance := w.Balance(agent)
+	e, err := sessions.Endings{Service: w.Sessions}.Try(t.Context(), agent, id)
+	apptest.OK(t, err)
 	v, err := w.Sessions.Terminate(t.Context(), agent, id)
 	apptest.OK(t, err)
+	apptest.Equal(t, "the money that came back", w.Balance(agent)-balance, e.Refunded)
 	apptest.Equal(t, "the status", v.Status, session.Terminated)
 	apptest.Equal(t, "the cost", v.Cost, want)
 	apptest.Equal(t, "the cost that is read", w.Read(agent, id).Cost, want)

@@ -147,7 +147,7 @@ func TestRenewAtASeller(t *testing.T) {
 		apptest.Equal(t, "held", w.Read(agent, v.ID).Cost.Held, apptest.Dollars("1"))
 		w.Clock.Advance(20 * time.Minute)
 		w.ExpectReconciled()
-		apptest.Equal(t, "the cost", w.Read(agent, v.ID).Cost, sessions.Cost{Charged: apptest.Dollars("2")})
+		apptest.Equal(t, "the cost", w.Read(agent, v.ID).Cost, sessions.Cost{Charged: apptest.Dollars("2"), Forfeited: apptest.Dollars("2")})
 		apptest.Equal(t, "the balance", w.Balance(agent), before-apptest.Dollars("1"))
 	})
 	t.Run("the process dies after it was sent", func(t *testing.T) {

@@ -75,12 +75,14 @@ type Cost struct {
 	Charged  domain.Money
 	Held     domain.Money
 	Refunded domain.Money
+	// Forfeited is what the agent gave up of Charged when it ended a static session before its time.
+	Forfeited domain.Money
 }
 
 // view adds what is not stored.
 func (u *Service) view(r ports.SessionRead, now time.Time) View {
 	due := r.ChargeDue(r.Usage.Used())
-	return View{
+	v := View{
 		SessionRead: r,
 		Password:    u.secrets.ProxyPassword(r.ID, r.PasswordNo),
 		Verdict:     r.Health.Verdict(now, r.Type == session.Static),
@@ -91,6 +93,10 @@ func (u *Service) view(r ports.SessionRead, now time.Time) View {
 		},
 		AsOf: now,
 	}
+	if r.Status.Over() {
+		v.Cost.Forfeited = r.Forfeited(r.EndedAt)
+	}
+	return v
 }
 
 // workersOf reads the health of the workers of the dynamic ones of sessions.

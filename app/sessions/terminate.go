@@ -3,6 +3,7 @@ package sessions
 import (
 	"context"
 
+	"agentproxy/app/settlement"
 	"agentproxy/domain/session"
 	"agentproxy/ports"
 )
@@ -28,4 +29,20 @@ func (u *Service) Terminate(ctx context.Context, agentID, id string) (View, erro
 	}
 	u.hub.SessionChanged(id)
 	return v, nil
+}
+
+// Endings foretells the ends of sessions.
+type Endings struct{ *Service }
+
+// Try returns what Terminate would do now, and changes nothing.
+func (u Endings) Try(ctx context.Context, agentID, id string) (e settlement.Ending, err error) {
+	err = u.store.View(ctx, func(ctx context.Context, tx Repos) error {
+		r, err := tx.Sessions().Read(ctx, agentID, id)
+		if err != nil {
+			return err
+		}
+		e, err = settlement.Foretell(ctx, tx, u.catalog, r, u.clock.Now())
+		return err
+	})
+	return e, err
 }

@@ -19,8 +19,15 @@ func TestTerminate(t *testing.T) {
 	agent := w.RegisterFunded(90)
 	end := func(id string) sessions.View {
 		t.Helper()
+		before, balance := w.Dump(), w.Balance(agent)
+		e, err := sessions.Endings{Service: w.Sessions}.Try(t.Context(), agent, id)
+		apptest.OK(t, err)
+		apptest.Equal(t, "what a dry run left", w.Dump(), before)
 		v, err := w.Sessions.Terminate(t.Context(), agent, id)
 		apptest.OK(t, err)
+		apptest.Equal(t, "the money that came back", w.Balance(agent)-balance, e.Refunded)
+		apptest.Equal(t, "the balance that was foretold", w.Balance(agent), e.BalanceAfter)
+		apptest.Equal(t, "what was given up", v.Cost.Forfeited, e.Forfeited)
 		if v.Status != session.Terminated || v.Reason != session.AgentRequest || !v.EndedAt.Equal(w.Clock.Now()) {
 			t.Errorf("terminated %+v", v.Session)
 		}
@@ -46,8 +53,15 @@ func TestTerminate(t *testing.T) {
 	t.Run("a static one gets nothing back", func(t *testing.T) {
 		before := w.Balance(agent)
 		v := w.Buy(agent, apptest.Static)
-		apptest.Equal(t, "the cost", end(v.ID).Cost, sessions.Cost{Charged: apptest.Dollars("1")})
+		w.Clock.Advance(12 * session.Day)
+		cost := sessions.Cost{Charged: apptest.Dollars("1"), Forfeited: apptest.Dollars("0.6")}
+		apptest.Equal(t, "the cost", end(v.ID).Cost, cost)
 		apptest.Equal(t, "the balance", w.Balance(agent), before-apptest.Dollars("1"))
+		w.Clock.Advance(session.Day)
+		apptest.Equal(t, "the cost later", w.Read(agent, v.ID).Cost, cost)
+		e, err := sessions.Endings{Service: w.Sessions}.Try(t.Context(), agent, v.ID)
+		apptest.OK(t, err)
+		apptest.Equal(t, "what a second end would do", e.Refunded+e.Forfeited, 0)
 	})
 	t.Run("repeated it stays as it was", func(t *testing.T) {
 		v := w.Buy(agent, apptest.Local)

@@ -79,7 +79,7 @@ func (e end) order(ctx context.Context, o procurement.Order) (keeps bool, err er
 	if !o.Undelivered() {
 		return false, nil
 	}
-	keeps = o.Status != procurement.Planned && e.fault() == "" && (renewing || !e.cancellable(o))
+	keeps = e.fault() == "" && keepsHeld(e.catalog, o)
 	if renewing && !keeps {
 		if err := release(ctx, e.book, e.session, o, "was too late"); err != nil {
 			return false, err
@@ -103,10 +103,14 @@ func (e end) fault() session.Reason {
 	return ""
 }
 
-// cancellable reports whether the provider of a purchase cancels it unused.
-func (e end) cancellable(o procurement.Order) bool {
-	p, known := e.catalog.Provider(o.Provider)
-	return known && p.Capabilities().CanCancel(o.Intent.Type)
+// keepsHeld reports whether a session that ends keeps what it holds for an order that is not delivered: the order
+// was sent, and its provider does not cancel it unused.
+func keepsHeld(c *catalog.Catalog, o procurement.Order) bool {
+	if o.Status == procurement.Planned || o.Renewing() {
+		return o.Status != procurement.Planned
+	}
+	p, known := c.Provider(o.Provider)
+	return !known || !p.Capabilities().CanCancel(o.Intent.Type)
 }
 
 // closeDelivered sets when what was delivered for an ended session is closed at the provider.

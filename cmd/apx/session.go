@@ -102,12 +102,37 @@ type endCommand struct {
 	Yes bool `help:"Do not ask on a terminal."`
 }
 
-// Run ends a session.
+// Run ends a session. On a terminal it asks first, with what comes back and what does not.
 func (o endCommand) Run(ctx context.Context, c *options, s streams) error {
-	if !o.Yes && isTerminal(s.in) && !agrees(s, "End "+o.Session+" for good? [y/N] ") {
-		return fmt.Errorf("%w: the session was not ended", errMisuse)
+	service, err := open()
+	if err != nil {
+		return err
 	}
-	return o.act(c, s, func(api *apiclient.Client, keep apiclient.Option) (apiclient.Session, error) {
-		return api.TerminateSession(ctx, o.Session, keep)
+	if !o.Yes && isTerminal(s.in) {
+		d, err := service.TerminateSessionDryRun(ctx, o.Session)
+		if err != nil {
+			return err
+		}
+		if !agrees(s, endQuestion(o.Session, d)) {
+			return fmt.Errorf("%w: the session was not ended", errMisuse)
+		}
+	}
+	var kept apiclient.Answer
+	d, err := service.TerminateSession(ctx, o.Session, apiclient.Keep(&kept))
+	if err != nil {
+		return err
+	}
+	return c.show(s, kept.Data(), func(w io.Writer) {
+		table(w, append(sessionHeader[:len(sessionHeader):len(sessionHeader)], "charged", "forfeited"),
+			[][]string{append(row(d), d.Cost.Charged.String(), d.Cost.Forfeited.String())})
 	})
+}
+
+// endQuestion asks whether to end a session.
+func endQuestion(id string, d apiclient.DryRun) string {
+	q := fmt.Sprintf("End %s for good? %s USD comes back. ", id, d.Refunded)
+	if paid, err := d.Forfeited.Float64(); err == nil && paid > 0 {
+		q += "A fixed IP is paid for its whole time: " + d.Forfeited.String() + " USD for what is left is not refunded. "
+	}
+	return q + "[y/N] "
 }

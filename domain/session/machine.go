@@ -195,6 +195,17 @@ func (s Session) UnusedShare(at time.Time) domain.Money {
 	return billing.UnusedDays(s.Money.Charged.Total()-s.Money.Refunded.Total(), int(days), int(left))
 }
 
+// Forfeited returns what the end of a static session at a time gives up where its agent asked for it: of all that was
+// charged, the part of the time left. An end for another reason gives up nothing.
+func (s Session) Forfeited(at time.Time) domain.Money {
+	if s.Type != Static || s.ExpiresAt.IsZero() || !at.Before(s.ExpiresAt) || s.Reason != "" && s.Reason != AgentRequest {
+		return 0
+	}
+	whole, left := s.ExpiresAt.Sub(s.ActivatedAt)/time.Second, s.ExpiresAt.Sub(at)/time.Second
+	paid := s.Money.Charged.Total() - s.Money.Refunded.Total()
+	return domain.Money(domain.MulDiv(int64(paid), int64(left), int64(whole)))
+}
+
 // ChargeDue returns the price of the traffic used that is not charged yet, at
 // most what the session still holds.
 func (s Session) ChargeDue(used int64) domain.Money {

@@ -8,17 +8,19 @@ import (
 
 // DryRun is what a call would cost and leave.
 type DryRun struct {
-	DryRun       bool        `json:"dry_run" enum:"true"`
-	Cost         value.Money `json:"cost"`
-	Currency     string      `json:"currency" enum:"USD"`
-	BalanceAfter value.Money `json:"balance_after"`
+	DryRun       bool         `json:"dry_run" enum:"true"`
+	Cost         value.Money  `json:"cost"`
+	Currency     string       `json:"currency" enum:"USD"`
+	BalanceAfter value.Money  `json:"balance_after"`
+	Refunded     *value.Money `json:"refunded,omitempty" doc:"What ending a session would return."`
+	Forfeited    *value.Money `json:"forfeited,omitempty" doc:"What ending a session would give up of what was paid."`
 }
 
 // ToDryRun returns the reply that shows a quote.
 func ToDryRun(q *ledger.Quote) DryRun {
-	return DryRun{true, value.Money(q.Cost), domain.Currency, value.Money(q.BalanceAfter)}
+	return DryRun{DryRun: true, Cost: value.Money(q.Cost), Currency: domain.Currency, BalanceAfter: value.Money(q.BalanceAfter)}
 }
 
 // ExampleDryRun is the dry run that the document shows.
-var ExampleDryRun = DryRun{true, value.Money(domain.MustMoney("0.25")), domain.Currency,
-	value.Money(domain.MustMoney("9.75"))}
+var ExampleDryRun = DryRun{DryRun: true, Cost: value.Money(domain.MustMoney("0.25")), Currency: domain.Currency,
+	BalanceAfter: value.Money(domain.MustMoney("9.75"))}

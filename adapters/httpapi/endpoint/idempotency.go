@@ -36,10 +36,23 @@ func (i Idempotent) Call(ctx context.Context) (idempotency.Call, error) {
 	return idempotency.Call{Key: i.Key, Path: path, Hash: h.Sum(nil)}, nil
 }
 
-// Purchase is the header and the query of a call that costs money, which can be tried first.
+// Tried is the query of a call that can be tried first.
+type Tried struct {
+	DryRun string `query:"dry_run" enum:"true,false" doc:"true validates everything and answers the cost; nothing is stored."`
+}
+
+// Dry reports whether the call is a dry run.
+func (t Tried) Dry(ctx context.Context) (bool, error) {
+	if v, given := CallIn(ctx).Query("dry_run"); given && v == "" {
+		return false, domain.InvalidField("dry_run", "must be true or false")
+	}
+	return t.DryRun == "true", nil
+}
+
+// Purchase is the header and the query of a call that costs money.
 type Purchase struct {
 	Idempotent
-	DryRun string `query:"dry_run" enum:"true,false" doc:"true validates everything and answers the cost; nothing is stored."`
+	Tried
 }
 
 // Terms returns the call's key and whether it is a dry run.
@@ -47,10 +60,8 @@ func (p Purchase) Terms(ctx context.Context) (key idempotency.Call, dry bool, er
 	if key, err = p.Call(ctx); err != nil {
 		return key, false, err
 	}
-	if v, given := CallIn(ctx).Query("dry_run"); given && v == "" {
-		return key, false, domain.InvalidField("dry_run", "must be true or false")
-	}
-	return key, p.DryRun == "true", nil
+	dry, err = p.Dry(ctx)
+	return key, dry, err
 }
 
 // canonical writes a checked body without insignificant space and with sorted

@@ -85,6 +85,20 @@ func TestPagesLeaveOutWhatIsNotOffered(t *testing.T) {
 	}
 }
 
+// TestPagesSayWhatEndingCosts holds because fixed IPs are paid for their whole time.
+func TestPagesSayWhatEndingCosts(t *testing.T) {
+	t.Parallel()
+	texts := render(t, local)
+	for _, path := range []string{"home", "/llms.txt", "/skill.md", "/docs/sessions.md", "/docs/money.md"} {
+		if text := strings.Join(strings.Fields(texts[path]), " "); !strings.Contains(text, "not refunded when you end it") {
+			t.Errorf("%s promises that everything comes back", path)
+		}
+	}
+	if n := len(texts["/llms.txt"]); n > 8_000 {
+		t.Errorf("/llms.txt has %d bytes", n)
+	}
+}
+
 // An operator's texts are data: they cannot break a table or the page for browsers.
 func TestTextsAreEscaped(t *testing.T) {
 	t.Parallel()

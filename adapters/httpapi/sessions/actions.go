@@ -55,6 +55,11 @@ func (renewBody) TransformSchema(_ huma.Registry, s *huma.Schema) *huma.Schema {
 	return s
 }
 
+type endInput struct {
+	endpoint.Tried
+	sessionview.OneSession
+}
+
 // declareChanges declares what changes a session.
 func (s *service) declareChanges() {
 	endpoint.DeclareResult(s.api, endpoint.Operation{
@@ -115,10 +120,11 @@ func (s *service) declareChanges() {
 		Scope:     account.SessionsWrite,
 		Published: true,
 		Refuses:   sessionview.OfSession,
-		Doc: "Repeating it answers 200 with the same state. What a dynamic session did not use is refunded. What a " +
-			"seller may still deliver and does not take back stays held, and is charged or released when the outcome is " +
-			"known: see cost.",
-		OK: []endpoint.Reply{{Status: http.StatusOK, Doc: "The session as it ended.", Data: sessionview.ExampleEnded}}}
+		Doc: "Repeating it answers 200 with the same state. What a dynamic session did not use is refunded, the time left " +
+			"of fixed IPs is not. What a seller may still deliver and does not take back stays held, and is charged or " +
+			"released when the outcome is known: see cost.",
+		OK: []endpoint.Reply{{Status: http.StatusOK, Doc: "The session as it ended, or a dry run.",
+			Data: sessionview.ExampleEnded, Or: endpoint.ExampleDryRun}}}
 	endpoint.Declare(s.api, end, s.terminate)
 	end.Published = false
 	end.ID, end.Method, end.Path, end.Doc = "delete-session", http.MethodDelete, "/sessions/{session_id}",
@@ -165,10 +171,20 @@ func (s *service) renewSession(ctx context.Context, in *renewInput) (endpoint.Re
 	return s.bought(done, err)
 }
 
-func (s *service) terminate(ctx context.Context, in *sessionview.OneSession) (int, sessionview.Session, error) {
+func (s *service) terminate(ctx context.Context, in *endInput) (int, any, error) {
 	id, err := in.ID()
 	if err != nil {
-		return 0, sessionview.Session{}, err
+		return 0, nil, err
+	}
+	dry, err := in.Dry(ctx)
+	if err != nil {
+		return 0, nil, err
+	}
+	if dry {
+		e, err := sessions.Endings{Service: s.Sessions}.Try(ctx, endpoint.Caller(ctx), id)
+		r := endpoint.ToDryRun(&e.Quote)
+		r.Refunded, r.Forfeited = new(value.Money(e.Refunded)), new(value.Money(e.Forfeited))
+		return http.StatusOK, r, err
 	}
 	v, err := s.Sessions.Terminate(ctx, endpoint.Caller(ctx), id)
 	return http.StatusOK, s.ToSession(v), err

@@ -22,7 +22,7 @@ var (
 		"http://" + openapi.ExampleID + "r0:" + examplePass + "@proxy.example.com:8081",
 		"socks5://" + openapi.ExampleID + "r0:" + examplePass + "@proxy.example.com:8081"}
 	ExampleVerdict = SessionHealthBrief{75, 0.9, "medium", "consider_rotate"}
-	exampleCost    = costReply{openapi.USD("0.03"), openapi.USD("0.22"), openapi.USD("0"), domain.Currency}
+	exampleCost    = costReply{openapi.USD("0.03"), openapi.USD("0.22"), openapi.USD("0"), 0, domain.Currency}
 	ExampleDynamic = Session{
 		SessionID:    openapi.ExampleSession,
 		Type:         "dynamic",
@@ -64,7 +64,7 @@ func staticExample() Session {
 	s.Usage.Traffic = trafficReply{-1, 120_000_000, -1, -1, value.MaybeGB(100 * billing.GB), 120_000_000, 20_000_000,
 		100_000_000, -1, -1}
 	s.Usage.Time = timeReply{value.MaybeStamp(openapi.ExampleTime), value.MaybeStamp(openapi.ExampleLater), 2_592_000}
-	s.Cost = costReply{openapi.USD("1"), 0, 0, domain.Currency}
+	s.Cost = costReply{openapi.USD("1"), 0, 0, 0, domain.Currency}
 	s.Usage.Cost = s.Cost
 	s.IPList = []ipListReply{{"198.51.100.4", "US", "", ExampleProxy}}
 	return s
@@ -73,7 +73,7 @@ func staticExample() Session {
 func creatingExample() Session {
 	s := ExampleDynamic
 	s.Status, s.Proxy, s.ActivatedAt = "creating", nil, value.MaybeStamp{}
-	s.Cost = costReply{0, openapi.USD("0.25"), 0, domain.Currency}
+	s.Cost = costReply{0, openapi.USD("0.25"), 0, 0, domain.Currency}
 	s.Usage = Usage{
 		Traffic: trafficReply{1_000_000_000, 0, 1_000_000_000, 1_000_000_000, -1, 0, 0, 0, 1_000_000_000, 0},
 		Time:    timeReply{RemainingSeconds: -1},
@@ -88,7 +88,7 @@ func endedExample() Session {
 	s.Status, s.StatusReason, s.Proxy, s.EndedAt = "terminated", "agent_request", nil, value.MaybeStamp(
 		openapi.ExampleTime.Add(time.Hour),
 	)
-	s.Cost = costReply{openapi.USD("0.03"), 0, 0, domain.Currency}
+	s.Cost = costReply{openapi.USD("0.03"), 0, 0, 0, domain.Currency}
 	s.Usage.Cost = s.Cost
 	return s
 }

@@ -146,7 +146,9 @@ type costReply struct {
 	Charged  value.Money `json:"charged" doc:"What was used so far costs."`
 	Held     value.Money `json:"held" doc:"Kept for what may still be used."`
 	Refunded value.Money `json:"refunded"`
-	Currency string      `json:"currency" enum:"USD"`
+	// Forfeited is 0 while the session lives.
+	Forfeited value.Money `json:"forfeited" doc:"What you gave up by ending fixed IPs before their time."`
+	Currency  string      `json:"currency" enum:"USD"`
 }
 
 type failureReply struct {
@@ -198,7 +200,8 @@ func ToHealthBrief(v health.Verdict) SessionHealthBrief {
 }
 
 func toCost(c sessions.Cost) costReply {
-	return costReply{value.Money(c.Charged), value.Money(c.Held), value.Money(c.Refunded), domain.Currency}
+	return costReply{value.Money(c.Charged), value.Money(c.Held), value.Money(c.Refunded), value.Money(c.Forfeited),
+		domain.Currency}
 }
 
 // ToUsage returns the reply that shows what a session used and has left.
