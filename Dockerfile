@@ -11,6 +11,11 @@ ARG VERSION
 RUN --mount=type=cache,target=/go/pkg/mod --mount=type=cache,target=/root/.cache/go-build \
     CGO_ENABLED=1 go build -trimpath -ldflags="-s -w -X agentproxy/cmd/internal/version.set=$VERSION" \
     -o /agentproxy ./cmd/agentproxy
+# The client for those who the service sells to, which /download/ offers.
+RUN --mount=type=cache,target=/go/pkg/mod --mount=type=cache,target=/root/.cache/go-build \
+    for os in linux darwin windows; do for arch in amd64 arm64; do \
+    CGO_ENABLED=0 GOOS=$os GOARCH=$arch go build -trimpath \
+    -ldflags="-s -w -X agentproxy/cmd/internal/version.set=$VERSION" -o /download/apx-$os-$arch ./cmd/apx || exit 1; done; done
 
 FROM debian:13.2-slim
 RUN apt-get update \
@@ -18,6 +23,8 @@ RUN apt-get update \
     && rm -rf /var/lib/apt/lists/* \
     && useradd --system --uid 10001 --home-dir /data --create-home --shell /usr/sbin/nologin agentproxy
 COPY --from=build /agentproxy /usr/local/bin/agentproxy
+COPY --from=build /download /usr/share/agentproxy/download
+ENV AGENTPROXY_DOWNLOADS=/usr/share/agentproxy/download
 COPY LICENSE NOTICE THIRD_PARTY_LICENSES /usr/share/doc/agentproxy/
 # With SQLite the database and the secret are kept here.
 WORKDIR /data

@@ -78,6 +78,7 @@ func (c *check) settings(config Config, providers int) (Settings, error) {
 	}
 	s.PublicHost, s.PublicPort = c.publicGateway(config.PublicGateway, gateway)
 	s.PublicURL, s.MCPReveal = c.publicURL(config.PublicURL, api), config.MCPReveal
+	s.Downloads = config.Downloads
 	s.AbuseContact = c.contact("AGENTPROXY_ABUSE_CONTACT", config.AbuseContact)
 	s.TrustedProxies = c.networks("AGENTPROXY_TRUSTED_PROXIES", config.TrustedProxies)
 	s.AllowNetworks = c.networks("AGENTPROXY_ALLOW_NETWORKS", config.AllowNetworks)

@@ -36,6 +36,9 @@ type Config struct {
 	// Who handles abuse and vulnerabilities, published at `/.well-known/security.txt`: an https or
 	// mailto URI, or an e-mail address.
 	AbuseContact string `yaml:"abuse_contact" env:"AGENTPROXY_ABUSE_CONTACT"`
+	// Folder with builds of apx, named `apx-linux-amd64` and so on (linux, darwin, windows; amd64, arm64). Those that are
+	// there are served below `/download/`, each with its checksum, and named in the pages for agents. The image has all.
+	Downloads string `yaml:"downloads" env:"AGENTPROXY_DOWNLOADS"`
 	// `sqlite://` and a file, or `postgres://user:password@host/database` for PostgreSQL 13 or newer.
 	DatabaseURL string `yaml:"database_url" env:"AGENTPROXY_DATABASE_URL"`
 	// Connections of a replica to PostgreSQL, at least 4. Two more listen for notifications.
@@ -166,6 +169,7 @@ type Settings struct {
 	PublicPort            int
 	PublicURL             string // of the API, without /v1
 	AbuseContact          string // a URI; empty if none is published
+	Downloads             string // a folder; empty if nothing is offered
 	MCPReveal             bool   // whether answers of tools may hold proxy passwords
 	DatabasePath          string // of SQLite; empty with PostgreSQL
 	DatabaseURL           Secret // of PostgreSQL; empty with SQLite

@@ -78,6 +78,7 @@ func document(kind string, text []byte, more http.Header) gin.HandlerFunc {
 		h.Set("X-Content-Type-Options", "nosniff")
 		h.Set("Cache-Control", "no-cache")
 		h.Set("ETag", tag)
+		h.Set("Access-Control-Allow-Origin", "*") // it is the same for everyone, and viewers of documents run in browsers
 		http.ServeContent(c.Writer, c.Request, "", time.Time{}, bytes.NewReader(text))
 	}
 }

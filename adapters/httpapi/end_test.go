@@ -11,7 +11,7 @@ func TestEndingCanBeTriedFirst(t *testing.T) {
 	w := newWorld(t, options{})
 	a := w.register("agent")
 	for body, want := range map[string]string{
-		`{"session_type":"dynamic","product_no":"dyn_sync","traffic_gb":1}`: `"balance_after":10,"refunded":0.5,"forfeited":0}`,
+		`{"session_type":"dynamic","product_no":"dyn_sync","traffic_gb":1}`:                                `"balance_after":10,"refunded":0.5,"forfeited":0}`,
 		`{"session_type":"static","product_no":"sta_sync","quantity":1,"duration":30,"country_code":"US"}`: `"refunded":0,"forfeited":1}`,
 	} {
 		id := w.do("POST", "/v1/sessions", body, a.as).want(201).str("data.session_id")

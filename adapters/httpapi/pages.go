@@ -30,6 +30,7 @@ const (
 // servePages serves what is read without a credential, outside the API's operations.
 func (s *Server) servePages() {
 	src := s.sources()
+	src.Downloads = s.serveDownloads()
 	set, err := pages.Render(src)
 	if err != nil {
 		panic("httpapi: " + err.Error()) // the templates are embedded

@@ -156,10 +156,10 @@ var tools = []tool{
 	},
 	{
 		name: "end_session", title: "End a session", scope: "sessions:write", destroys: true, repeatable: true,
-		description: "Ends a session for good. What a dynamic session did not use comes back. Fixed IPs are paid for their whole " +
-			"time: the days left are not refunded (forfeited).",
-		args:        []field{sessionID},
-		run:         taking(endSession),
+		description: "Ends a session for good. What a dynamic session did not use comes back. Fixed IPs are paid for their " +
+			"whole time: the days left are not refunded (forfeited).",
+		args: []field{sessionID},
+		run:  taking(endSession),
 	},
 	{
 		name: "recharge", title: "Add money", scope: "billing:write", repeatable: true,

@@ -64,7 +64,7 @@ func TestQuickstartsWorkAsTheyStand(t *testing.T) {
 		"money":    {append(start[:1:1], scripts(s.fetched("/docs/money.md"))...), 5, 1},
 		"policy":   {append(start[:1:1], scripts(s.fetched("/docs/policy.md"))...), 4, 1},
 		"apx page": {scripts(s.fetched("/docs/apx.md")), 0, 0},
-		"skill":    {scripts(s.fetched("/skill.md")), 1, 1},
+		"skill":    {scripts(s.fetched("/skill.md")), 2, 2},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -18,7 +18,8 @@ type DryRun struct {
 
 // ToDryRun returns the reply that shows a quote.
 func ToDryRun(q *ledger.Quote) DryRun {
-	return DryRun{DryRun: true, Cost: value.Money(q.Cost), Currency: domain.Currency, BalanceAfter: value.Money(q.BalanceAfter)}
+	return DryRun{DryRun: true, Cost: value.Money(q.Cost), Currency: domain.Currency,
+		BalanceAfter: value.Money(q.BalanceAfter)}
 }
 
 // ExampleDryRun is the dry run that the document shows.

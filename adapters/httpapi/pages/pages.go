@@ -89,6 +89,7 @@ func Render(src Sources) (*Set, error) {
 	set.add("/skill.md", Markdown, r.text("skill.md"))
 	set.add("/robots.txt", plain, r.text("robots.txt"))
 	set.add("/.well-known/api-catalog", CatalogType, catalog(src))
+	set.add("/favicon.ico", "image/svg+xml", r.file("favicon.svg"))
 	set.add("/docs/home.css", "text/css; charset=utf-8", r.file("home.css"))
 	return set, r.err
 }

@@ -14,6 +14,9 @@ type Sources struct {
 	Version string
 	Contact string // URI of those who handle abuse; empty: none is published
 
+	// Downloads are the platforms that apx is offered for, such as linux-amd64.
+	Downloads []string
+
 	Operations []Operation // in the order of the document
 	Errors     []Refusal   // of the API
 	Gateways   []Refusal   // of the gateway

@@ -283,7 +283,7 @@ func apiConfig(s configfile.Settings, b conns.Budget) httpapi.Config {
 	return httpapi.Config{Addr: s.HTTPAddr, PublicURL: s.PublicURL, GatewayHost: s.PublicHost, GatewayPort: s.PublicPort,
 		TrustedProxies: s.TrustedProxies, Version: version.String(), Dev: s.Dev, Connections: b.API,
 		PerAddress: perAddress(s), RevealSecrets: s.MCPReveal, AbuseContact: s.AbuseContact,
-		ToolTable: toolTable(), GatewayErrors: gatewayErrors()}
+		Downloads: s.Downloads, ToolTable: toolTable(), GatewayErrors: gatewayErrors()}
 }
 
 func consoleConfig(s configfile.Settings) console.Config {
