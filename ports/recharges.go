@@ -75,6 +75,10 @@ type Recharges interface {
 	// all of them.
 	OwnMoves(ctx context.Context, network string, limit int) (list []recharge.Transfer, total int, err error)
 
+	// PlayMoney lists the wallets with money that was paid on other networks than one, by agent; of one agent or, with an
+	// empty id, of all. What left a wallet left such money first.
+	PlayMoney(ctx context.Context, network, agentID string) ([]recharge.Play, error)
+
 	// ScanCursor returns how far the blocks of a network were read completely; false before
 	// the first.
 	ScanCursor(ctx context.Context, network string) (recharge.ScanCursor, bool, error)

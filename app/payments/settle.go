@@ -184,7 +184,7 @@ func (s *settlement) book(ctx context.Context, t recharge.Transfer) error {
 	if t.State == recharge.Final {
 		e := billing.CreditRecharge(t.Amount)
 		e.ID, e.AgentID, e.OrderID, e.At = s.ids.New(billing.IDPrefix), s.agentID, t.OrderID, s.now
-		e.Ref = "usdt:" + t.Network + ":" + t.TxID + ":" + strconv.Itoa(t.LogIndex)
+		e.Ref = recharge.RefPrefix(t.Network) + t.TxID + ":" + strconv.Itoa(t.LogIndex)
 		if _, err := s.tx.Ledger().Post(ctx, ports.Posting{Entry: e}); err != nil {
 			if errors.Is(err, ports.ErrDuplicate) {
 				return fmt.Errorf("%s: %w", e.Ref, errBookedBefore)

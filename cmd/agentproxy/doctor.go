@@ -21,6 +21,7 @@ import (
 	"agentproxy/app/payments"
 	"agentproxy/cmd/internal/doctor"
 	"agentproxy/cmd/internal/wire"
+	"agentproxy/domain/recharge"
 	"agentproxy/ports"
 )
 
@@ -104,6 +105,7 @@ func (k *kit) stored(s configfile.Settings) (found doctor.Findings) {
 	var store *storage.Store
 	var audit ports.Audit
 	var clock ports.Clock
+	var orders *payments.Orders
 	err := k.with(s, wire.Core, func(ctx context.Context) error {
 		at, err := store.BackedUpAt(ctx)
 		if err != nil {
@@ -115,8 +117,14 @@ func (k *kit) stored(s configfile.Settings) (found doctor.Findings) {
 		}
 		found = append(found, doctor.Stored(doctor.Database{PostgreSQL: s.DatabaseURL != "", Skew: store.ClockSkew(),
 			BackedUp: at, Faults: proof.Faults, ProvedAt: proof.SucceededAt, Now: clock.Now()})...)
+		play, err := orders.Play(ctx)
+		if err != nil {
+			return err
+		}
+		left, held := recharge.PlayTotal(play)
+		found = append(found, doctor.PlayMoney(s, len(play), left, held)...)
 		return nil
-	}, &store, &audit, &clock)
+	}, &store, &audit, &clock, &orders)
 	if err != nil {
 		found = append(found, doctor.NoDatabase(dig.RootCause(err))...)
 	}

@@ -18,6 +18,7 @@ type rechargeCmd struct {
 	Audit     rechargeAuditCmd     `cmd:"" help:"Compare every address with the chain; exits with 1 and the addresses that differ."`
 	Addresses rechargeAddressesCmd `cmd:"" help:"List every payment address with its balance on the chain."`
 	Moves     rechargeMovesCmd     `cmd:"" help:"List the newest transfers between two payment addresses, which are no payments."`
+	WriteOff  rechargeWriteOffCmd  `cmd:"" help:"Write off what was paid on a development chain or a test network."`
 	Rescan    rechargeRescanCmd    `cmd:"" help:"Read the history of every address again and credit what was missed."`
 }
 
@@ -131,6 +132,20 @@ func (rechargeMovesCmd) Run(k *kit) error {
 		}
 		return t.print(k)
 	}, &watcher)
+}
+
+type rechargeWriteOffCmd struct{ reasoned }
+
+// Run writes off money that cost nothing.
+func (c rechargeWriteOffCmd) Run(k *kit) error {
+	var orders *payments.Orders
+	return k.do(c.action("recharge write-off", ""), func(ctx context.Context) error {
+		wallets, taken, held, err := orders.WriteOffPlay(ctx, c.Reason)
+		if err != nil {
+			return err
+		}
+		return k.record("wallets", wallets, "written_off", taken.String(), "still_held", held.String())
+	}, &orders)
 }
 
 type rechargeAuditCmd struct{}

@@ -9,6 +9,7 @@ import (
 	"agentproxy/domain"
 	"agentproxy/domain/account"
 	"agentproxy/domain/procurement"
+	"agentproxy/domain/recharge"
 )
 
 // accounts checks who may open an account, and what trial credit strangers can gather.
@@ -113,6 +114,22 @@ func FirstAddress(address string, unexplained domain.Money, given bool, err erro
 	default:
 		f.ok("first_address", "The first address of the account has no money that no payment explains.")
 	}
+	return f
+}
+
+// PlayMoney checks that no wallet has money that cost nothing where payments are real.
+func PlayMoney(s configfile.Settings, wallets int, left, held domain.Money) (f Findings) {
+	if wallets == 0 || s.Payments.Network != recharge.MainNetwork {
+		return nil
+	}
+	do := "Run agentproxy recharge write-off --reason TEXT; the service does not start before."
+	if held > 0 {
+		do = fmt.Sprintf("Purchases hold %s of it: end them with agentproxy session end in a service without real payments. ",
+			held) + do
+	}
+	f.add(Error, "play_money",
+		fmt.Sprintf("%d wallets have %s USD that was paid on a development chain or a test network.", wallets, left),
+		"It costs nothing there, and buys real traffic here.", do)
 	return f
 }
 

@@ -120,7 +120,7 @@ func Service(s configfile.Settings, log *slog.Logger) fx.Option {
 		admin.ProvideGauges(gauges),
 		fx.Provide(openTracer, traceRequests),
 		fx.Decorate(newTimedSender),
-		fx.Invoke(registerBuild),
+		fx.Invoke(registerBuild, checkPlay),
 		fx.Provide(
 			func() conns.Budget { return conns.Divide(conns.Descriptors()) },
 			consoleHost, newConsoleJobs, desk.New,

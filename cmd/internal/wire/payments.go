@@ -41,6 +41,9 @@ func paymentsConfig(s configfile.Settings, log *slog.Logger) payments.Config {
 	return c
 }
 
+// checkPlay refuses real payments while wallets have money that cost nothing.
+func checkPlay(orders *payments.Orders) error { return orders.CheckPlay(context.Background()) }
+
 // resumeIndexes compares the database with the indexes that were given out before the first order. What fails is tried
 // again with it: the service starts on a full disk too.
 func resumeIndexes(lc fx.Lifecycle, orders *payments.Orders, log *slog.Logger) {

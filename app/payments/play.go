@@ -1,0 +1,83 @@
+package payments
+
+import (
+	"context"
+	"fmt"
+
+	"agentproxy/app/notify"
+	"agentproxy/domain"
+	"agentproxy/domain/billing"
+	"agentproxy/domain/recharge"
+	"agentproxy/ports"
+)
+
+// Play lists the wallets with money that was paid on other networks than the main one, where it costs nothing.
+func (u *Orders) Play(ctx context.Context) (list []recharge.Play, err error) {
+	err = u.store.View(ctx, func(ctx context.Context, tx repos) error {
+		list, err = tx.Recharges().PlayMoney(ctx, recharge.MainNetwork, "")
+		return err
+	})
+	if err != nil {
+		return nil, fmt.Errorf("look for money of other networks: %w", err)
+	}
+	return list, nil
+}
+
+// CheckPlay returns an error while wallets have money that was paid where it costs nothing, and payments are real: it
+// would buy what costs the operator money.
+func (u *Orders) CheckPlay(ctx context.Context) error {
+	if u.cfg.Off || u.chain.Network() != recharge.MainNetwork {
+		return nil
+	}
+	list, err := u.Play(ctx)
+	if err != nil || len(list) == 0 {
+		return err
+	}
+	left, _ := recharge.PlayTotal(list)
+	return fmt.Errorf("%d wallets have %s USD that was paid on a development chain or a test network, and payments are "+
+		"real now: write it off with agentproxy recharge write-off --reason TEXT, or use another database", len(list), left)
+}
+
+// WriteOffPlay takes the money that Play lists out of the wallets, each in a unit of its own. It returns of how many,
+// how much, and how much purchases still hold.
+func (u *Orders) WriteOffPlay(ctx context.Context, reason string) (wallets int, taken, held domain.Money, err error) {
+	list, err := u.Play(ctx)
+	if err != nil {
+		return 0, 0, 0, err
+	}
+	for _, p := range list {
+		var booked billing.Entry
+		err := u.store.Update(ctx, func(ctx context.Context, tx repos) error {
+			booked = billing.Entry{}
+			w, err := tx.Ledger().Wallet(ctx, p.AgentID)
+			if err != nil {
+				return err
+			}
+			now, err := tx.Recharges().PlayMoney(ctx, recharge.MainNetwork, p.AgentID)
+			if err != nil || len(now) == 0 || now[0].WriteOff() == 0 {
+				return err
+			}
+			e, err := w.Adjust(-now[0].WriteOff(), reason)
+			if err != nil {
+				return err
+			}
+			e.ID, e.AgentID, e.At = u.ids.New(billing.IDPrefix), p.AgentID, u.clock.Now()
+			e.Ref = "adjust:" + e.ID
+			if booked, err = tx.Ledger().Post(ctx, ports.Posting{Entry: e}); err != nil {
+				return err
+			}
+			return notify.BalanceChanged(ctx, tx, u.ids, e.At, booked)
+		})
+		if err != nil {
+			return wallets, taken, 0, fmt.Errorf("write off money of %s: %w", p.AgentID, err)
+		}
+		if booked.ID != "" {
+			wallets, taken = wallets+1, taken-booked.Amount()
+		}
+	}
+	if list, err = u.Play(ctx); err != nil {
+		return wallets, taken, 0, err
+	}
+	held, _ = recharge.PlayTotal(list)
+	return wallets, taken, held, nil
+}
