@@ -3,6 +3,7 @@ package storage_test
 import (
 	"bytes"
 	"context"
+	"fmt"
 	"log/slog"
 	"strings"
 	"testing"
@@ -129,4 +130,43 @@ func TestAStepOfTheWallClockAgesNoLease(t *testing.T) {
 			t.Errorf("the clock is %s from the host's", d)
 		}
 	}
+}
+
+// A clock that is far ahead of the last row when the service starts goes on from there until the chain is where it is.
+func TestAClockFarAheadIsHeld(t *testing.T) {
+	t.Parallel()
+	onEachStore(t, func(t *testing.T, open func(testing.TB) *storage.Store) {
+		st := open(t)
+		last := time.Now().Add(-40 * 24 * time.Hour).UTC().Truncate(time.Second)
+		mark := func(at time.Time) {
+			execAll(t, st, fmt.Sprintf(`INSERT INTO recharge_marks (network, final_number, final_time, latest, read_at) VALUES ('tron-x', 7, %d, 7, %d)
+				ON CONFLICT (network) DO UPDATE SET final_time = excluded.final_time`, at.UnixMicro(), last.UnixMicro()))
+		}
+		measured := func(held bool) time.Duration {
+			t.Helper()
+			if err := st.MeasureClock(t.Context()); err != nil || st.ClockHeld() != held {
+				t.Errorf("held is %v, %v", st.ClockHeld(), err)
+			}
+			return st.Clock().Now().Sub(last)
+		}
+		if err := st.HoldClock(t.Context(), "tron-x"); err != nil || st.ClockHeld() {
+			t.Fatalf("a new database holds the clock: %v", err)
+		}
+		mark(last)
+		if err := st.HoldClock(t.Context(), ""); err != nil || st.ClockHeld() {
+			t.Fatalf("without a chain the clock is held: %v", err)
+		}
+		if err := st.HoldClock(t.Context(), "tron-x"); err != nil {
+			t.Fatal(err)
+		}
+		if since := measured(true); since < 0 || since > 24*time.Hour {
+			t.Errorf("it goes on %s after the last row", since)
+		}
+		mark(time.Now().Add(-24 * time.Hour))
+		measured(true)
+		mark(time.Now().Add(-time.Minute))
+		if since := measured(false); since < 39*24*time.Hour {
+			t.Errorf("once the chain agrees it is %s after the last row", since)
+		}
+	})
 }

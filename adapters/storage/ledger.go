@@ -67,8 +67,9 @@ const postWallet = `UPDATE wallets SET
 		WHEN ?11 = spent_day AND spent_today + ?12 >= 0 THEN spent_today + ?12
 		WHEN ?11 = spent_day THEN 0
 		WHEN ?11 > spent_day AND ?12 > 0 THEN ?12
+		WHEN ?12 > 0 THEN spent_today + ?12
 		ELSE spent_today END,
-	spent_day = CASE WHEN ?11 > spent_day AND ?12 > 0 THEN ?11 ELSE spent_day END,
+	spent_day = CASE WHEN ?12 > 0 AND (?11 > spent_day OR ?11 < spent_day - 86400000000) THEN ?11 ELSE spent_day END,
 	entries = entries + 1
 	WHERE agent_id = ?1
 	AND trial + ?2 >= 0 AND own + ?3 >= 0 AND held_trial + ?4 >= 0 AND held_own + ?5 >= 0

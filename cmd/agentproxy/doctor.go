@@ -19,6 +19,7 @@ import (
 	"agentproxy/adapters/system"
 	"agentproxy/adapters/upstream"
 	"agentproxy/app/payments"
+	"agentproxy/app/playmoney"
 	"agentproxy/cmd/internal/doctor"
 	"agentproxy/cmd/internal/wire"
 	"agentproxy/domain/recharge"
@@ -105,9 +106,13 @@ func (k *kit) stored(s configfile.Settings) (found doctor.Findings) {
 	var store *storage.Store
 	var audit ports.Audit
 	var clock ports.Clock
-	var orders *payments.Orders
+	var play *playmoney.Service
 	err := k.with(s, wire.Core, func(ctx context.Context) error {
 		at, err := store.BackedUpAt(ctx)
+		if err != nil {
+			return err
+		}
+		last, err := store.LastRow(ctx)
 		if err != nil {
 			return err
 		}
@@ -116,15 +121,15 @@ func (k *kit) stored(s configfile.Settings) (found doctor.Findings) {
 			return err
 		}
 		found = append(found, doctor.Stored(doctor.Database{PostgreSQL: s.DatabaseURL != "", Skew: store.ClockSkew(),
-			BackedUp: at, Faults: proof.Faults, ProvedAt: proof.SucceededAt, Now: clock.Now()})...)
-		play, err := orders.Play(ctx)
+			LastRow: last, BackedUp: at, Faults: proof.Faults, ProvedAt: proof.SucceededAt, Now: clock.Now()})...)
+		list, err := play.List(ctx)
 		if err != nil {
 			return err
 		}
-		left, held := recharge.PlayTotal(play)
-		found = append(found, doctor.PlayMoney(s, len(play), left, held)...)
+		left, held := recharge.PlayTotal(list)
+		found = append(found, doctor.PlayMoney(s, len(list), left, held)...)
 		return nil
-	}, &store, &audit, &clock, &orders)
+	}, &store, &audit, &clock, &play)
 	if err != nil {
 		found = append(found, doctor.NoDatabase(dig.RootCause(err))...)
 	}

@@ -8,6 +8,7 @@ import (
 
 	"agentproxy/adapters/chain"
 	"agentproxy/app/payments"
+	"agentproxy/app/playmoney"
 	"agentproxy/domain"
 	"agentproxy/domain/recharge"
 )
@@ -138,14 +139,14 @@ type rechargeWriteOffCmd struct{ reasoned }
 
 // Run writes off money that cost nothing.
 func (c rechargeWriteOffCmd) Run(k *kit) error {
-	var orders *payments.Orders
+	var play *playmoney.Service
 	return k.do(c.action("recharge write-off", ""), func(ctx context.Context) error {
-		wallets, taken, held, err := orders.WriteOffPlay(ctx, c.Reason)
+		wallets, taken, held, err := play.WriteOff(ctx, c.Reason)
 		if err != nil {
 			return err
 		}
 		return k.record("wallets", wallets, "written_off", taken.String(), "still_held", held.String())
-	}, &orders)
+	}, &play)
 }
 
 type rechargeAuditCmd struct{}

@@ -47,9 +47,9 @@ func (b Budget) Check() error {
 func Day(t time.Time) time.Time { return t.UTC().Truncate(24 * time.Hour) }
 
 // SpentOn returns what was spent on the UTC day of now: the holds taken on that
-// day, less what was released of them.
+// day, less what was released of them. A later day counts as that day: a clock that was ahead lifts no limit.
 func (w Wallet) SpentOn(now time.Time) domain.Money {
-	if !w.SpentDay.Equal(Day(now)) {
+	if w.SpentDay.Before(Day(now)) {
 		return 0
 	}
 	return w.SpentToday

@@ -116,6 +116,24 @@ func TestCrossings(t *testing.T) {
 	}
 }
 
+// A day of spending that is to come, as after a clock that was ahead, counts as today.
+func TestADayToComeLiftsNoLimit(t *testing.T) {
+	day := time.Date(2026, 5, 15, 0, 0, 0, 0, time.UTC)
+	ahead := day.Add(48 * time.Hour)
+	w := billing.Wallet{Available: billing.Funds{Own: 500}, Budget: billing.Budget{Daily: limit(100)}, SpentDay: ahead, SpentToday: 60}
+	now := day.Add(time.Hour)
+	if err := w.MaySpend(50, now); err == nil {
+		t.Error("110 of 100 are spent")
+	}
+	w, err := w.Apply(billing.Posting{Entry: billing.Entry{Type: billing.HoldEntry}, Day: day, Spent: 40})
+	if err != nil || !w.SpentDay.Equal(day) || w.SpentToday != 100 || w.MaySpend(1, now) == nil {
+		t.Errorf("after 40 more %s are spent on %v, %v", w.SpentToday, w.SpentDay, err)
+	}
+	if err := w.MaySpend(100, now.Add(24*time.Hour)); err != nil {
+		t.Errorf("the next day: %v", err)
+	}
+}
+
 func TestCrossesLow(t *testing.T) {
 	for _, c := range []struct {
 		after, amount domain.Money

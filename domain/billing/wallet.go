@@ -171,6 +171,11 @@ func (w Wallet) Apply(p Posting) (Wallet, error) {
 		after.SpentToday = max(0, w.SpentToday+p.Spent)
 	case p.Day.After(w.SpentDay) && p.Spent > 0: // the first spending of a later day
 		after.SpentDay, after.SpentToday = p.Day, p.Spent
+	case p.Spent > 0: // the clock was ahead; or, one day later, another posting was first after midnight
+		after.SpentToday = w.SpentToday + p.Spent
+		if w.SpentDay.Sub(p.Day) > 24*time.Hour {
+			after.SpentDay = p.Day
+		}
 	}
 	return after, nil
 }

@@ -211,7 +211,13 @@ func TestApply(t *testing.T) {
 			w.SpentDay, w.SpentToday = tomorrow, 2
 		}},
 		{"but not with what is given back", billing.Posting{Spent: -2, Day: tomorrow}, func(*billing.Wallet) {}},
-		{"an earlier day changes nothing", billing.Posting{Spent: 2, Day: today.Add(-24 * time.Hour)}, func(*billing.Wallet) {}},
+		{"what is spent the day before counts too", billing.Posting{Spent: 2, Day: today.Add(-24 * time.Hour)}, func(w *billing.Wallet) {
+			w.SpentToday = 10
+		}},
+		{"a wallet whose day is to come is back on the right one", billing.Posting{Spent: 2, Day: today.Add(-48 * time.Hour)},
+			func(w *billing.Wallet) { w.SpentDay, w.SpentToday = today.Add(-48*time.Hour), 10 }},
+		{"what is given back of an earlier day changes nothing", billing.Posting{Spent: -2, Day: today.Add(-24 * time.Hour)},
+			func(*billing.Wallet) {}},
 	} {
 		want := w
 		c.want(&want)

@@ -58,6 +58,7 @@ var imports = []rule{
 	{"app/operator", "domain/... ports app/auditing app/catalog app/changes app/ledger app/procurement app/sessions"},
 	{"app/overview", "domain/... ports app/telemetry"},
 	{"app/payaddress", "domain/... ports"},
+	{"app/playmoney", "domain/... ports app/notify"},
 	{"app/payments", "domain/... ports app/idempotency app/ledger app/notify app/payaddress"},
 	{"app/policy", "domain/... ports app/changes"},
 	{"app/procurement", "domain/... ports app/catalog app/changes app/direct app/fairqueue app/fulfilment app/idempotency app/ledger app/notify app/settlement app/slots"},

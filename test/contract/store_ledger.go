@@ -241,10 +241,12 @@ func spendingCountsByDay(t *testing.T, st ports.Store) {
 		{day.Add(24 * time.Hour), -3, 11, day}, // nothing was spent on that day
 		{day.Add(24 * time.Hour), 7, 7, day.Add(24 * time.Hour)},   // a new day begins
 		{day, -5, 7, day.Add(24 * time.Hour)},                      // given back for the day before
-		{day, 5, 7, day.Add(24 * time.Hour)},                       // so is a late hold
-		{day.Add(24 * time.Hour), -9, 0, day.Add(24 * time.Hour)},  // never below zero
+		{day, 5, 12, day.Add(24 * time.Hour)},                      // a late hold counts on the later day
+		{day.Add(24 * time.Hour), -19, 0, day.Add(24 * time.Hour)}, // never below zero
 		{time.Time{}, 0, 0, day.Add(24 * time.Hour)},               // nothing to do with spending
 		{day.Add(240 * time.Hour), 2, 2, day.Add(240 * time.Hour)}, // days are left out
+		{day.Add(24 * time.Hour), 3, 5, day.Add(24 * time.Hour)},   // the clock was ahead: it all counts, and on the right day
+		{day.Add(48 * time.Hour), 1, 1, day.Add(48 * time.Hour)},   // which ends as every day
 	} {
 		p := fund("agt_1", fmt.Sprint("step:", i), 1)
 		p.Spent, p.Day = step.spent, step.day

@@ -179,7 +179,7 @@ func (f *facts) add(e *entry) {
 		}
 	case billing.HoldEntry:
 		if e.Trial+e.Own < 0 {
-			f.lastHold = max(f.lastHold, e.At)
+			f.lastHold = e.At // not the latest: the clock may have been ahead before
 		}
 	}
 	if e.At < f.SpentDay {

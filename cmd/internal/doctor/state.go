@@ -9,6 +9,7 @@ import (
 type Database struct {
 	PostgreSQL bool
 	Skew       time.Duration // of this host's clock
+	LastRow    time.Time     // when something was last written; zero: never
 	BackedUp   time.Time     // when a backup of SQLite was last made; zero: never
 	Faults     int           // rows of the ledger that break a rule
 	ProvedAt   time.Time     // zero: never
@@ -19,12 +20,17 @@ type Database struct {
 const (
 	mostSkew  = 2 * time.Second
 	backupAge = 7 * 24 * time.Hour
+	mostLater = 5 * time.Minute
 )
 
 // Stored checks what was read of the database.
 func Stored(d Database) (f Findings) {
 	const keep = " Keep AGENTPROXY_SECRET or the .secret file apart from it."
 	switch {
+	case d.LastRow.Sub(d.Now) > mostLater:
+		f.add(Error, "clock",
+			"The last row of the database is of "+d.LastRow.UTC().Format(time.DateTime)+", which is to come.",
+			"The clock is wrong now, or was: what it ended does not come back.", "Set the clock right, and run an NTP client.")
 	case !d.PostgreSQL:
 		f.ok("clock", "SQLite goes by this host's clock.")
 	case d.Skew.Abs() > mostSkew:

@@ -40,6 +40,7 @@ import (
 	"agentproxy/app/operator"
 	"agentproxy/app/overview"
 	"agentproxy/app/payments"
+	"agentproxy/app/playmoney"
 	policyapp "agentproxy/app/policy"
 	"agentproxy/app/procurement"
 	"agentproxy/app/ratelimit"
@@ -86,7 +87,7 @@ func core(s configfile.Settings, log *slog.Logger, database fx.Option) fx.Option
 				return l.Providers(s.Catalog, upstream.Env{Store: store, EchoURL: EchoURL(s)}, log)
 			},
 			accountsConfig, limitConfig,
-			paymentsConfig,
+			paymentsConfig, paymentNetwork, playmoney.New,
 			func(s configfile.Settings) sessions.Config {
 				return sessions.Config{Limit: s.SessionLimit}
 			},
@@ -120,7 +121,7 @@ func Service(s configfile.Settings, log *slog.Logger) fx.Option {
 		admin.ProvideGauges(gauges),
 		fx.Provide(openTracer, traceRequests),
 		fx.Decorate(newTimedSender),
-		fx.Invoke(registerBuild, checkPlay),
+		fx.Invoke(registerBuild, checkPlay, holdClock),
 		fx.Provide(
 			func() conns.Budget { return conns.Divide(conns.Descriptors()) },
 			consoleHost, newConsoleJobs, desk.New,

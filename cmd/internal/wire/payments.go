@@ -9,8 +9,10 @@ import (
 
 	"agentproxy/adapters/chain"
 	"agentproxy/adapters/configfile"
+	"agentproxy/adapters/storage"
 	"agentproxy/adapters/system"
 	"agentproxy/app/payments"
+	"agentproxy/app/playmoney"
 )
 
 // chainModule returns the chain that payments come from.
@@ -42,7 +44,21 @@ func paymentsConfig(s configfile.Settings, log *slog.Logger) payments.Config {
 }
 
 // checkPlay refuses real payments while wallets have money that cost nothing.
-func checkPlay(orders *payments.Orders) error { return orders.CheckPlay(context.Background()) }
+func checkPlay(play *playmoney.Service) error { return play.Check(context.Background()) }
+
+// paymentNetwork returns the network that payments come from.
+func paymentNetwork(s configfile.Settings) playmoney.Network {
+	if s.Payments.Off || s.Payments.AccountKey == "" {
+		return ""
+	}
+	return playmoney.Network(s.Payments.Network)
+}
+
+// holdClock holds a clock that is far ahead, where a chain can confirm it. The development chain goes by the clock
+// itself.
+func holdClock(st *storage.Store, s configfile.Settings) error {
+	return st.HoldClock(context.Background(), string(paymentNetwork(s)))
+}
 
 // resumeIndexes compares the database with the indexes that were given out before the first order. What fails is tried
 // again with it: the service starts on a full disk too.

@@ -107,6 +107,14 @@ func gauges(st *storage.Store, tasks *maintenance.Tasks, traffic *trafficapp.Ser
 				Read: proof.head(func(h ports.ProofHead) float64 { return float64(h.Entries) })},
 			{Name: "agentproxy_clock_skew_seconds", Help: "By how much this host's clock is ahead of the database's.",
 				Read: func(context.Context) (float64, error) { return st.ClockSkew().Seconds(), nil }},
+			{Name: "agentproxy_clock_held", Help: "1 while the clock is far ahead of the last row and the chain does not " +
+				"agree with it: nothing expires.",
+				Read: func(context.Context) (float64, error) {
+					if st.ClockHeld() {
+						return 1, nil
+					}
+					return 0, nil
+				}},
 			{Name: "agentproxy_database_lock_waits", Help: "Connections to PostgreSQL that wait for a lock.",
 				Read: st.LockWaits},
 			{Name: "agentproxy_traffic_failing_sessions", Help: "Sessions whose traffic could not be booked in the last " +

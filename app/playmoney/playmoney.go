@@ -1,4 +1,6 @@
-package payments
+// Package playmoney keeps money that was paid where it costs nothing, on a development chain or a test network, apart
+// from real payments.
+package playmoney
 
 import (
 	"context"
@@ -11,8 +13,32 @@ import (
 	"agentproxy/ports"
 )
 
-// Play lists the wallets with money that was paid on other networks than the main one, where it costs nothing.
-func (u *Orders) Play(ctx context.Context) (list []recharge.Play, err error) {
+// repos is the repositories that the use cases use.
+type repos interface {
+	notify.Repos
+	Ledger() ports.Ledger
+	Recharges() ports.Recharges
+}
+
+// Service finds such money and writes it off.
+type Service struct {
+	network string
+	store   ports.Unit[repos]
+	clock   ports.Clock
+	ids     ports.IDs
+}
+
+// Network is the network that payments come from; empty: there are none.
+type Network string
+
+// New wires the use cases.
+func New(network Network, store ports.Store, clock ports.Clock, ids ports.IDs) *Service {
+	return &Service{network: string(network), store: ports.Narrow(store, func(tx ports.Tx) repos { return tx }),
+		clock: clock, ids: ids}
+}
+
+// List lists the wallets with money that was paid on other networks than the main one, where it costs nothing.
+func (u *Service) List(ctx context.Context) (list []recharge.Play, err error) {
 	err = u.store.View(ctx, func(ctx context.Context, tx repos) error {
 		list, err = tx.Recharges().PlayMoney(ctx, recharge.MainNetwork, "")
 		return err
@@ -23,13 +49,13 @@ func (u *Orders) Play(ctx context.Context) (list []recharge.Play, err error) {
 	return list, nil
 }
 
-// CheckPlay returns an error while wallets have money that was paid where it costs nothing, and payments are real: it
+// Check returns an error while wallets have money that was paid where it costs nothing, and payments are real: it
 // would buy what costs the operator money.
-func (u *Orders) CheckPlay(ctx context.Context) error {
-	if u.cfg.Off || u.chain.Network() != recharge.MainNetwork {
+func (u *Service) Check(ctx context.Context) error {
+	if u.network != recharge.MainNetwork {
 		return nil
 	}
-	list, err := u.Play(ctx)
+	list, err := u.List(ctx)
 	if err != nil || len(list) == 0 {
 		return err
 	}
@@ -38,10 +64,10 @@ func (u *Orders) CheckPlay(ctx context.Context) error {
 		"real now: write it off with agentproxy recharge write-off --reason TEXT, or use another database", len(list), left)
 }
 
-// WriteOffPlay takes the money that Play lists out of the wallets, each in a unit of its own. It returns of how many,
+// WriteOff takes the money that List lists out of the wallets, each in a unit of its own. It returns of how many,
 // how much, and how much purchases still hold.
-func (u *Orders) WriteOffPlay(ctx context.Context, reason string) (wallets int, taken, held domain.Money, err error) {
-	list, err := u.Play(ctx)
+func (u *Service) WriteOff(ctx context.Context, reason string) (wallets int, taken, held domain.Money, err error) {
+	list, err := u.List(ctx)
 	if err != nil {
 		return 0, 0, 0, err
 	}
@@ -75,7 +101,7 @@ func (u *Orders) WriteOffPlay(ctx context.Context, reason string) (wallets int, 
 			wallets, taken = wallets+1, taken-booked.Amount()
 		}
 	}
-	if list, err = u.Play(ctx); err != nil {
+	if list, err = u.List(ctx); err != nil {
 		return wallets, taken, 0, err
 	}
 	held, _ = recharge.PlayTotal(list)
