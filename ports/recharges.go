@@ -75,6 +75,13 @@ type Recharges interface {
 	// all of them.
 	OwnMoves(ctx context.Context, network string, limit int) (list []recharge.Transfer, total int, err error)
 
+	// SetAside keeps a transfer that could not be booked, or that it failed again.
+	SetAside(ctx context.Context, a recharge.Aside) error
+	// TakeBack removes a transfer from those, if it is one.
+	TakeBack(ctx context.Context, k recharge.Key) error
+	// Aside lists transfers that are set aside, the one that was tried longest ago first, and counts all.
+	Aside(ctx context.Context, network string, limit int) (list []recharge.Aside, total int, err error)
+
 	// PlayMoney lists the wallets with money that was paid on other networks than one, by agent; of one agent or, with an
 	// empty id, of all. What left a wallet left such money first.
 	PlayMoney(ctx context.Context, network, agentID string) ([]recharge.Play, error)

@@ -137,7 +137,8 @@ func TestAClockFarAheadIsHeld(t *testing.T) {
 	t.Parallel()
 	onEachStore(t, func(t *testing.T, open func(testing.TB) *storage.Store) {
 		st := open(t)
-		last := time.Now().Add(-40 * 24 * time.Hour).UTC().Truncate(time.Second)
+		clock := st.Clock().Now()
+		last := clock.Add(-40 * 24 * time.Hour)
 		mark := func(at time.Time) {
 			execAll(t, st, fmt.Sprintf(`INSERT INTO recharge_marks (network, final_number, final_time, latest, read_at) VALUES ('tron-x', 7, %d, 7, %d)
 				ON CONFLICT (network) DO UPDATE SET final_time = excluded.final_time`, at.UnixMicro(), last.UnixMicro()))
@@ -162,9 +163,9 @@ func TestAClockFarAheadIsHeld(t *testing.T) {
 		if since := measured(true); since < 0 || since > 24*time.Hour {
 			t.Errorf("it goes on %s after the last row", since)
 		}
-		mark(time.Now().Add(-24 * time.Hour))
+		mark(clock.Add(-24 * time.Hour))
 		measured(true)
-		mark(time.Now().Add(-time.Minute))
+		mark(clock.Add(-time.Minute))
 		if since := measured(false); since < 39*24*time.Hour {
 			t.Errorf("once the chain agrees it is %s after the last row", since)
 		}

@@ -60,7 +60,7 @@ func (p *Watcher) Watch(ctx context.Context) error {
 	if err := p.begin(ctx, l); err != nil {
 		return err
 	}
-	err = errors.Join(p.scan(ctx, l), p.resolve(ctx, l), p.closeWindows(ctx, l))
+	err = errors.Join(p.scan(ctx, l), p.resolve(ctx, l), p.closeWindows(ctx, l), p.retryAside(ctx, l))
 	if err != nil && l.stored == 0 {
 		return err // the chain could not be read
 	}
@@ -143,7 +143,7 @@ func (p *Watcher) beginning(ctx context.Context, l *snapshot) (int64, error) {
 
 // readRange reads and settles blocks first to top, of which those up to last are
 // final, and moves the cursor to last. If an agent cannot be settled the cursor
-// stays, and the whole range is read again, in order.
+// stays, and the whole range is read again, in order, until the agent is known to be sick.
 func (p *Watcher) readRange(ctx context.Context, l *snapshot, first, last, top int64) (credited int, err error) {
 	transfers, err := p.incoming(ctx, l, first, top)
 	if err != nil {
@@ -243,6 +243,9 @@ func (p *Watcher) settleAll(
 		r.blocks = through
 		n, err := p.settle(ctx, r)
 		credited += n
+		if p.sick(ctx, r.agentID, err) {
+			err = p.setAside(ctx, r, err)
+		}
 		if err != nil {
 			faults = append(faults, err)
 			continue
@@ -271,7 +274,7 @@ func (p *Watcher) resolve(ctx context.Context, l *snapshot) error {
 	var faults []error
 	asked := map[string]bool{}
 	for _, row := range rows {
-		if asked[row.TxID] {
+		if asked[row.TxID] || p.isSick(row.AgentID) {
 			continue
 		}
 		asked[row.TxID] = true
@@ -313,7 +316,9 @@ func (p *Watcher) closeWindows(ctx context.Context, l *snapshot) error {
 	var faults []error
 	for _, id := range agents {
 		_, err := p.settle(ctx, reading{agentID: id, blocks: l.mark.Final.Time})
-		faults = append(faults, err)
+		if !p.sick(ctx, id, err) { // its orders stay open
+			faults = append(faults, err)
+		}
 	}
 	return errors.Join(faults...)
 }

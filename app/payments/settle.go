@@ -198,6 +198,7 @@ func (s *settlement) book(ctx context.Context, t recharge.Transfer) error {
 	}
 	if err == nil && t.State == recharge.Final {
 		s.credited = append(s.credited, t)
+		err = s.tx.Recharges().TakeBack(ctx, t.Key)
 	}
 	return err
 }

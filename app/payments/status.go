@@ -15,6 +15,7 @@ type Status struct {
 	Seen     int          // transfers that wait to become final, at most a thousand are counted
 	Drifting int          // addresses whose balance this process found wrong
 	Drift    domain.Money // the sum of these differences, without their signs
+	Aside    int          // final transfers that could not be booked
 	OwnMoves int          // transfers between two of our addresses, ever; none is credited
 }
 
@@ -29,6 +30,9 @@ func (p *Watcher) Status(ctx context.Context) (s Status, err error) {
 		s = Status{ReadAt: mark.ReadAt, Final: mark.Final.Number, Latest: mark.Latest, Seen: len(seen)}
 		if err == nil {
 			_, s.OwnMoves, err = tx.Recharges().OwnMoves(ctx, p.chain.Network(), 0)
+		}
+		if err == nil {
+			_, s.Aside, err = tx.Recharges().Aside(ctx, p.chain.Network(), 0)
 		}
 		return err
 	})

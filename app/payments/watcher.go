@@ -10,6 +10,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"agentproxy/app/payaddress"
 	"agentproxy/domain"
 	"agentproxy/domain/recharge"
 	"agentproxy/ports"
@@ -23,6 +24,8 @@ import (
 // there, so a deposit without an order is found as fast as any. What leaves an
 // address is found by the audit, by its balance.
 type Watcher struct {
+	*payaddress.Holder
+
 	store ports.Unit[repos]
 	clock ports.Clock
 	ids   ports.IDs
@@ -30,23 +33,26 @@ type Watcher struct {
 	log   *slog.Logger
 
 	// These caches may be lost: they only save calls.
-	mu     sync.Mutex
-	idle   time.Duration // between scans while no order is open
-	began  time.Time     // of the last scan
-	warned time.Time
-	listed []recharge.Address // all addresses that there were
-	recent map[recharge.Key]settledAs
+	mu      sync.Mutex
+	idle    time.Duration // between scans while no order is open
+	began   time.Time     // of the last scan
+	warned  time.Time
+	listed  []recharge.Address // all addresses that there were
+	recent  map[recharge.Key]settledAs
+	retried time.Time // when what is set aside was last tried again
 
 	skip      atomic.Int64            // addresses in front that the audit could not read
-	found     sync.Mutex              // of listed, drifts and deep
+	found     sync.Mutex              // of listed, drifts, fullReads and failing
+	failing   map[string]int          // by agent, how often its transfers could not be settled in succession
 	drifts    map[string]domain.Money // by address, as this process last computed them
 	fullReads map[string]time.Time    // when the whole history of an address was read last
 }
 
 // NewWatcher wires the watcher.
 func NewWatcher(store ports.Store, clock ports.Clock, ids ports.IDs, chain ports.Chain, log *slog.Logger) *Watcher {
-	return &Watcher{store: narrow(store), clock: clock, ids: ids, chain: chain, log: log,
-		recent: map[recharge.Key]settledAs{}, drifts: map[string]domain.Money{}, fullReads: map[string]time.Time{}}
+	return &Watcher{Holder: payaddress.NewHolder(store, chain), store: narrow(store), clock: clock, ids: ids, chain: chain,
+		log: log, recent: map[recharge.Key]settledAs{}, drifts: map[string]domain.Money{},
+		fullReads: map[string]time.Time{}, failing: map[string]int{}}
 }
 
 // SetIdle sets how long Watch lets pass between two scans of the chain while no

@@ -19,7 +19,8 @@ type rechargeCmd struct {
 	Audit     rechargeAuditCmd     `cmd:"" help:"Compare every address with the chain; exits with 1 and the addresses that differ."`
 	Addresses rechargeAddressesCmd `cmd:"" help:"List every payment address with its balance on the chain."`
 	Moves     rechargeMovesCmd     `cmd:"" help:"List the newest transfers between two payment addresses, which are no payments."`
-	WriteOff  rechargeWriteOffCmd  `cmd:"" help:"Write off what was paid on a development chain or a test network."`
+	Aside     rechargeAsideCmd     `cmd:"" help:"List final transfers that could not be booked; each is tried again."`
+	WriteOff  rechargeWriteOffCmd  `cmd:"" name:"write-off" help:"Write off what was paid on a development chain or a test network."`
 	Rescan    rechargeRescanCmd    `cmd:"" help:"Read the history of every address again and credit what was missed."`
 }
 
@@ -134,6 +135,29 @@ func (rechargeMovesCmd) Run(k *kit) error {
 		return t.print(k)
 	}, &watcher)
 }
+
+type rechargeAsideCmd struct{}
+
+// Run lists transfers that are set aside.
+func (rechargeAsideCmd) Run(k *kit) error {
+	var watcher *payments.Watcher
+	return k.core(func(ctx context.Context) error {
+		list, _, err := watcher.Aside(ctx, mostAside)
+		if err != nil {
+			return err
+		}
+		t := table{columns: []string{"tx_hash", "log_index", "agent_id", "amount", "block", "since", "tried_at", "tries",
+			"reason"}}
+		for _, a := range list {
+			t.add(a.TxID, a.LogIndex, a.AgentID, a.Amount.String(), a.Block, timeText(a.SetAt), timeText(a.TriedAt), a.Tries,
+				a.Reason)
+		}
+		return t.print(k)
+	}, &watcher)
+}
+
+// mostAside is how many transfers are listed that could not be booked.
+const mostAside = 1000
 
 type rechargeWriteOffCmd struct{ reasoned }
 

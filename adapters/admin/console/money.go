@@ -117,6 +117,7 @@ func (c *Console) recharges(r *http.Request) (page, error) {
 		{Name: "Transfers not final yet", Value: number(st.Seen)},
 		{Name: "Addresses that differ", ID: "drifting", Value: alarm(st.Drifting),
 			Note: "as this replica found them"},
+		{Name: "Set aside", ID: "set-aside", Value: alarm(st.Aside), Note: "could not be booked; agentproxy recharge aside"},
 		{Name: "Moved between addresses", ID: "own-moves", Value: alarm(st.OwnMoves), Note: "none is credited"}},
 		Links: []button{{Text: "Addresses and balances", Href: "/recharges/addresses"},
 			{Text: "Compare with the chain", Href: "/do/recharge-audit"},

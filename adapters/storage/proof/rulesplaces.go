@@ -52,6 +52,9 @@ var rechargeRules = []rule{
 		`SELECT x.tx_id, 'log ' || x.log_index || ', ' || x.amount || ' for ' || x.agent_id ||
 		', order ' || x.order_id FROM recharge_transfers x
 		WHERE x.state = 'final' AND x.note <> '' AND (x.agent_id <> '' OR x.order_id <> '')`},
+	{"what is set aside is not booked", `SELECT a.tx_id, 'log ' || a.log_index || ' of ' || a.agent_id
+		FROM recharge_aside a JOIN recharge_transfers x ON x.network = a.network AND x.tx_id = a.tx_id
+		AND x.log_index = a.log_index WHERE x.state = 'final'`},
 	{"what an order received its final transfers brought", `SELECT o.id, 'order ' || o.received || '; transfers ' ||
 		COALESCE(x.amount, 0) FROM recharge_orders o LEFT JOIN (SELECT order_id, agent_id, network, SUM(amount) AS amount
 		FROM recharge_transfers WHERE state = 'final' AND order_id <> '' GROUP BY order_id, agent_id, network) x

@@ -249,6 +249,8 @@ func paymentGauges(watcher *payments.Watcher, orders *payments.Orders, clock por
 				n, err := orders.Indexes.Skipped(ctx)
 				return float64(n), err
 			}},
+		{Name: "agentproxy_payments_set_aside", Help: "Final transfers that could not be booked; each is tried again.",
+			Read: status(func(s payments.Status) float64 { return float64(s.Aside) })},
 		{Name: "agentproxy_payments_own_moves", Help: "Transfers between two payment addresses, ever; none was credited.",
 			Read: status(func(s payments.Status) float64 { return float64(s.OwnMoves) })},
 	}

@@ -1,4 +1,4 @@
-package payments
+package payaddress
 
 import (
 	"cmp"
@@ -8,6 +8,7 @@ import (
 
 	"agentproxy/domain"
 	"agentproxy/domain/recharge"
+	"agentproxy/ports"
 )
 
 // Holding is an address and what the chain has on it, at the latest block.
@@ -16,8 +17,31 @@ type Holding struct {
 	Balance domain.Money
 }
 
+// Holder reads what the payment addresses hold and what became of it. It changes nothing.
+type Holder struct {
+	store ports.Unit[repos]
+	chain ports.Chain
+}
+
+// balancesAtOnce is how many balances are read at a time.
+const balancesAtOnce = 100
+
+// NewHolder wires the use cases.
+func NewHolder(store ports.Store, chain ports.Chain) *Holder {
+	return &Holder{store: ports.Narrow(store, func(tx ports.Tx) repos { return tx }), chain: chain}
+}
+
+// Aside lists transfers that could not be booked, and counts all.
+func (p *Holder) Aside(ctx context.Context, limit int) (list []recharge.Aside, total int, err error) {
+	err = p.store.View(ctx, func(ctx context.Context, tx repos) error {
+		list, total, err = tx.Recharges().Aside(ctx, p.chain.Network(), limit)
+		return err
+	})
+	return list, total, err
+}
+
 // OwnMoves lists the newest transfers between two addresses of the service, of which none was credited.
-func (p *Watcher) OwnMoves(ctx context.Context) (list []recharge.Transfer, err error) {
+func (p *Holder) OwnMoves(ctx context.Context) (list []recharge.Transfer, err error) {
 	err = p.store.View(ctx, func(ctx context.Context, tx repos) error {
 		list, _, err = tx.Recharges().OwnMoves(ctx, p.chain.Network(), movesAtOnce)
 		return err
@@ -29,7 +53,7 @@ func (p *Watcher) OwnMoves(ctx context.Context) (list []recharge.Transfer, err e
 const movesAtOnce = 1000
 
 // Unexplained returns by how much the balance of an address exceeds what is known of it, and whether it is an agent's.
-func (p *Watcher) Unexplained(ctx context.Context, address string) (sum domain.Money, given bool, err error) {
+func (p *Holder) Unexplained(ctx context.Context, address string) (sum domain.Money, given bool, err error) {
 	balances, err := p.chain.Balances(ctx, []string{address})
 	if err != nil {
 		return 0, false, fmt.Errorf("read the balance of %s: %w", address, err)
@@ -49,7 +73,7 @@ func (p *Watcher) Unexplained(ctx context.Context, address string) (sum domain.M
 
 // Holdings lists every address of the network with its balance, by account key and index, so that the
 // operator can collect payments from them. It changes nothing.
-func (p *Watcher) Holdings(ctx context.Context) ([]Holding, error) {
+func (p *Holder) Holdings(ctx context.Context) ([]Holding, error) {
 	var ours []recharge.Address
 	err := p.store.View(ctx, func(ctx context.Context, tx repos) (err error) {
 		ours, err = tx.Recharges().AllAddresses(ctx, p.chain.Network())
@@ -62,7 +86,7 @@ func (p *Watcher) Holdings(ctx context.Context) ([]Holding, error) {
 		return cmp.Or(cmp.Compare(a.Fingerprint, b.Fingerprint), cmp.Compare(a.Index, b.Index))
 	})
 	list := make([]Holding, 0, len(ours))
-	for some := range slices.Chunk(ours, auditAtOnce) {
+	for some := range slices.Chunk(ours, balancesAtOnce) {
 		addresses := make([]string, len(some))
 		for i, a := range some {
 			addresses[i] = a.Address
