@@ -103,9 +103,18 @@ func decode(text []byte, v any) error {
 	return d.Decode(v)
 }
 
-// unanswered returns the refusal of a call without an answer. The text of err is not shown: it
-// may have the address of a local file or host.
+// Refuse returns an error of Backend.Run that a tool answers as it is: what went wrong between it and the service, and
+// how to mend that.
+func Refuse(code, message, howToFix string, retryable bool) error {
+	return &refusal{Code: code, Message: message, HowToFix: howToFix, Retryable: retryable}
+}
+
+// unanswered returns the refusal of a call without an answer. The text of another error than a refusal is not shown:
+// it may have the address of a local file or host.
 func unanswered(err error) error {
+	if r, ok := errors.AsType[*refusal](err); ok {
+		return r
+	}
 	code, message := "SERVICE_UNAVAILABLE", "the service cannot be reached"
 	if errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
 		code, message = "TIMEOUT", "the service did not answer in time"

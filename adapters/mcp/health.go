@@ -66,6 +66,14 @@ func exits(newestFirst []eventData, worker string) (was, is *string) {
 	return was, is
 }
 
+// Exits returns the addresses that the last rotation of a session left and took, for a client of the API; nil where
+// its events have none.
+func Exits(ctx context.Context, b Backend, id string) (was, is *string, err error) {
+	events, err := (&api{Backend: b, secrets: &secrets{}}).events(ctx, id)
+	was, is = exits(events, "")
+	return was, is, err
+}
+
 const mostFailures = 5
 
 // failures are the types of events that are failures, from any source.

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"io"
 	"strconv"
@@ -35,6 +36,37 @@ func (o renewCommand) Run(ctx context.Context, c *options, s streams) error {
 	in.IdempotencyKey = o.id()
 	var kept apiclient.Answer
 	d, err := service.RenewSession(ctx, o.Session, in, apiclient.Keep(&kept))
+	if err != nil {
+		return o.repeat(err)
+	}
+	return c.show(s, kept.Data(), func(w io.Writer) { table(w, sessionHeader, [][]string{row(d)}) })
+}
+
+type addCommand struct {
+	one
+	payment
+	GB string `name:"gb" required:"" help:"How much."`
+}
+
+// Run adds traffic to a dynamic session, whose address stays.
+func (o addCommand) Run(ctx context.Context, c *options, s streams) error {
+	service, err := open()
+	if err != nil {
+		return err
+	}
+	in := apiclient.AddTraffic{TrafficGB: json.Number(o.GB)}
+	if !areNumbers(in.TrafficGB, json.Number(o.MaxCost)) {
+		return errNumbers
+	}
+	in.MaxCost, err = o.bound(s, func() (apiclient.DryRun, error) {
+		return service.AddTrafficDryRun(ctx, o.Session, in)
+	})
+	if err != nil {
+		return err
+	}
+	in.IdempotencyKey = o.id()
+	var kept apiclient.Answer
+	d, err := service.AddTraffic(ctx, o.Session, in, apiclient.Keep(&kept))
 	if err != nil {
 		return o.repeat(err)
 	}

@@ -51,8 +51,13 @@ type purchase struct {
 	City     string `help:"A city of the product."`
 }
 
-// session returns what the create call takes.
-func (b purchase) session() (apiclient.CreateSession, error) {
+// session returns what the create call takes. Without any amount the product decides which one is missing.
+func (b purchase) session(ctx context.Context, service *service) (apiclient.CreateSession, error) {
+	if b.GB == "" && b.Quantity == 0 && b.Days == 0 {
+		if err := b.needsDays(ctx, service); err != nil {
+			return apiclient.CreateSession{}, err
+		}
+	}
 	config := apiclient.CreateConfig{ProductNo: b.Product, TrafficGB: json.Number(b.GB), DurationDays: max(b.Days, 0),
 		Country: b.Country, City: b.City}
 	kind := apiclient.SessionTypeDynamic
@@ -66,6 +71,25 @@ func (b purchase) session() (apiclient.CreateSession, error) {
 	return apiclient.CreateSession{Type: kind, Config: config}, nil
 }
 
+// needsDays refuses a product that is sold by IPs and days.
+func (b purchase) needsDays(ctx context.Context, service *service) error {
+	list, err := service.ListPublicProducts(ctx, apiclient.ListPublicProducts{PageSize: 100, Type: "static"})
+	if err != nil {
+		return err
+	}
+	for _, p := range list.Items {
+		if p.ProductNo == b.Product {
+			var days []string
+			for _, d := range p.Durations {
+				days = append(days, strconv.Itoa(d.DurationDays))
+			}
+			return fmt.Errorf("%w: %s is sold by IPs and days: give --quantity and --days (%s)", errMisuse, p.ProductNo,
+				strings.Join(days, ", "))
+		}
+	}
+	return nil
+}
+
 var errNumbers = fmt.Errorf("%w: --gb and --max-cost take a number", errMisuse)
 
 type quoteCommand struct{ purchase }
@@ -76,7 +100,7 @@ func (q quoteCommand) Run(ctx context.Context, c *options, s streams) error {
 	if err != nil {
 		return err
 	}
-	in, err := q.session()
+	in, err := q.session(ctx, service)
 	if err != nil {
 		return err
 	}
@@ -101,7 +125,7 @@ func (b buyCommand) Run(ctx context.Context, c *options, s streams) error {
 	if err != nil {
 		return err
 	}
-	in, err := b.session()
+	in, err := b.session(ctx, service)
 	if err != nil {
 		return err
 	}

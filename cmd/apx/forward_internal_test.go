@@ -23,6 +23,14 @@ func gateway(t *testing.T) *url.URL {
 		case user != "user" || password != "p@ss":
 			w.Header().Set("Proxy-Authenticate", "Basic")
 			w.WriteHeader(http.StatusProxyAuthRequired)
+		case strings.HasPrefix(r.Host, "refused.example") && r.Method == http.MethodConnect:
+			c, _, err := http.NewResponseController(w).Hijack()
+			if err != nil {
+				return
+			}
+			defer c.Close()
+			fmt.Fprint(c, "HTTP/1.1 403 TARGET_DENIED: the operator denies it\r\nProxy-Status: agentproxy; error=denied\r\n"+
+				"Content-Length: 24\r\n\r\n{\"code\":\"TARGET_DENIED\"}")
 		case strings.HasPrefix(r.Host, "refused.example"):
 			w.Header().Set("Proxy-Status", "agentproxy; error=denied")
 			w.WriteHeader(http.StatusForbidden)
@@ -105,6 +113,7 @@ func TestForwarderAddsTheCredential(t *testing.T) {
 		{"CONNECT shop.example:443 HTTP/1.1\r\nHost: shop.example\r\n\r\nhello", "tunnel to shop.example:443\nhello", "Proxy-Auth"},
 		{"GET http://shop.example/a?b HTTP/1.1\r\nHost: shop.example\r\nConnection: close\r\n\r\n", `GET http://shop.example/a?b, forwarded for "", via ""`, "407"},
 		{"CONNECT refused.example:443 HTTP/1.1\r\nHost: refused.example\r\nConnection: close\r\n\r\n", `{"code":"TARGET_DENIED"}`, "HTTP/1.1 200"},
+		{"CONNECT refused.example:443 HTTP/1.1\r\nHost: refused.example\r\n\r\n", "HTTP/1.1 403 TARGET_DENIED: the operator denies it\r\n", "Forbidden"},
 		{"GET http://refused.example/ HTTP/1.1\r\nHost: refused.example\r\nConnection: close\r\n\r\n", "HTTP/1.1 403", "407"},
 		{"GET / HTTP/1.1\r\nHost: 127.0.0.1\r\nConnection: close\r\n\r\n", "HTTP/1.1 400", "tunnel"},
 		{"GET https://shop.example/ HTTP/1.1\r\nHost: 127.0.0.1\r\nConnection: close\r\n\r\n", "HTTP/1.1 400", "tunnel"},

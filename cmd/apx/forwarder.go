@@ -143,14 +143,7 @@ func (f *forwarder) connect(w http.ResponseWriter, r *http.Request) {
 		refuseForward(w, err)
 		return
 	case refused != nil:
-		defer refused.Body.Close()
-		for _, name := range []string{"Content-Type", "Proxy-Status", "Retry-After"} {
-			if v := refused.Header.Get(name); v != "" {
-				w.Header().Set(name, v)
-			}
-		}
-		w.WriteHeader(refused.StatusCode)
-		_, _ = io.Copy(w, io.LimitReader(refused.Body, maxRefusal))
+		passOn(w, refused)
 		return
 	}
 	down, rest, err := http.NewResponseController(w).Hijack()
@@ -165,6 +158,29 @@ func (f *forwarder) connect(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	relay(&buffered{down, rest.Reader}, up)
+}
+
+// passOn answers what the gateway refused with, and its reason: most clients show nothing else of it.
+func passOn(w http.ResponseWriter, refused *http.Response) {
+	defer refused.Body.Close()
+	body, _ := io.ReadAll(io.LimitReader(refused.Body, maxRefusal))
+	down, _, err := http.NewResponseController(w).Hijack()
+	if err != nil {
+		refuseForward(w, err)
+		return
+	}
+	defer down.Close()
+	answer := "HTTP/1.1 " + refused.Status + "\r\n"
+	for _, name := range []string{"Content-Type", "Proxy-Status", "Retry-After"} {
+		if v := refused.Header.Get(name); v != "" {
+			answer += name + ": " + v + "\r\n"
+		}
+	}
+	_, err = fmt.Fprintf(down, "%sContent-Length: %d\r\nConnection: close\r\n\r\n%s", answer, len(body), body)
+	if err == nil && closeWrite(down) == nil { // what the client sent behind its request must not reset the connection
+		_ = down.SetReadDeadline(time.Now().Add(firstByteTime))
+		_, _ = io.Copy(io.Discard, down)
+	}
 }
 
 // tunnel opens a tunnel through the session's proxy, or returns its refusal.

@@ -35,6 +35,7 @@ type commands struct {
 	Rotate       rotateCommand       `cmd:"" help:"Change the exit of a dynamic session, or of a worker of it."`
 	Explain      explainCommand      `cmd:"" help:"Why a request failed: joins the client's report with the gateway's events."`
 	Check        checkCommand        `cmd:"" help:"Try one connection through a session."`
+	Add          addCommand          `cmd:"" help:"Add traffic to a dynamic session."`
 	Renew        renewCommand        `cmd:"" help:"Extend a static session."`
 	Report       reportCommand       `cmd:"" help:"Report the outcome of a request; prints whether to go on, rotate or pause."`
 	Events       eventsCommand       `cmd:"" help:"What happened to a session, the newest first."`
@@ -70,8 +71,8 @@ func run(ctx context.Context, args []string, io streams) int {
 		fmt.Fprintln(io.err, "apx:", err)
 		return failed
 	}
-	if len(args) == 0 {
-		args = []string{"--help"}
+	if len(args) == 0 || args[0] == "help" {
+		args = append(slices.Clone(args[min(len(args), 1):]), "--help")
 	}
 	parsed, err := parser.Parse(args)
 	if exited >= 0 { // --help

@@ -1,9 +1,11 @@
 package main
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"strings"
@@ -135,12 +137,39 @@ func explained(err error) error {
 	}
 	r, refused := errors.AsType[*apiclient.Error](err)
 	switch {
+	case errors.Is(err, io.EOF):
+		return explanation{fmt.Errorf("%w (AGENTPROXY_URL is the address of the API, not that of the gateway)", err)}
 	case errors.Is(err, apiclient.ErrNoAnswer):
 		return explanation{fmt.Errorf("%w (AGENTPROXY_URL names the service)", err)}
 	case refused && r.Code == "":
 		return explanation{fmt.Errorf("%w; is AGENTPROXY_URL the address of the API?", err)}
 	case refused && r.Code == apiclient.ErrAuthInvalidKey:
 		return explanation{fmt.Errorf("%w (apx reads AGENTPROXY_API_KEY, or what apx register stored)", err)}
+	case refused:
+		if facts := factsOf(r.Details); facts != "" {
+			return explanation{fmt.Errorf("%w (%s)", err, facts)}
+		}
 	}
 	return err
+}
+
+// factsOf words what a refusal adds to its message: sums, and what is nearest to what was asked for.
+func factsOf(details json.RawMessage) string {
+	d := json.NewDecoder(bytes.NewReader(details))
+	d.UseNumber()
+	var all map[string]any
+	if d.Decode(&all) != nil {
+		return ""
+	}
+	var facts []string
+	for _, name := range []string{"cost", "max_cost", "required", "available", "limit", "spent", "held", "left",
+		"currency", "tier"} {
+		if v := all[name]; v != nil {
+			facts = append(facts, fmt.Sprintf("%s %v", name, v))
+		}
+	}
+	if list, ok := all["nearest"].([]any); ok && len(list) > 0 {
+		facts = append(facts, "nearest "+strings.Trim(fmt.Sprint(list), "[]"))
+	}
+	return strings.Join(facts, ", ")
 }

@@ -4,9 +4,13 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"maps"
+	"net"
+	"slices"
 	"strconv"
 
 	"agentproxy/adapters/apiclient"
+	"agentproxy/adapters/mcp"
 )
 
 // row returns a session as a line of the list.
@@ -52,30 +56,40 @@ type one struct {
 	Session string `arg:"" help:"A session of apx ls."`
 }
 
-// operation is a call that answers a session.
-type operation func(*apiclient.Client, apiclient.Option) (apiclient.Session, error)
+type showCommand struct{ one }
 
-// act runs an operation on the session and prints the session.
-func (o one) act(c *options, s streams, run operation) error {
+// Run prints a session, its password masked.
+func (o showCommand) Run(ctx context.Context, c *options, s streams) error {
 	service, err := open()
 	if err != nil {
 		return err
 	}
 	var kept apiclient.Answer
-	d, err := run(service.Client, apiclient.Keep(&kept))
+	d, err := service.GetSession(ctx, o.Session, apiclient.Keep(&kept))
 	if err != nil {
 		return err
 	}
-	return c.show(s, kept.Data(), func(w io.Writer) { table(w, sessionHeader, [][]string{row(d)}) })
+	return c.show(s, kept.Data(), func(w io.Writer) {
+		table(w, sessionHeader, [][]string{row(d)})
+		table(w, []string{"of it", ""}, parts(d))
+	})
 }
 
-type showCommand struct{ one }
-
-// Run prints a session, its password masked.
-func (o showCommand) Run(ctx context.Context, c *options, s streams) error {
-	return o.act(c, s, func(api *apiclient.Client, keep apiclient.Option) (apiclient.Session, error) {
-		return api.GetSession(ctx, o.Session, keep)
-	})
+// parts returns what a session has beside its row, a name and a value each.
+func parts(d apiclient.Session) (rows [][]string) {
+	if d.Proxy != nil {
+		at := net.JoinHostPort(d.Proxy.Host, strconv.Itoa(d.Proxy.Port))
+		rows = append(rows, []string{"proxy", at + " " + d.Proxy.Username})
+	}
+	for _, ip := range d.IPList {
+		rows = append(rows, []string{"exit", ip.IP})
+	}
+	rows = append(rows, []string{"cost", fmt.Sprintf("charged %s, held %s, refunded %s", d.Cost.Charged, d.Cost.Held,
+		d.Cost.Refunded)})
+	for _, key := range slices.Sorted(maps.Keys(d.Labels)) {
+		rows = append(rows, []string{"label", key + ":" + d.Labels[key]})
+	}
+	return rows
 }
 
 type rotateCommand struct {
@@ -90,10 +104,22 @@ func (o rotateCommand) Run(ctx context.Context, c *options, s streams) error {
 	if o.Worker != "" {
 		return o.rotateWorker(ctx, c, s, o.Worker, reason)
 	}
-	return o.act(c, s, func(api *apiclient.Client, keep apiclient.Option) (apiclient.Session, error) {
-		r, err := api.RotateSession(ctx, o.Session, apiclient.RotateSession{Reason: reason}, keep)
-		return apiclient.Session{SessionID: r.SessionID, Status: r.Status, Type: r.Type, ProductNo: r.ProductNo,
-			Location: r.Location, ExpiresAt: r.ExpiresAt, Usage: r.Usage, Health: r.Health}, err
+	service, err := open()
+	if err != nil {
+		return err
+	}
+	var kept apiclient.Answer
+	r, err := service.RotateSession(ctx, o.Session, apiclient.RotateSession{Reason: reason}, apiclient.Keep(&kept))
+	if err != nil {
+		return err
+	}
+	was, is, err := mcp.Exits(ctx, service.tools, o.Session)
+	if err != nil { // the exit has changed all the same
+		was, is = nil, nil
+	}
+	return c.show(s, kept.Data(), func(w io.Writer) {
+		table(w, []string{"session", "old exit", "new exit", "rotations"},
+			[][]string{{r.SessionID, text(was), text(is), strconv.Itoa(r.Rotation.Count)}})
 	})
 }
 

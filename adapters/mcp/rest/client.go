@@ -5,8 +5,11 @@ package rest
 import (
 	"context"
 	"errors"
+	"net"
+	"net/http"
 	"os"
 	"path/filepath"
+	"strings"
 	"time"
 
 	"agentproxy/adapters/apiclient"
@@ -39,10 +42,32 @@ func New(cfg Config) (*Client, error) {
 // May returns true: the service checks what the credential may do.
 func (*Client) May(string) bool { return true }
 
-// Run runs an operation. Its error names no secret.
+// Run runs an operation. Its error names no secret, and what to set where the service or the key is a wrong one.
 func (c *Client) Run(ctx context.Context, method, path, key string, body []byte) (int, []byte, error) {
 	a, err := c.API.Do(ctx, method, path, key, body)
+	switch {
+	case err != nil && ctx.Err() == nil:
+		dial, ok := errors.AsType[*net.OpError](err)
+		return 0, nil, mcp.Refuse("SERVICE_UNAVAILABLE", "the service at "+c.cfg.URL+" cannot be reached",
+			"Check that it runs, and that AGENTPROXY_URL is the address of its API; with the same purchase_id a repeated "+
+				"call buys once.", !ok || dial.Op != "dial")
+	case err == nil && !isAnswer(a.Header.Get("Content-Type")):
+		return 0, nil, mcp.Refuse("SERVICE_UNAVAILABLE", "what answers at "+c.cfg.URL+" is not the API of the service",
+			"Set AGENTPROXY_URL to the address of the API and start this program again.", false)
+	case err == nil && a.Status == http.StatusUnauthorized && c.cfg.Key == "":
+		return 0, nil, mcp.Refuse("AUTH_INVALID_KEY", "this program has no API key",
+			"Set AGENTPROXY_API_KEY, or run apx register, which opens an account and keeps its key; then start this program "+
+				"again.", false)
+	case err == nil && a.Status == http.StatusUnauthorized:
+		return 0, nil, mcp.Refuse("AUTH_INVALID_KEY", "the service at "+c.cfg.URL+" does not take the API key",
+			"Check AGENTPROXY_API_KEY, or the key that apx register stored, and start this program again.", false)
+	}
 	return a.Status, a.Body, err
+}
+
+// isAnswer reports whether a content is one that the API has: JSON, or the picture of an address.
+func isAnswer(kind string) bool {
+	return strings.HasPrefix(kind, "application/json") || strings.HasPrefix(kind, "image/")
 }
 
 // StoreCredentials writes the credentials of a session into a file that a shell evaluates, readable
