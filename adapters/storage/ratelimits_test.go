@@ -7,6 +7,7 @@ import (
 
 	"agentproxy/domain/ratelimit"
 	"agentproxy/test/contract"
+	"agentproxy/test/pg"
 )
 
 func TestRateLimitsKeepTheContract(t *testing.T) {
@@ -27,6 +28,25 @@ func TestRateLimitsKeepTheContract(t *testing.T) {
 				return n
 			}}
 	})
+}
+
+// Nor does a purge remove more where the planner would run its selection for each row.
+func TestAPurgeOfLimitsIsBoundedByAnyPlan(t *testing.T) {
+	t.Parallel()
+	url := pg.Database(t)
+	for _, setting := range []string{"enable_hashjoin", "enable_mergejoin", "enable_hashagg", "enable_sort", "enable_material"} {
+		url = pg.With(url, setting, "off")
+	}
+	st := openURL(t, url)
+	_, err := st.Pool().Exec(t.Context(), "INSERT INTO rate_limits (key, tat, took) SELECT 'agent:' || n, 0, 0 FROM generate_series(1, 5) n")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []int{3, 2, 0} {
+		if n, err := st.RateLimits().Purge(t.Context(), 3); err != nil || n != want {
+			t.Fatalf("purged %d, %v, want %d", n, err, want)
+		}
+	}
 }
 
 func TestOneProcessSharesNoLimits(t *testing.T) {

@@ -36,10 +36,11 @@ const (
 		ON CONFLICT (key) DO UPDATE SET tat = ` + presentTAT + ` + $2::bigint * ` + tokens + `, took = ` + tokens + `
 		RETURNING took, tat, ` + serverNow
 
-	// A state may be used between its selection and its removal.
+	// A state may be used between its selection and its removal. An array is selected once, where the planner
+	// might run what follows IN once for each row.
 	pastUse     = `tat < ` + serverNow + ` - ` + farthest
-	purgeLimits = `DELETE FROM rate_limits WHERE ` + pastUse + ` AND key IN (
-		SELECT key FROM rate_limits WHERE ` + pastUse + ` LIMIT $1 FOR UPDATE SKIP LOCKED)`
+	purgeLimits = `DELETE FROM rate_limits WHERE ` + pastUse + ` AND key = ANY (ARRAY(
+		SELECT key FROM rate_limits WHERE ` + pastUse + ` LIMIT $1 FOR UPDATE SKIP LOCKED))`
 )
 
 func (r rateLimits) Take(ctx context.Context, key string, ask ratelimit.Request) (g ratelimit.Grant, err error) {
