@@ -14,6 +14,9 @@ type Agents interface {
 	Insert(ctx context.Context, a account.Agent) error
 	// Get returns an agent with its referrer, or account.ErrNotFound.
 	Get(ctx context.Context, id string) (account.Agent, error)
+	// Peek is like Get but never locks the agent: for units that hold locks which follow the agent's in the
+	// order of locks. What it returns may change before the unit ends.
+	Peek(ctx context.Context, id string) (account.Agent, error)
 	// Put writes everything but the id, the referrer, the origin and the creation,
 	// and notes a change of the agent.
 	Put(ctx context.Context, a account.Agent) error

@@ -141,6 +141,8 @@ type AutoTopUp struct {
 	BelowPercent int `json:"below_percent"`
 	// Purchases on a UTC day.
 	MaxPerDay int `json:"max_per_day"`
+	// The most that auto_top_up pays; default: the session's price.
+	MaxPricePerGB json.Number `json:"max_price_per_gb"`
 	// The code for which the last purchase was refused; it is tried every minute. null: it was not.
 	Refused *string `json:"refused"`
 }
@@ -153,6 +155,8 @@ type AutoTopUpRequest struct {
 	BelowPercent int `json:"below_percent"`
 	// Purchases on a UTC day.
 	MaxPerDay int `json:"max_per_day"`
+	// The most that auto_top_up pays; default: the session's price.
+	MaxPricePerGB json.Number `json:"max_price_per_gb,omitzero"`
 }
 
 // Balance is the answer of GetBalance.

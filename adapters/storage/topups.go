@@ -30,6 +30,7 @@ type autoTopUp struct {
 	Below  int   `json:"below"`
 	Bytes  int64 `json:"bytes"`
 	PerDay int   `json:"per_day"`
+	Price  int64 `json:"price,omitempty"`
 }
 
 func joinTopUps(t session.TopUps) string {
@@ -42,7 +43,7 @@ func joinTopUps(t session.TopUps) string {
 		text.Runs = append(text.Runs, runText{r.Bytes, int64(r.Price)})
 	}
 	if t.Auto != (session.AutoTopUp{}) {
-		text.Auto = &autoTopUp{t.Auto.BelowPercent, t.Auto.Bytes, t.Auto.MaxPerDay}
+		text.Auto = &autoTopUp{t.Auto.BelowPercent, t.Auto.Bytes, t.Auto.MaxPerDay, int64(t.Auto.MaxPrice)}
 	}
 	b, _ := json.Marshal(text) // of numbers and a code, which cannot fail
 	return string(b)
@@ -63,7 +64,8 @@ func splitTopUps(stored string) (t session.TopUps, err error) {
 		t.Runs = append(t.Runs, session.Run{Bytes: r.Bytes, Price: domain.Money(r.Price)})
 	}
 	if text.Auto != nil {
-		t.Auto = session.AutoTopUp{BelowPercent: text.Auto.Below, Bytes: text.Auto.Bytes, MaxPerDay: text.Auto.PerDay}
+		t.Auto = session.AutoTopUp{BelowPercent: text.Auto.Below, Bytes: text.Auto.Bytes, MaxPerDay: text.Auto.PerDay,
+			MaxPrice: domain.Money(text.Auto.Price)}
 	}
 	return t, nil
 }

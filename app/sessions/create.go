@@ -222,12 +222,13 @@ func (u *Service) affordable(ctx context.Context, tx Repos, w billing.Wallet, p 
 	return err
 }
 
-// tierAllows refuses a product to an account of a lower tier.
+// tierAllows refuses a product to an account of a lower tier. It locks no agent: an addition holds the locks of
+// its session and its wallet already.
 func tierAllows(ctx context.Context, tx Repos, w billing.Wallet, p catalog.Product) error {
 	if p.MinTier == "" || p.MinTier == account.TrialTier {
 		return nil
 	}
-	agent, err := tx.Agents().Get(ctx, w.AgentID)
+	agent, err := tx.Agents().Peek(ctx, w.AgentID)
 	if err != nil {
 		return err
 	}

@@ -215,7 +215,7 @@ func (u *Service) AutoTopUp(ctx context.Context, tx Repos, s session.Session, no
 	t := topUps{u}
 	a, err := t.planAddition(s, s.TopUps.Auto.Bytes)
 	if err == nil {
-		err = s.MayAutoTopUp(now)
+		err = s.MayAutoTopUp(a.price, now)
 	}
 	if err == nil {
 		var w billing.Wallet

@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"agentproxy/domain"
+	"agentproxy/domain/account"
+	"agentproxy/domain/catalog"
 	"agentproxy/domain/session"
 	"agentproxy/domain/traffic"
 	"agentproxy/ports"
@@ -174,4 +176,26 @@ func TestUsageOfDirectSessionsDoesNotDeadlockWithRenewals(t *testing.T) {
 		}
 	}
 	apptest.Equal(t, "charged", w.Balance(agent), 1000*domain.Dollar+10*domain.Dollar-24*apptest.Dollars("0.04"))
+}
+
+// A purchase locks the agent and then the wallet. What a session buys by itself has locked the wallet already, so
+// that it must not wait for the agent.
+func TestAnAdditionDoesNotWaitForTheAgent(t *testing.T) {
+	t.Parallel()
+	w := apptest.OpenPostgres(t)
+	change(w, func(p *catalog.Product) { p.MinTier = account.FundedTier })
+	agent := w.RegisterFunded(100)
+	v := autoSession(w, agent, 20, 1)
+	w.UseBytes(v.ID, "a", 80_000_000) // its share is left
+	granted := w.RenewLease(traffic.LeaseRequest{SessionID: v.ID, Lease: "l", Want: 1_000_000}).Granted
+	apptest.Equal(t, "additions before", w.Read(agent, v.ID).TopUps.No, 0)
+	apptest.OK(t, w.DB.Update(t.Context(), func(ctx context.Context, tx ports.Tx) error {
+		if _, err := tx.Agents().Get(ctx, agent); err != nil { // locks it until the end of this unit
+			return err
+		}
+		_, err := w.Traffic.Renew(context.WithoutCancel(t.Context()), "r",
+			[]traffic.LeaseRequest{{SessionID: v.ID, Lease: "l", Up: granted, Want: 1 << 20}})
+		return err
+	}))
+	apptest.Equal(t, "additions", w.Read(agent, v.ID).TopUps.No, 1)
 }

@@ -16,12 +16,13 @@ import (
 	"agentproxy/test/apptest"
 )
 
-// autoSession is one of 0.1 GB at 0.40 a GB that adds 0.1 GB below a part of it.
+// autoSession is one of 0.1 GB at 0.40 a GB that adds 0.1 GB below a part of it, whatever a GB costs.
 func autoSession(w *apptest.World, agent string, percent, perDay int) sessions.View {
 	w.T.Helper()
 	f := apptest.Form(apptest.Local)
 	f.Bytes = apptest.Gigabytes("0.1")
-	f.AutoTopUp = &session.AutoTopUp{BelowPercent: percent, Bytes: 100_000_000, MaxPerDay: perDay}
+	f.AutoTopUp = &session.AutoTopUp{BelowPercent: percent, Bytes: 100_000_000, MaxPerDay: perDay,
+		MaxPrice: apptest.Dollars("1000")}
 	d, err := w.Sessions.Create(w.T.Context(), sessions.Create{AgentID: agent, Form: f})
 	apptest.OK(w.T, err)
 	return d.View
@@ -122,6 +123,41 @@ func TestAutoTopUp(t *testing.T) {
 		}
 		apptest.Equal(t, "bytes after it", w.Read(agent, v.ID).Bytes, 200_000_000)
 	})
+}
+
+// A price that has risen is not paid unless that was allowed.
+func TestAnAdditionPaysNoPriceThatHasRisen(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		now, highest string // the price, and max_price_per_gb
+		bytes        int64
+		refused      string
+	}{
+		{"0.4", "", 200_000_000, ""},
+		{"0.3", "", 200_000_000, ""},
+		{"0.400001", "", 100_000_000, "PRICE_MISMATCH"},
+		{"40", "", 100_000_000, "PRICE_MISMATCH"},
+		{"0.5", "0.5", 200_000_000, ""},
+		{"0.500001", "0.5", 100_000_000, "PRICE_MISMATCH"},
+		{"0.4", "0.399999", 100_000_000, "PRICE_MISMATCH"},
+	} {
+		w := apptest.New(t)
+		agent := w.RegisterWithWebhook()
+		f := apptest.Form(apptest.Local)
+		f.Bytes = apptest.Gigabytes("0.1")
+		f.AutoTopUp = &session.AutoTopUp{BelowPercent: 50, Bytes: 100_000_000, MaxPerDay: 1}
+		if c.highest != "" {
+			f.AutoTopUp.MaxPrice = apptest.Dollars(c.highest)
+		}
+		d, err := w.Sessions.Create(t.Context(), sessions.Create{AgentID: agent, Form: f})
+		apptest.OK(t, err)
+		w.Reprice(apptest.Local, apptest.Dollars(c.now))
+		w.UseBytes(d.View.ID, "a", 60_000_000)
+		got := w.Read(agent, d.View.ID)
+		if got.Bytes != c.bytes || got.TopUps.Failed != c.refused {
+			t.Errorf("%s at most %q: %d bytes, %q", c.now, c.highest, got.Bytes, got.TopUps.Failed)
+		}
+	}
 }
 
 // Replicas that use all that they are granted buy as often as a day allows, and use exactly that.

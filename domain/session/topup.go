@@ -1,6 +1,7 @@
 package session
 
 import (
+	"cmp"
 	"slices"
 	"time"
 
@@ -22,6 +23,8 @@ type AutoTopUp struct {
 	BelowPercent int   // of the traffic bought that is left, 1 to 99
 	Bytes        int64 // of each addition
 	MaxPerDay    int   // additions on a UTC day
+	// MaxPrice is the highest price of a GB that is paid; 0: that of the session.
+	MaxPrice domain.Money
 }
 
 // The bounds of an AutoTopUp.
@@ -54,6 +57,10 @@ var ErrNotMetered = domain.ErrInvalid.Msgf("traffic is added to a dynamic sessio
 var ErrTopUpLimit = &domain.Error{Kind: domain.Conflict, Code: "MAX_PER_DAY",
 	Message: "the session bought max_per_day times today; it continues tomorrow, or add traffic yourself"}
 
+// ErrTopUpPrice refuses an addition of AutoTopUp whose price has risen.
+var ErrTopUpPrice = &domain.Error{Kind: domain.Conflict, Code: "PRICE_MISMATCH",
+	Message: "a GB costs more than auto_top_up may pay; raise max_price_per_gb, or add traffic yourself"}
+
 // Check returns INVALID_REQUEST with every field that is out of bounds.
 func (a AutoTopUp) Check() error {
 	var c checker
@@ -70,6 +77,9 @@ func (a AutoTopUp) check(c *checker) {
 	}
 	if a.MaxPerDay < 1 || a.MaxPerDay > MaxTopUpsPerDay {
 		c.add("auto_top_up.max_per_day", "must be a whole number from 1 to %d", MaxTopUpsPerDay)
+	}
+	if a.MaxPrice < 0 {
+		c.add("auto_top_up.max_price_per_gb", "must be an amount above 0 with at most 6 decimals")
 	}
 }
 
@@ -146,9 +156,15 @@ func (s Session) AutoTopUpDue(used int64, now time.Time) bool {
 	return left <= 0 || s.TopUps.FailedAt.IsZero() || !now.Before(s.TopUps.FailedAt.Add(retryAutoTopUpIn))
 }
 
-// MayAutoTopUp returns ErrTopUpLimit if Auto bought as often as it may on the UTC day of now. A clock
-// that went back begins no other day.
-func (s Session) MayAutoTopUp(now time.Time) error {
+// MaxTopUpPrice returns the highest price of a GB at which Auto buys.
+func (s Session) MaxTopUpPrice() domain.Money { return cmp.Or(s.TopUps.Auto.MaxPrice, s.Price) }
+
+// MayAutoTopUp returns ErrTopUpPrice if a GB costs more than Auto may pay, and ErrTopUpLimit if it bought as
+// often as it may on the UTC day of now. A clock that went back begins no other day.
+func (s Session) MayAutoTopUp(price domain.Money, now time.Time) error {
+	if price > s.MaxTopUpPrice() {
+		return ErrTopUpPrice.With("price_per_gb", price).With("max_price_per_gb", s.MaxTopUpPrice())
+	}
 	if !billing.Day(now).After(s.TopUps.AutoDay) && s.TopUps.AutoCount >= s.TopUps.Auto.MaxPerDay {
 		return ErrTopUpLimit
 	}

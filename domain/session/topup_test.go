@@ -142,7 +142,7 @@ func TestAutoTopUpsOfADay(t *testing.T) {
 		{day, true, true}, {day, false, true}, {day, true, true}, {day, true, false}, {day.Add(-24 * time.Hour), true, false},
 		{day.Add(time.Second), true, true}, {day, true, true}, {day.Add(time.Second), true, false}, {day.Add(48 * time.Hour), true, true},
 	} {
-		err := s.MayAutoTopUp(step.at)
+		err := s.MayAutoTopUp(s.Price, step.at)
 		if step.auto && (err == nil) != step.allowed {
 			t.Errorf("at %s after %d of that day: %v", step.at, s.TopUps.AutoCount, err)
 		}

@@ -77,6 +77,7 @@ var fieldDocs = map[string]string{
 	"latency_ms":                  "Milliseconds until the answer.",
 	"limit_bytes":                 "The limit in bytes; null without one.",
 	"location":                    "Where the exits are.",
+	"max_price_per_gb":            "The most that auto_top_up pays; default: the session's price.",
 	"max_cost":                    "US dollars with at most 6 decimals; a dearer session is refused.",
 	"max_quantity":                "The most that one purchase can have, in the unit.",
 	"message":                     "For people: what is wrong and what to do.",

@@ -10,6 +10,7 @@ import (
 
 	"agentproxy/adapters/httpapi/openapi"
 	"agentproxy/adapters/httpapi/value"
+	"agentproxy/domain"
 	"agentproxy/domain/session"
 )
 
@@ -18,6 +19,7 @@ type autoTopUpBody struct {
 	BelowPercent value.Decimal `json:"below_percent"`
 	AddGB        value.Decimal `json:"add_gb"`
 	MaxPerDay    value.Decimal `json:"max_per_day"`
+	MaxPrice     value.Decimal `json:"max_price_per_gb,omitempty"`
 }
 
 // TransformSchema sets the bounds and the descriptions.
@@ -37,7 +39,18 @@ func (b *autoTopUpBody) setting() *session.AutoTopUp {
 	}
 	whole := func(d value.Decimal) int { return *cmp.Or(d.Integer(), new(0)) }
 	return &session.AutoTopUp{BelowPercent: whole(b.BelowPercent), Bytes: *cmp.Or(b.AddGB.Bytes(), new(int64)),
-		MaxPerDay: whole(b.MaxPerDay)}
+		MaxPerDay: whole(b.MaxPerDay), MaxPrice: b.maxPrice()}
+}
+
+// maxPrice returns 0 for none, and less for one that is no price.
+func (b *autoTopUpBody) maxPrice() domain.Money {
+	if !b.MaxPrice.Given() {
+		return 0
+	}
+	if price := b.MaxPrice.Money(); price != nil && *price > 0 {
+		return *price
+	}
+	return -1
 }
 
 // maybeAutoTopUp is a field that may be given: nil was not, null turns off.

@@ -172,7 +172,7 @@ func (g Gateway) ToSession(v sessions.View) Session {
 		CreatedAt: value.Stamp(v.CreatedAt), ActivatedAt: value.MaybeStamp(v.ActivatedAt),
 		EndedAt: value.MaybeStamp(v.EndedAt),
 		Labels:  value.Labels(v.Labels), AllowedIPs: value.Each(v.AllowedIPs, netip.Prefix.String),
-		AutoTopUp: toAutoTopUp(v.TopUps),
+		AutoTopUp: toAutoTopUp(v.Session),
 	}
 	if v.Type == session.Static {
 		r.DurationDays = value.MaybeInt(v.Days)
@@ -240,12 +240,15 @@ type autoTopUpReply struct {
 	BelowPercent int             `json:"below_percent" doc:"Of the traffic."`
 	AddGB        value.Gigabytes `json:"add_gb" doc:"Of each purchase."`
 	MaxPerDay    int             `json:"max_per_day" doc:"Purchases on a UTC day."`
+	MaxPrice     value.Money     `json:"max_price_per_gb"`
 	Refused      value.MaybeText `json:"refused" doc:"The code for which the last purchase was refused; it is tried every minute. null: it was not."`
 }
 
-func toAutoTopUp(t session.TopUps) *autoTopUpReply {
+func toAutoTopUp(s session.Session) *autoTopUpReply {
+	t := s.TopUps
 	if t.Auto == (session.AutoTopUp{}) {
 		return nil
 	}
-	return &autoTopUpReply{t.Auto.BelowPercent, value.Gigabytes(t.Auto.Bytes), t.Auto.MaxPerDay, value.MaybeText(t.Failed)}
+	return &autoTopUpReply{t.Auto.BelowPercent, value.Gigabytes(t.Auto.Bytes), t.Auto.MaxPerDay,
+		value.Money(s.MaxTopUpPrice()), value.MaybeText(t.Failed)}
 }

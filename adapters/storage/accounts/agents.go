@@ -56,11 +56,18 @@ func (r agents) Get(_ context.Context, id string) (account.Agent, error) {
 	if r.Batch != nil {
 		return r.Batch.Agent(id)
 	}
+	return r.one("WHERE a.id = ?1"+r.ForUpdate("a"), id)
+}
+
+func (r agents) Peek(_ context.Context, id string) (account.Agent, error) {
+	if r.Batch != nil {
+		return r.Batch.Agent(id)
+	}
 	return r.one("WHERE a.id = ?1", id)
 }
 
 func (r agents) one(where string, arg any) (account.Agent, error) {
-	a, err := ScanAgent(r.Row(AgentSelect+where+r.ForUpdate("a"), arg))
+	a, err := ScanAgent(r.Row(AgentSelect+where, arg))
 	if errors.Is(err, sql.ErrNoRows) {
 		return account.Agent{}, account.ErrNotFound
 	}
