@@ -84,31 +84,35 @@ func CheckRenewed(list []Renewed, quantity int) (end time.Time, err error) {
 }
 
 // DecideRenewal weighs the evidence about an unknown renewal, of which d is the
-// order as the provider has it now. Adopt needs that every address ends
-// otherwise than before. Absent needs that none does, that RenewalSettleFor is
-// over and that no money is missing. If only some do, the operator decides. An
-// address that the provider exchanged meanwhile proves nothing. The reason is
-// for the operator.
+// order as the provider has it now. Adopt needs that every address ends later than
+// before, by at least half of the days that were ordered. Absent needs that each ends
+// as before, that RenewalSettleFor is over and that no money is missing. In all other
+// cases the operator decides. An address that the provider exchanged meanwhile proves
+// nothing. The reason is for the operator.
 func DecideRenewal(o Order, d Delivery, e Evidence, now time.Time) (v Verdict, reason string) {
-	moved, known := 0, 0
+	renewed, same, known := 0, 0, 0
+	enough := time.Duration(o.Intent.Days) * session.Day / 2
 	for addr, at := range d.Ends() {
 		before, ok := o.Before.Ends[addr]
 		if !ok {
 			continue
 		}
 		known++
-		if !at.Equal(before) {
-			moved++
+		switch added := at.Sub(before); {
+		case added == 0:
+			same++
+		case added >= enough:
+			renewed++
 		}
 	}
 	settled := now.Sub(o.SentAt) >= RenewalSettleFor
 	switch {
-	case moved > 0 && moved == known:
+	case renewed > 0 && renewed == known:
 		return Adopt, ""
-	case moved == 0 && known > 0 && settled && d.State == Live && !o.missesMoney(e):
+	case same > 0 && same == known && settled && d.State == Live && !o.missesMoney(e):
 		return Absent, "the addresses end as before"
 	}
-	return Wait, progress(moved, known)
+	return Wait, progress(renewed, known)
 }
 
 func progress(n, of int) string {

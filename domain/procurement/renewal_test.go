@@ -8,6 +8,7 @@ import (
 
 	"agentproxy/domain"
 	"agentproxy/domain/procurement"
+	"agentproxy/domain/session"
 )
 
 func TestCheckRenewed(t *testing.T) {
@@ -99,8 +100,17 @@ func TestDecideRenewal(t *testing.T) {
 		reason   string
 	}{
 		{"all end later", live(ends(a, after), ends(b, after)), have(0), 0, procurement.Adopt, ""},
-		{"all end otherwise, one of them earlier", live(ends(a, after), ends(b, before.Add(-time.Hour))), have(0), 0,
+		{"all end later by half of the days", live(ends(a, before.Add(15*session.Day)), ends(b, after)), have(0), 0,
 			procurement.Adopt, ""},
+		{"all end otherwise, one of them earlier", live(ends(a, after), ends(b, before.Add(-time.Hour))), have(0), settled,
+			procurement.Wait, "1 of 2 addresses are renewed"},
+		{"all end earlier", live(ends(a, before.Add(-time.Hour)), ends(b, before.Add(-time.Hour))), have(funds), settled,
+			procurement.Wait, "0 of 2 addresses are renewed"},
+		{"all end a second later", live(ends(a, before.Add(time.Second)), ends(b, before.Add(time.Second))), have(funds),
+			settled, procurement.Wait, "0 of 2 addresses are renewed"},
+		{"all end later by less than half of the days", live(ends(a, before.Add(15*session.Day-time.Second)),
+			ends(b, before.Add(15*session.Day-time.Second))), have(funds), settled, procurement.Wait,
+			"0 of 2 addresses are renewed"},
 		{"the order's end is that of its addresses", procurement.Delivery{State: procurement.Live, ExpiresAt: after,
 			IPs: []procurement.IP{{Addr: a}, {Addr: b}}},
 			have(0), 0, procurement.Adopt, ""},
@@ -141,6 +151,7 @@ func TestDecideRenewal(t *testing.T) {
 	} {
 		t.Run(c.claim, func(t *testing.T) {
 			o := orderAt(procurement.Unknown)
+			o.Intent.Days = 30
 			o.Before = procurement.Snapshot{Ends: map[netip.Addr]time.Time{a: before, b: before},
 				Funds: procurement.ProviderBalance{Amount: funds, Known: true}}
 			verdict, reason := procurement.DecideRenewal(o, c.delivery, c.evidence, sentAt.Add(c.age))

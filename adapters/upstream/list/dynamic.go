@@ -101,7 +101,7 @@ func (p *Dynamic) delivery(c procurement.Claim) (d procurement.Delivery, err err
 		if e := byKey[c.Line]; e != nil {
 			d.Access.Password = e.URL(p.protocol)
 		} else {
-			err = procurement.Refuse(procurement.Temporary, "the line of the order is not in the list, and no other has room")
+			err = procurement.Refuse(procurement.Temporary, "the line of the order is not in the list; it is replaced after an hour, if another has room")
 		}
 	})
 	return d, err
@@ -127,7 +127,7 @@ func (p *Dynamic) Read(ctx context.Context, ref string) (d procurement.Delivery,
 			return d, refusal(err)
 		}
 	}
-	if p.lost(p.pool.entry(own[0].Line)) {
+	if p.lost(own[0].Line, p.pool.entry(own[0].Line)) {
 		if own[0], err = p.rehome(ctx, ref); err != nil {
 			return d, err
 		}
@@ -160,8 +160,8 @@ func (p *Dynamic) rehome(ctx context.Context, order string) (c procurement.Claim
 	return c, err
 }
 
-// Endpoint returns the line of a turn: the home line at first, then the next of those that
-// are not bounded. While no list is loaded it is the home line as it was sold.
+// Endpoint returns the line of a turn: the home line at first, then the next of those of its network that
+// are not bounded: others cost another price. While no list is loaded it is the home line as it was sold.
 func (p *Dynamic) Endpoint(a procurement.Access, t procurement.Target) (procurement.Endpoint, error) {
 	if strings.ContainsFunc(t.Location.City, func(c rune) bool { return !session.IsLabel(string(c)) }) {
 		return procurement.Endpoint{}, procurement.Refuse(procurement.Invalid, "the city is not of letters, digits, _ and -")
@@ -172,9 +172,10 @@ func (p *Dynamic) Endpoint(a procurement.Access, t procurement.Target) (procurem
 		}
 		return procurement.Endpoint{}, errNotLoaded
 	}
+	network, listed := p.networkOf(a.User)
 	var list []*entry
 	for _, e := range p.usable(procurement.Intent{Location: t.Location}) {
-		if e.key == a.User || e.MaxSessions == 0 {
+		if e.key == a.User || e.MaxSessions == 0 && (!listed || e.Network == network) {
 			list = append(list, e)
 		}
 	}
@@ -183,6 +184,17 @@ func (p *Dynamic) Endpoint(a procurement.Access, t procurement.Target) (procurem
 	}
 	home, _ := slices.BinarySearchFunc(list, a.User, func(e *entry, key string) int { return cmp.Compare(e.key, key) })
 	return p.endpoint(list[(home+t.Turn)%len(list)].Line), nil
+}
+
+// networkOf returns the network of a line, whether or not it works; false if it is in the list no more.
+func (p *Dynamic) networkOf(key string) (network string, listed bool) {
+	p.pool.view(func(_ []*entry, byKey map[string]*entry) {
+		e := byKey[key]
+		if listed = e != nil; listed {
+			network = e.Network
+		}
+	})
+	return network, listed
 }
 
 func (s *seller) endpoint(l Line) procurement.Endpoint {

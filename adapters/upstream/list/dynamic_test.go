@@ -104,6 +104,22 @@ func TestASessionWhoseLineIsGoneGetsAnotherHome(t *testing.T) {
 	w.buy(p, order(session.Dynamic, 1))
 	w.write("198.51.100.2:1 # sessions=1\n")
 	w.keep(p)
+	if _, err := p.Read(t.Context(), "ord_1"); procurement.ClassOf(err) != procurement.Temporary {
+		t.Errorf("it is moved at once: %v", err)
+	}
+	w.write("198.51.100.1:1 # sessions=1\n")
+	w.advance(time.Hour)
+	w.keep(p)
+	if d, err := p.Read(t.Context(), "ord_1"); err != nil || exitOf(t, p, d, "", 0) != "198.51.100.1" {
+		t.Errorf("the line is back: %+v, %v", d, err)
+	}
+	w.write("198.51.100.2:1 # sessions=1\n")
+	w.keep(p)
+	if _, err := p.Read(t.Context(), "ord_1"); procurement.ClassOf(err) != procurement.Temporary {
+		t.Errorf("it is moved before an hour of its second absence: %v", err)
+	}
+	w.advance(time.Hour)
+	w.keep(p)
 	d, err := p.Read(t.Context(), "ord_1")
 	if err != nil || exitOf(t, p, d, "", 0) != "198.51.100.2" {
 		t.Fatalf("read: %+v, %v", d, err)
@@ -163,5 +179,29 @@ func TestAListThatCannotBeLoadedAtAStartServesTheHomeLine(t *testing.T) {
 	}
 	if _, err := p.Order(t.Context(), order(session.Dynamic, 2)); procurement.ClassOf(err) != procurement.Temporary {
 		t.Errorf("an order meanwhile: %v", err)
+	}
+}
+
+// A rotation stays with the network that was sold, dear or cheap.
+func TestARotationKeepsTheNetwork(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, "198.51.100.1:1 US - mobile\n198.51.100.2:1 US - mobile\n198.51.100.3:1 US - datacenter\n"+
+		"198.51.100.4:1 US - datacenter\n")
+	p := w.dynamic()
+	for n, sku := range []string{"datacenter", "mobile"} {
+		in := order(session.Dynamic, n)
+		in.SKU, in.Location.Country = sku, "US"
+		d := w.buy(p, in)
+		used := map[string]bool{}
+		for turn := range 6 {
+			exit := exitOf(t, p, d, "US", turn)
+			used[exit] = true
+			if mobile := exit < "198.51.100.3"; mobile != (sku == "mobile") {
+				t.Errorf("sold %s, turn %d is carried by %s", sku, turn, exit)
+			}
+		}
+		if len(used) != 2 {
+			t.Errorf("%s rotates through %v", sku, used)
+		}
 	}
 }

@@ -145,6 +145,7 @@ type seller struct {
 	pool    pool
 	loading sync.Mutex // one load at a time
 	failed  atomic.Bool
+	missing sync.Map // since when sold lines are not in the list: time.Time by key
 	report  report
 }
 

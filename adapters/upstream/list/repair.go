@@ -9,8 +9,8 @@ import (
 	"agentproxy/ports"
 )
 
-// replaceAfter is how long a line must have failed, at every probe, before an order gets
-// another one.
+// replaceAfter is how long a line must have failed, at every probe, or been missing in the list before an
+// order gets another one: another replica may have a newer file, in which the line is.
 const replaceAfter = time.Hour
 
 func parseAddr(text string) netip.Addr {
@@ -18,9 +18,19 @@ func parseAddr(text string) netip.Addr {
 	return ip
 }
 
-// lost reports whether an order cannot go on with a line.
-func (s *seller) lost(e *entry) bool {
-	return e == nil || e.failures >= deadAfter && s.now().Sub(e.worked) >= replaceAfter
+// lost reports whether an order cannot go on with a line. e is nil if that is not in the list.
+func (s *seller) lost(key string, e *entry) bool {
+	if e != nil {
+		s.missing.Delete(key)
+		return e.failures >= deadAfter && s.now().Sub(e.worked) >= replaceAfter
+	}
+	if m, ok := s.source.(Moves); ok {
+		if _, replaced := m.MovedTo(key); replaced {
+			return true
+		}
+	}
+	since, _ := s.missing.LoadOrStore(key, s.now())
+	return s.now().Sub(since.(time.Time)) >= replaceAfter
 }
 
 // moved reports whether a line leaves from another address than the order was given.
@@ -33,7 +43,7 @@ func (s *seller) worn(own []procurement.Claim) (yes bool) {
 	s.pool.view(func(_ []*entry, byKey map[string]*entry) {
 		for _, c := range own {
 			e := byKey[c.Line]
-			yes = yes || s.lost(e) || moved(e, c)
+			yes = yes || s.lost(c.Line, e) || moved(e, c)
 		}
 	})
 	return yes
@@ -80,7 +90,7 @@ func (s *seller) repair(ctx context.Context, order string) (own []procurement.Cl
 // is the same.
 func (s *seller) successor(all []procurement.Claim, c procurement.Claim) (procurement.Claim, bool) {
 	e, taken := s.pool.entry(c.Line), false
-	if !s.lost(e) {
+	if !s.lost(c.Line, e) {
 		if !moved(e, c) {
 			return c, false
 		}

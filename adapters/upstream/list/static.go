@@ -109,7 +109,7 @@ func (p *Static) delivery(own []procurement.Claim) (d procurement.Delivery, err 
 		for _, c := range own {
 			e := byKey[c.Line]
 			if e == nil {
-				err = procurement.Refuse(procurement.Temporary, "a line of the order is not in the list, and no other is free")
+				err = procurement.Refuse(procurement.Temporary, "a line of the order is not in the list; it is replaced after an hour, if another is free")
 				return
 			}
 			d.IPs = append(d.IPs, p.ip(e, c))
@@ -143,7 +143,7 @@ func (p *Static) Find(ctx context.Context, in procurement.Intent) ([]procurement
 	return []procurement.Delivery{d}, err
 }
 
-// Read returns the lines of an order. One that is gone from the list, or has failed for
+// Read returns the lines of an order. One that was gone from the list, or has failed, for
 // replaceAfter, is replaced by a free one of the same place before.
 func (p *Static) Read(ctx context.Context, ref string) (d procurement.Delivery, err error) {
 	own, err := p.of(ctx, ref)

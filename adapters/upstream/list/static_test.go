@@ -264,6 +264,13 @@ func TestALineThatIsGoneIsReplacedOrReported(t *testing.T) {
 		t.Errorf("renewed without the line: %v", err)
 	}
 	w.write("198.51.100.2:1 US\n198.51.100.3:1 DE\n198.51.100.4:1 US\n")
+	w.advance(time.Hour / 2)
+	w.keep(p)
+	// Another replica may have a newer file with the line.
+	if _, err := p.Read(t.Context(), "ord_1"); procurement.ClassOf(err) != procurement.Temporary {
+		t.Errorf("replaced within the hour: %v", err)
+	}
+	w.advance(time.Hour)
 	w.keep(p)
 	d, err := p.Read(t.Context(), "ord_1")
 	if err != nil || len(d.IPs) != 2 {
