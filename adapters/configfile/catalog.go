@@ -70,4 +70,5 @@ type loader struct {
 	names    map[string]bool           // of all providers in the file
 	sellers  map[string]ports.Provider // those that could be created, by name
 	codes    map[string]int            // lines of products, by code
+	asked    map[string]bool           // products that set trial_credit, by code
 }

@@ -169,6 +169,25 @@ func TestWhatTrialCreditPaysFor(t *testing.T) {
 	}
 }
 
+// A fixed address of this host is scarce: outside development mode trial credit buys one only where the file
+// asks for it.
+func TestTrialCreditBuysNoFixedAddress(t *testing.T) {
+	const product = `
+products:
+  - {code: a, name: A, type: static, durations: [{days: 30, price: 1}], countries: [DE], %ssources: [{provider: embedded}]}
+`
+	for dev, kept := range map[string]bool{"true": false, "false": true} {
+		for key, want := range map[string]bool{"": kept, "trial_credit: true, ": false, "trial_credit: false, ": true} {
+			write(t, fmt.Sprintf(product, key))
+			t.Setenv("AGENTPROXY_DEV", dev)
+			t.Setenv("AGENTPROXY_EXITS", "203.0.113.7@DE")
+			if p := load(t).Catalog.Products[0]; p.OwnMoneyOnly != want {
+				t.Errorf("dev %s, %q: own money alone is %t", dev, key, p.OwnMoneyOnly)
+			}
+		}
+	}
+}
+
 // Whether orders may cost more than agents pay is a property of every source of a product.
 func TestALossIsAllowedByTheProduct(t *testing.T) {
 	for key, want := range map[string]bool{"": false, "allow_below_cost: true, ": true, "allow_below_cost: false, ": false} {

@@ -19,6 +19,7 @@ func Load(rules Rules) (Settings, error) {
 	catalog := CatalogConfig{Policy: defaultPolicy()}
 	var warnings []Fault
 	var secrets []string // variables that the file names
+	var asked map[string]bool
 	if file := os.Getenv("AGENTPROXY_CONFIG"); file != "" {
 		root, err := parse(file)
 		if err != nil {
@@ -27,7 +28,7 @@ func Load(rules Rules) (Settings, error) {
 			keys := root.fields(append(config.keys(), catalogKeys...))
 			c.places = config.read(keys)
 			l := loader{Rules: rules}
-			catalog, secrets = l.load(keys), root.doc.variables
+			catalog, secrets, asked = l.load(keys), root.doc.variables, l.asked
 			warnings = append(l.warnings, root.doc.warnings...)
 			for _, f := range root.doc.faults {
 				c.faults = append(c.faults, f)
@@ -39,6 +40,9 @@ func Load(rules Rules) (Settings, error) {
 	}
 	s, err := c.settings(config, len(catalog.Providers))
 	s.Catalog, s.Warnings = catalog, append(warnings, unknownVariables(os.Environ(), secrets)...)
+	if !s.Dev {
+		keepAddresses(catalog.Products, asked)
+	}
 	if !s.Dev && len(s.Exits) == 0 {
 		err = errors.Join(err, undelivered(catalog, rules.EmbeddedProvider))
 	}
@@ -51,6 +55,7 @@ func Load(rules Rules) (Settings, error) {
 // load reads the keys of the catalog.
 func (l *loader) load(root fields) CatalogConfig {
 	l.names, l.sellers, l.codes = map[string]bool{}, map[string]ports.Provider{}, map[string]int{}
+	l.asked = map[string]bool{}
 	l.config.Policy = &policy.Shared{Operator: l.operatorPolicy(root.get("policy")), Products: map[string]*policy.Rules{}}
 	l.config.WithoutEmbedded = !root.get("embedded").boolean(true)
 	for _, v := range root.get("providers").items() {

@@ -194,9 +194,20 @@ func (l *loader) places(m fields, p *catalog.Product) {
 	}
 }
 
+// keepAddresses has trial credit buy no fixed address where the file does not ask for it: free accounts would
+// hold all of them for a month.
+func keepAddresses(products []catalog.Product, asked map[string]bool) {
+	for i, p := range products {
+		if p.Type == session.Static && !asked[p.No] {
+			products[i].OwnMoneyOnly = true
+		}
+	}
+}
+
 // buyers sets who may buy the product, and with what. A delivery costs nothing at the embedded provider
 // alone: a cost that the file does not state is not 0.
 func (l *loader) buyers(m fields, p *catalog.Product) {
+	_, l.asked[p.No] = m.get("trial_credit").scalar()
 	costs := slices.ContainsFunc(p.Sources, func(s procurement.Source) bool { return s.Provider != l.EmbeddedProvider })
 	p.OwnMoneyOnly = !m.get("trial_credit").boolean(!costs)
 	v := m.get("min_tier")

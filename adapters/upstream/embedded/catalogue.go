@@ -31,7 +31,8 @@ func products(p pool, everywhere bool) []catalog.Product {
 	return list(p, everywhere)
 }
 
-// list returns every product, in the places of a pool.
+// list returns every product, in the places of a pool. A declared address is scarce, and is one customer's for
+// a month: trial credit buys none, or free accounts would hold them all.
 func list(p pool, everywhere bool) []catalog.Product {
 	dynamic := func(no, name, about, price string, async bool) catalog.Product {
 		return catalog.Product{No: no, Name: name, Description: about, Type: session.Dynamic,
@@ -51,6 +52,7 @@ func list(p pool, everywhere bool) []catalog.Product {
 		static("sta_city_1", "Static City", "Fixed addresses of your own, placed by country and city.", "1.50", "4.00", true),
 	}
 	for i := range all {
+		all[i].OwnMoneyOnly = !everywhere && all[i].Type == session.Static
 		switch {
 		case everywhere:
 			all[i].Sources, all[i].Countries = []procurement.Source{{Provider: Name}}, country.Codes

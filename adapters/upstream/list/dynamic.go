@@ -101,7 +101,8 @@ func (p *Dynamic) delivery(c procurement.Claim) (d procurement.Delivery, err err
 		if e := byKey[c.Line]; e != nil {
 			d.Access.Password = e.URL(p.protocol)
 		} else {
-			err = procurement.Refuse(procurement.Temporary, "the line of the order is not in the list; it is replaced after an hour, if another has room")
+			err = procurement.Refuse(procurement.Temporary,
+				"the line of the order is not in the list; it is replaced after an hour, if another has room")
 		}
 	})
 	return d, err

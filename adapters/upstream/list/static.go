@@ -109,7 +109,8 @@ func (p *Static) delivery(own []procurement.Claim) (d procurement.Delivery, err 
 		for _, c := range own {
 			e := byKey[c.Line]
 			if e == nil {
-				err = procurement.Refuse(procurement.Temporary, "a line of the order is not in the list; it is replaced after an hour, if another is free")
+				err = procurement.Refuse(procurement.Temporary,
+					"a line of the order is not in the list; it is replaced after an hour, if another is free")
 				return
 			}
 			d.IPs = append(d.IPs, p.ip(e, c))
