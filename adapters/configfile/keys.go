@@ -77,8 +77,8 @@ var productKeys = []key{
 	{"provisioning", "`async` if a source delivers later", "`sync` or `async`: whether an order is answered before its " +
 		"session is active"},
 	{"direct", "`false`", "whether agents get the provider's own proxy in `full_url` instead of the gateway"},
-	{"trial_credit", "`true` if the embedded provider is the only source, and outside development mode the product is dynamic",
-		"whether trial credit pays for the product; " +
+	{"trial_credit", "`true` if the embedded provider is the only source, and outside development mode the product is " +
+		"dynamic", "whether trial credit pays for the product; " +
 		"what a delivery costs at a provider is then the operator's loss"},
 	{"min_tier", "`trial`", "least tier of the accounts that may buy it: `trial`, `funded` or `verified`"},
 	{"fair_use_gb", "none", "GB that an IP address may carry for each 30 days bought, then `FAIR_USE_REACHED` until it " +

@@ -31,6 +31,10 @@ func TestAnAdjustmentWithAReferenceIsBookedOnce(t *testing.T) {
 		_, err := adjust(c.agent, c.amount, c.ref)
 		apptest.ErrorIs(t, err, domain.ErrInvalid)
 	}
+	for _, amount := range []string{"1000000.000001", "-1000000.000001", "0"} { // more would overflow the reports
+		_, err := adjust(agent, amount, "")
+		apptest.ErrorIs(t, err, domain.ErrInvalid)
+	}
 	apptest.Equal(t, "the database", w.Dump(), before)
 	// A correction that took all of the balance is found when it is repeated.
 	poor := w.Register()

@@ -154,6 +154,9 @@ func (u *Wallet) Adjust(
 	return u.AdjustOnce(ctx, agentID, amount, reason, "")
 }
 
+// MaxAdjustment bounds one correction. The sums of reports have room for millions of these.
+const MaxAdjustment = 1_000_000 * domain.Dollar
+
 // MaxAdjustRef bounds the reference of a correction, in characters.
 const MaxAdjustRef = 100
 
@@ -166,8 +169,8 @@ func (u *Wallet) AdjustOnce(
 	if utf8.RuneCountInString(ref) > MaxAdjustRef {
 		return booked, domain.InvalidField("ref", "must have at most %d characters", MaxAdjustRef)
 	}
-	if amount == 0 {
-		return booked, domain.InvalidField("amount", "must not be 0")
+	if amount == 0 || amount > MaxAdjustment || amount < -MaxAdjustment {
+		return booked, domain.InvalidField("amount", "must not be 0, and at most %s either way", MaxAdjustment)
 	}
 	if reason == "" || utf8.RuneCountInString(reason) > MaxReason {
 		return booked, domain.InvalidField("reason", "must have 1 to %d characters", MaxReason)

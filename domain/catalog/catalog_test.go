@@ -168,7 +168,7 @@ func TestCheck(t *testing.T) {
 		})},
 		{"an unknown type", "type must", changed(dyn, func(p *catalog.Product) { p.Type = "Dynamic" })},
 		{"a free GB", "price of a GB", changed(dyn, func(p *catalog.Product) { p.Price = 0 })},
-		{"a price out of bounds", "counted", changed(dyn, func(p *catalog.Product) { p.Price = math.MaxInt64 / 10 })},
+		{"a price out of bounds", "price of a GB", changed(dyn, func(p *catalog.Product) { p.Price = catalog.MaxPrice + 1 })},
 		{"no least traffic", "bounded", changed(dyn, func(p *catalog.Product) { p.MinBytes = 0 })},
 		{"least above most", "bounded", changed(dyn, func(p *catalog.Product) { p.MaxBytes = p.MinBytes - 1 })},
 		{"more than can be asked for", "bounded", changed(dyn, func(p *catalog.Product) { p.MaxBytes = math.MaxInt64 })},
@@ -186,8 +186,8 @@ func TestCheck(t *testing.T) {
 		})},
 		{"no days", "shortest first", changed(sta, func(p *catalog.Product) { p.Durations = []catalog.Duration{{Price: 1}} })},
 		{"free days", "price of 30 days", changed(sta, func(p *catalog.Product) { p.Durations = []catalog.Duration{{Days: 30}} })},
-		{"days out of bounds", "counted", changed(sta, func(p *catalog.Product) {
-			p.Durations = []catalog.Duration{{Days: 30, Price: math.MaxInt64 / 2}}
+		{"days out of bounds", "price of 30 days", changed(sta, func(p *catalog.Product) {
+			p.Durations = []catalog.Duration{{Days: 30, Price: catalog.MaxPrice + 1}}
 		})},
 		{"no least quantity", "quantity", changed(sta, func(p *catalog.Product) { p.MinQuantity = 0 })},
 		{"an unknown tier", "least tier", changed(dyn, func(p *catalog.Product) { p.MinTier = "gold" })},

@@ -3,7 +3,6 @@ package catalog
 import (
 	"errors"
 	"fmt"
-	"math"
 	"regexp"
 	"slices"
 
@@ -126,9 +125,13 @@ func (p Product) checkSources(add adder) {
 	}
 }
 
+// MaxPrice is the highest price of a GB, and of an IP for a duration. The most that a session may have costs
+// less than can be counted then, and the proof of the ledger checks its price.
+const MaxPrice = 9000 * domain.Dollar
+
 func (p Product) checkTraffic(add adder) {
-	if p.Price <= 0 {
-		add("price", "the price of a GB must be above 0, not %s", p.Price)
+	if p.Price <= 0 || p.Price > MaxPrice {
+		add("price", "the price of a GB must be above 0 and at most %s, not %s", MaxPrice, p.Price)
 	}
 	if p.MinBytes <= 0 || p.MaxBytes < p.MinBytes || p.MaxBytes > maxBytes {
 		add("min_traffic_gb", "the traffic must be bounded by 0 < min <= max <= %d GB, not %s and %s", maxBytes/billing.GB,
@@ -142,8 +145,6 @@ func (p Product) checkTraffic(add adder) {
 		}
 		add(field, "agents use the providers' own caps, which are multiples of %s GB: %s to %s GB must be too",
 			domain.FormatDecimal(p.Step(), 9), domain.FormatDecimal(p.MinBytes, 9), domain.FormatDecimal(p.MaxBytes, 9))
-	} else if p.Price > 0 && billing.TrafficHold(p.MaxBytes, p.Price) == math.MaxInt64 {
-		add("max_traffic_gb", "the most traffic costs more than can be counted")
 	}
 	if len(p.Durations) > 0 {
 		add("durations", "a dynamic product has no durations")
@@ -168,11 +169,9 @@ func (p Product) checkDurations(add adder) {
 			add(fmt.Sprintf("durations[%d].days", i), "the durations must be 1 to %d days, shortest first, each once",
 				session.MaxDays)
 		}
-		if d.Price <= 0 {
-			add(fmt.Sprintf("durations[%d].price", i), "the price of %d days must be above 0, not %s", d.Days, d.Price)
-		} else if billing.IPCost(session.MaxQuantity, d.Price) == math.MaxInt64 {
-			add(fmt.Sprintf("durations[%d].price", i), "%d IPs for %d days cost more than can be counted",
-				session.MaxQuantity, d.Days)
+		if d.Price <= 0 || d.Price > MaxPrice {
+			add(fmt.Sprintf("durations[%d].price", i), "the price of %d days must be above 0 and at most %s, not %s", d.Days,
+				MaxPrice, d.Price)
 		}
 	}
 	if p.MinQuantity < 1 || p.MaxQuantity < p.MinQuantity || p.MaxQuantity > session.MaxQuantity {
