@@ -14,8 +14,8 @@ import (
 	"agentproxy/adapters/redis"
 	"agentproxy/adapters/storage"
 	"agentproxy/adapters/system"
-	"agentproxy/adapters/upstream/country"
 	"agentproxy/adapters/upstream/embedded"
+	"agentproxy/domain/country"
 	"agentproxy/domain/procurement"
 	"agentproxy/ports"
 )

@@ -339,7 +339,7 @@ func TestSourcesOfAProduct(t *testing.T) {
 	})
 	t.Run("a place without exits is refused with the nearest", func(t *testing.T) {
 		for _, c := range []struct{ country, city, field, nearest string }{
-			{"FR", "", "config.country", `["DE","US"]`},
+			{"FR", "", "config.country", `[]`},
 			{"DE", "NYC", "config.city", `["BER"]`},
 			{"US", "BRE", "config.city", `["NYC"]`},
 		} {

@@ -11,8 +11,9 @@ func diagnoseFailure(ctx context.Context, a *api, in struct {
 	ErrorText string `json:"error_text"`
 	Status    int    `json:"status"`
 	Client    string `json:"client"`
+	Host      string `json:"target_host"`
 }) (reply, error) {
-	seen := diagnose.Observation{Error: in.ErrorText, Status: in.Status, Client: in.Client}
+	seen := diagnose.Observation{Error: in.ErrorText, Status: in.Status, Client: in.Client, Host: in.Host}
 	s, causes, err := a.causes(ctx, in.SessionID, seen)
 	if err != nil {
 		return reply{}, err

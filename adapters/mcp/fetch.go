@@ -35,6 +35,9 @@ var errAddress = invalid("url", "must be http:// or https:// with a host, withou
 // gatewayReason finds the reason with which the gateway refuses a tunnel.
 var gatewayReason = regexp.MustCompile(`\b([A-Z]+(?:_[A-Z]+)+): [ -~]{1,120}$`)
 
+// tlsFault finds why TLS with the page failed: its text has no address but that of the page.
+var tlsFault = regexp.MustCompile(`\b(?:tls|x509): [ -~]{1,200}`)
+
 // Fetch fetches a page through a proxy, whose address has the credentials. The body is looked at and
 // dropped. An error has no credentials.
 func Fetch(ctx context.Context, proxy, page string) (Page, error) {
@@ -95,6 +98,9 @@ func notFetched(err error) error {
 	}
 	if m := gatewayReason.FindString(cause.Error()); m != "" {
 		r.Message = "the gateway answered " + m
+	} else if m := tlsFault.FindString(cause.Error()); m != "" {
+		r.Message, r.Retryable = "the page was not reached: "+m, false
+		r.HowToFix = "Call diagnose with this message as error_text; another exit does not help."
 	} else if errors.Is(err, context.DeadlineExceeded) {
 		r.Message = "the page did not answer in time"
 	}

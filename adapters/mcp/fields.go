@@ -3,9 +3,11 @@ package mcp
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 )
 
@@ -19,10 +21,13 @@ type field struct {
 	items    []field // of the objects of an array
 	most     int     // items of an array, or characters of a string; 0: the API checks
 	key      bool    // an Idempotency-Key
+	orNumber bool    // a whole number is taken as its text
 }
 
 // keyText is what an Idempotency-Key is on either transport: HTTP cuts spaces off at its ends.
 var keyText = regexp.MustCompile(`^[!-~]([ -~]{0,253}[!-~])?$`)
+
+var wholeNumber = regexp.MustCompile(`^[0-9]{1,9}$`)
 
 // schema returns the JSON Schema of an object with fields.
 func schema(fields []field) map[string]any {
@@ -57,6 +62,28 @@ func invalid(field, format string, args ...any) *refusal {
 		Details: map[string]any{"fields": []any{map[string]any{"field": field, "issue": issue}}}}
 }
 
+// argumentOf has the names of the tools for fields and parameters of the API that have others.
+var argumentOf = strings.NewReplacer("config.rotation.interval_seconds", "rotation_seconds",
+	"config.rotation.mode", "rotation", "config.rotation", "rotation", "config.", "",
+	"country_code", "country", "target_region", "country")
+
+// inArguments returns a refusal of the API about what was sent in the words of the tool's caller.
+func inArguments(err error) error {
+	r, ok := errors.AsType[*refusal](err)
+	if !ok || r.Code != "INVALID_REQUEST" {
+		return err
+	}
+	c := *r
+	c.Message = argumentOf.Replace(r.Message)
+	if text, err := json.Marshal(r.Details); err == nil {
+		var details map[string]any
+		if decode([]byte(argumentOf.Replace(string(text))), &details) == nil {
+			c.Details = details
+		}
+	}
+	return &c
+}
+
 // check checks arguments by their fields: types, required ones, unknown names. The bounds of values
 // are checked by the API. An argument that is null counts as absent.
 func check(raw json.RawMessage, fields []field) (map[string]json.RawMessage, error) {
@@ -83,6 +110,10 @@ func checkObject(args map[string]json.RawMessage, fields []field, path string) e
 				return invalid(path+f.name, "is required")
 			}
 			continue
+		}
+		if f.orNumber && wholeNumber.Match(bytes.TrimSpace(value)) {
+			value = []byte(strconv.Quote(string(bytes.TrimSpace(value))))
+			args[f.name] = value
 		}
 		if err := f.check(value, path); err != nil {
 			return err

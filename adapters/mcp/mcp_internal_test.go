@@ -5,7 +5,12 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
+	"log"
 	"log/slog"
+	"net"
+	"net/http"
+	"net/http/httptest"
 	"slices"
 	"strings"
 	"testing"
@@ -159,6 +164,74 @@ func TestEndingStatesItsCost(t *testing.T) {
 	b["/sessions/s/terminate"] = `{"session_id":"s","status":"terminated","cost":{"charged":2,"forfeited":0}}`
 	if text, refused := ask(t, b, "end_session", `{"session_id":"s"}`); refused || strings.Contains(text, "did not come back") {
 		t.Errorf("refused %v: %s", refused, text)
+	}
+}
+
+// recording notes the paths that a tool calls.
+type recording struct {
+	scripted
+	paths *[]string
+}
+
+func (r recording) Run(ctx context.Context, method, path, key string, body []byte) (int, []byte, error) {
+	*r.paths = append(*r.paths, path)
+	return r.scripted.Run(ctx, method, path, key, body)
+}
+
+func TestWorkersMayBeANumber(t *testing.T) {
+	const proxy = `{"protocol":"http","host":"h","port":1,"username":"u","password":"secret"}`
+	for args, want := range map[string]string{`{"session_id":"s","workers":2}`: "workers=2", `{"session_id":"s","workers":"2"}`: "workers=2",
+		`{"session_id":"s","workers":2.5}`: "", `{"session_id":"s","workers":-1}`: "", `{"session_id":"s","workers":[1]}`: ""} {
+		var paths []string
+		b := recording{scripted{"/sessions/s": `{"session_id":"s","status":"active","proxy":` + proxy + `}`,
+			"/sessions/s/connect": `{"client":"curl","proxies":[` + proxy + `]}`}, &paths}
+		text, refused := ask(t, b, "connect", args)
+		if refused != (want == "") || !strings.Contains(strings.Join(paths, " "), want) || refused && !strings.Contains(text, "workers must be") {
+			t.Errorf("%s: refused %v, called %v: %s", args, refused, paths, text)
+		}
+	}
+}
+
+// TestRefusalsHaveTheNamesOfArguments holds because a model does not know the fields of the API.
+func TestRefusalsHaveTheNamesOfArguments(t *testing.T) {
+	err := inArguments(&refusal{Code: "INVALID_REQUEST", Message: "config.quantity is required; config.rotation.mode is unknown",
+		Details: map[string]any{"fields": []any{map[string]any{"field": "config.quantity", "issue": "is required"},
+			map[string]any{"field": "country_code", "issue": "must be a code"}}}})
+	text, _ := json.Marshal(refusalOf(err))
+	if got := string(text); strings.Contains(got, "config.") || strings.Contains(got, "country_code") ||
+		!strings.Contains(got, `"message":"quantity is required; rotation is unknown"`) || !strings.Contains(got, `"field":"country"`) {
+		t.Error(got)
+	}
+	other := &refusal{Code: "PRICE_MISMATCH", Message: "config.x"}
+	if inArguments(other) != error(other) {
+		t.Error("another refusal is changed")
+	}
+}
+
+// TestAnUntrustedPageIsNamed fetches a page whose certificate no authority signed.
+func TestAnUntrustedPageIsNamed(t *testing.T) {
+	t.Parallel()
+	page := httptest.NewTLSServer(http.NotFoundHandler())
+	page.Config.ErrorLog = log.New(io.Discard, "", 0)
+	t.Cleanup(page.Close)
+	proxy := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		up, err := net.Dial("tcp", r.Host)
+		if err != nil {
+			return
+		}
+		down, _, err := http.NewResponseController(w).Hijack()
+		if err != nil {
+			return
+		}
+		fmt.Fprint(down, "HTTP/1.1 200 OK\r\n\r\n")
+		go func() { _, _ = io.Copy(up, down); up.Close() }()
+		_, _ = io.Copy(down, up)
+		down.Close()
+	}))
+	t.Cleanup(proxy.Close)
+	_, err := Fetch(t.Context(), proxy.URL, page.URL)
+	if r := refusalOf(err); r.Retryable || !strings.Contains(r.Message, "x509: ") {
+		t.Errorf("%+v", r)
 	}
 }
 

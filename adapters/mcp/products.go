@@ -121,7 +121,7 @@ func findProducts(ctx context.Context, a *api, in finding) (reply, error) {
 	}
 	sold, err := a.catalogue(ctx, query)
 	if err != nil {
-		return reply{}, err
+		return reply{}, inArguments(err)
 	}
 	ask := map[string]any{}
 	for name, value := range map[string]string{"use_case": in.UseCase, "target_region": in.Country} {
@@ -136,7 +136,7 @@ func findProducts(ctx context.Context, a *api, in finding) (reply, error) {
 		Items []recommendationData `json:"items"`
 	}
 	if err := a.post(ctx, "/products/recommend", "", ask, &best); err != nil {
-		return reply{}, err
+		return reply{}, inArguments(err)
 	}
 	found := []productAnswer{}
 	for _, r := range best.Items {
@@ -272,7 +272,7 @@ func quote(ctx context.Context, a *api, in purchase) (reply, error) {
 // withNearest adds to a refusal the products nearest to what was asked for: those of the same type and
 // country, the cheapest first.
 func withNearest(err error, sold []productData, in purchase) error {
-	r := refusalOf(err)
+	r := refusalOf(inArguments(err))
 	var kind string
 	for _, p := range sold {
 		if p.ProductNo == in.ProductNo {

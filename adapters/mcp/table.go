@@ -93,7 +93,7 @@ var tools = []tool{
 		args: []field{
 			sessionID,
 			{name: "client", kind: "string", enum: connect.Names(), doc: "curl is the default."},
-			{name: "workers", kind: "string", most: 2000,
+			{name: "workers", kind: "string", most: 2000, orNumber: true,
 				doc: "Each has an exit of its own: how many, named w1 and so on, or names separated by commas."},
 			{name: "country", kind: "string", doc: "Of the exits; ISO 3166-1 alpha-2."},
 			{name: "reveal", kind: "boolean", doc: "The credentials in the answer, only where the operator allows it."},
@@ -138,6 +138,7 @@ var tools = []tool{
 			{name: "error_text", kind: "string", most: 4000, doc: "The client's error as it is."},
 			{name: "status", kind: "integer", doc: "Of the answer, if there was one."},
 			{name: "client", kind: "string", most: 64, doc: "curl, playwright, requests …"},
+			{name: "target_host", kind: "string", most: 253, doc: "Of the request; what happened to others counts less then."},
 		},
 		run: taking(diagnoseFailure),
 	},

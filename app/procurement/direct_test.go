@@ -6,11 +6,11 @@ import (
 	"testing"
 	"time"
 
-	"agentproxy/adapters/upstream/country"
 	catalogapp "agentproxy/app/catalog"
 	"agentproxy/app/sessions"
 	"agentproxy/domain"
 	"agentproxy/domain/catalog"
+	"agentproxy/domain/country"
 	"agentproxy/domain/procurement"
 	"agentproxy/domain/session"
 	"agentproxy/ports"

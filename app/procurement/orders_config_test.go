@@ -4,11 +4,11 @@ import (
 	"testing"
 	"time"
 
-	"agentproxy/adapters/upstream/country"
 	catalogapp "agentproxy/app/catalog"
 	"agentproxy/app/idempotency"
 	"agentproxy/app/sessions"
 	"agentproxy/domain/catalog"
+	"agentproxy/domain/country"
 	"agentproxy/domain/procurement"
 	"agentproxy/domain/session"
 	"agentproxy/ports"

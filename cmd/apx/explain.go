@@ -15,6 +15,7 @@ type explainCommand struct {
 	Error  string `help:"The client's error as it is."`
 	Status int    `help:"The status of the answer."`
 	Client string `help:"The client: curl, playwright, requests ..."`
+	Host   string `help:"The host of the target."`
 }
 
 // Run prints why a request may have failed, the most certain cause first.
@@ -23,7 +24,7 @@ func (o explainCommand) Run(ctx context.Context, c *options, s streams) error {
 	if err != nil {
 		return err
 	}
-	seen := diagnose.Observation{Error: o.Error, Status: o.Status, Client: o.Client}
+	seen := diagnose.Observation{Error: o.Error, Status: o.Status, Client: o.Client, Host: o.Host}
 	causes, err := mcp.Diagnose(ctx, service.tools, o.Session, seen)
 	if err != nil {
 		return refused(err)

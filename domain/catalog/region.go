@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"agentproxy/domain/country"
 	"agentproxy/domain/procurement"
 	"agentproxy/domain/session"
 )
@@ -79,18 +80,31 @@ var commonMistakes = map[string]string{
 	"TP": "TL", "UK": "GB", "YU": "RS", "ZH": "CN",
 }
 
-// Nearest returns up to five of the offered countries, the likeliest first: the
+// Nearest returns up to five of the offered countries, the likeliest first: the one that is named, the
 // usual meaning of a wrong code, the two letters swapped, the same first
-// letter, the same second letter, then the rest in alphabetical order.
-func Nearest(country string, offered []string) []string {
-	country = strings.ToUpper(country)
-	list := slices.Clone(offered)
+// letter, the same second letter. It returns none rather than one that is like no other.
+func Nearest(asked string, offered []string) []string {
+	if code := country.Meant(asked); slices.Contains(offered, code) {
+		return []string{code}
+	} else if code != "" {
+		return []string{} // another country is not nearer to it
+	}
+	asked = strings.ToUpper(asked)
+	list := []string{}
+	for _, code := range offered {
+		if mistakeRank(asked, code) < unlike {
+			list = append(list, code)
+		}
+	}
 	slices.SortFunc(list, func(a, b string) int {
-		return cmp.Or(cmp.Compare(mistakeRank(country, a), mistakeRank(country, b)), cmp.Compare(a, b))
+		return cmp.Or(cmp.Compare(mistakeRank(asked, a), mistakeRank(asked, b)), cmp.Compare(a, b))
 	})
 	list = slices.Compact(list)
 	return list[:min(len(list), MaxNearest)]
 }
+
+// unlike is the rank of what was hardly meant.
+const unlike = 4
 
 // mistakeRank ranks how likely asked was written for offered; 0 is the
 // likeliest.
@@ -99,7 +113,7 @@ func mistakeRank(asked, offered string) int {
 	case commonMistakes[asked] == offered:
 		return 0
 	case len(asked) != 2 || len(offered) != 2:
-		return 4
+		return unlike
 	case asked[0] == offered[1] && asked[1] == offered[0]:
 		return 1
 	case asked[0] == offered[0]:
@@ -107,5 +121,5 @@ func mistakeRank(asked, offered string) int {
 	case asked[1] == offered[1]:
 		return 3
 	}
-	return 4
+	return unlike
 }

@@ -17,6 +17,7 @@ type Observation struct {
 	Error  string // its text, which no answer repeats
 	Status int    // of an HTTP answer, from whomever; 0: none
 	Client string // the program or library
+	Host   string // of the target, with or without a port
 }
 
 // Session is the state of a session.
@@ -113,6 +114,7 @@ type facts struct {
 	text     string
 	answered bool // the text has an answer of the proxy
 	byProxy  bool // the text blames the proxy
+	waited   bool // the client gave up waiting: what refuses at once is not the cause
 	gateway  []Event
 	agent    []Event
 }
@@ -134,6 +136,7 @@ var ofProxy = regexp.MustCompile(`(?i)proxyerror|proxyconnect|cannot connect to 
 func read(seen Observation, s Session, events []Event) facts {
 	f := facts{Observation: seen, session: s, text: seen.Error, answered: refusal.MatchString(seen.Error)}
 	f.byProxy = f.answered || ofProxy.MatchString(seen.Error)
+	f.waited = !f.answered && timedOut.MatchString(seen.Error)
 	if m := proxyStatus.FindStringSubmatch(seen.Error); m != nil && f.Status == 0 {
 		f.Status, _ = strconv.Atoi(m[1]) // three digits
 	}
@@ -215,6 +218,9 @@ var browser = regexp.MustCompile(`(?i)chrom|playwright|puppeteer|selenium|firefo
 // http407 is a status that no target answers through the gateway.
 const http407 = 407
 
+// http504 is the status of the gateway's own timeouts.
+const http504 = 504
+
 func (f *facts) classifyStatus(r *rule, add func(int, string)) {
 	switch {
 	case f.Status == 0:
@@ -235,9 +241,12 @@ func (f *facts) classifyRefusals(r *rule, add func(int, string)) {
 		}
 		evidence := "the gateway answered " + e.Code + " " + ago(e.Age) + named(e.Host)
 		points := ofOlder
-		if f.newest(i) {
+		switch {
+		case f.elsewhere(e) || f.waited && !slices.Contains(r.statuses, http504):
+			points = ofOlder / 2
+		case f.newest(i):
 			points = ofEvent
-		} else if e.Age > fresh {
+		case e.Age > fresh:
 			points = ofOlder / 2
 		}
 		if name := hostOf(e.Host); name != "" && strings.Contains(f.text, name) {
@@ -246,6 +255,11 @@ func (f *facts) classifyRefusals(r *rule, add func(int, string)) {
 		add(points, evidence)
 		return
 	}
+}
+
+// elsewhere reports whether an event is known to be about another target than the one that failed.
+func (f *facts) elsewhere(e Event) bool {
+	return f.Host != "" && e.Host != "" && !strings.EqualFold(hostOf(f.Host), hostOf(e.Host))
 }
 
 // newest reports whether no event is clearly newer than the i-th: what happens together is stored
@@ -271,7 +285,7 @@ func (f *facts) classifyTarget(r *rule, add func(int, string)) {
 	}
 	e := f.gateway[0]
 	switch {
-	case e.Code != "" || e.Age > fresh:
+	case e.Code != "" || e.Age > fresh || f.elsewhere(e):
 	case e.Type == "request" && slices.Contains(r.statuses, e.Status):
 		add(ofEvent, "the target answered "+strconv.Itoa(e.Status)+" "+ago(e.Age)+named(e.Host))
 	case e.Type == "tunnel":

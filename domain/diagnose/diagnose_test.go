@@ -58,6 +58,10 @@ func TestTextsOfClients(t *testing.T) {
 		{"target_timeout", "TimeoutError: page.goto: Timeout 30000ms exceeded.", "playwright", []diagnose.Event{opened}},
 		{"target_timeout", `Get "https://shop.example": context deadline exceeded`, "go", nil},
 		{"connection_cut", "('Connection aborted.', RemoteDisconnected('Remote end closed connection without response'))", "requests", []diagnose.Event{opened}},
+		{"socks4", "curl: (97) connection to proxy closed", "curl", nil},
+		{"socks_not_installed", "InvalidSchema('Missing dependencies for SOCKS support.')", "requests", nil},
+		{"cause_hidden", "TypeError: fetch failed", "fetch", nil},
+		{"wrong_password", "page.goto: net::ERR_TUNNEL_CONNECTION_FAILED at https://shop.example/", "playwright", nil},
 		{"captcha", "title: Attention Required! | Cloudflare", "playwright", []diagnose.Event{opened}},
 	} {
 		causes := diagnose.Causes(diagnose.Observation{Error: c.text, Client: c.client}, live, c.feed)
@@ -84,6 +88,26 @@ func TestTheFeedDecidesBetweenEqualStatuses(t *testing.T) {
 	if causes := diagnose.Causes(diagnose.Observation{Status: 403}, live, []diagnose.Event{reported, at(target, 20*time.Second)}); causes[0].Name != "target_blocks" ||
 		causes[1].Name != "captcha" {
 		t.Errorf("a reported captcha: %+v", causes)
+	}
+}
+
+// TestTheTextOutweighsOtherTargets has a client that waited, and a refusal of something else shortly before.
+func TestTheTextOutweighsOtherTargets(t *testing.T) {
+	denied := diagnose.Event{Age: 20 * time.Second, Source: "gateway", Type: "refused", Status: 403, Code: "TARGET_DENIED",
+		HowToFix: diagnose.FixDenied, Host: "a.example"}
+	feed := []diagnose.Event{denied}
+	seen := diagnose.Observation{Error: "Operation timed out after 6001 milliseconds with 0 bytes received", Client: "curl"}
+	if causes := diagnose.Causes(seen, live, feed); causes[0].Name != "target_timeout" {
+		t.Errorf("a timeout: %+v", causes)
+	}
+	for host, want := range map[string]string{"": "denied_by_operator", "a.example:443": "denied_by_operator", "b.example": "unknown"} {
+		if causes := diagnose.Causes(diagnose.Observation{Host: host}, live, feed); causes[0].Name != want {
+			t.Errorf("of %q: %+v", host, causes)
+		}
+	}
+	timeout := diagnose.Event{Age: time.Second, Source: "gateway", Type: "failed", Status: 504, Code: "TARGET_TIMEOUT", Host: "b.example"}
+	if causes := diagnose.Causes(seen, live, []diagnose.Event{timeout, denied}); causes[0].Name != "target_timeout" || causes[0].Certainty != diagnose.Certain {
+		t.Errorf("a timeout of the gateway: %+v", causes)
 	}
 }
 

@@ -1,5 +1,7 @@
 package diagnose
 
+import "regexp"
+
 // ofSession are the causes that the state of the session explains.
 var ofSession = []rule{
 	{
@@ -51,7 +53,29 @@ var beforeGateway = []rule{
 			`rejected by the SOCKS5 server`, `socks5? authentication failed`,
 			`username/password authentication failed`,
 		),
-		text: oneOf(`request was cancelled`), // all that undici writes of a refused CONNECT
+		// All that undici and Chromium write of a refused CONNECT; the event log has every refusal but this one.
+		text: oneOf(`request was cancelled`, `ERR_TUNNEL_CONNECTION_FAILED`),
+	},
+	{
+		name:  "socks4",
+		what:  "the client uses SOCKS4, which has no password",
+		do:    "use socks5h:// or the http:// address, which is on the same port",
+		place: client,
+		sure:  oneOf(`socks ?4`, `\(97\) connection to proxy closed`),
+	},
+	{
+		name:  "socks_not_installed",
+		what:  "the client lacks what it needs for SOCKS",
+		do:    "use the proxy's http:// address, which is on the same port, or install it: pip install requests[socks]",
+		place: client,
+		sure:  oneOf(`Missing dependencies for SOCKS`, `socksio.{0,40}not installed`, `No module named .socks`),
+	},
+	{
+		name:  "cause_hidden",
+		what:  "the fetch of Node.js hides why it failed",
+		do:    "diagnose the text of error.cause; give fetch the proxy by a dispatcher or --use-env-proxy",
+		place: client,
+		sure:  regexp.MustCompile(`^\W*(TypeError: )?fetch failed\W*$`),
 	},
 	{
 		name: "socks_without_password",

@@ -103,6 +103,11 @@ var ofGateway = []rule{
 	},
 }
 
+// timedOut finds that a client gave up waiting.
+var timedOut = oneOf(
+	`timed? ?out`, `ETIMEDOUT`, `deadline exceeded`, `ERR_(CONNECTION_)?TIMED_OUT`, `UND_ERR_\w*TIMEOUT`,
+)
+
 // inTransit lists the rules of faults between the gateway and the target.
 var inTransit = []rule{
 	{
@@ -155,9 +160,10 @@ var inTransit = []rule{
 		statuses: []int{502},
 	},
 	{
-		name:     "connection_reset",
-		what:     "the target ended the connection before it answered",
-		do:       "try again; if it happens again, rotate the session: the target may refuse this exit",
+		name: "connection_reset",
+		what: "the target ended the connection before it answered",
+		do: "try again; if it happens again, rotate the session: the target may refuse this exit; a port with TLS " +
+			"takes https:// alone",
 		retry:    true,
 		codes:    []string{"TARGET_UNREACHABLE"},
 		fix:      FixReset,
@@ -185,10 +191,7 @@ var inTransit = []rule{
 		retry:    true,
 		codes:    []string{"TARGET_TIMEOUT"},
 		statuses: []int{504},
-		text: oneOf(
-			`timed? ?out`, `ETIMEDOUT`, `deadline exceeded`, `ERR_(CONNECTION_)?TIMED_OUT`,
-			`UND_ERR_\w*TIMEOUT`,
-		),
+		text:     timedOut,
 	},
 	{
 		name:     "exit_lost",

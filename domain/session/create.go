@@ -12,6 +12,7 @@ import (
 
 	"agentproxy/domain"
 	"agentproxy/domain/billing"
+	"agentproxy/domain/country"
 )
 
 // CreateRequest represents what an agent asks for. A nil field was not given; a
@@ -195,7 +196,11 @@ func (r CreateRequest) Check() (Spec, error) {
 	}
 	s.Location.Country = strings.ToUpper(s.Location.Country)
 	if s.Location.Country != "" && len(s.Location.Country) != 2 {
-		c.add("country", "must be an ISO 3166-1 alpha-2 code")
+		issue := "must be an ISO 3166-1 alpha-2 code"
+		if code := country.Meant(s.Location.Country); code != "" {
+			issue += "; did you mean " + code + "?"
+		}
+		c.add("country", "%s", issue)
 	}
 	if s.Location.City != "" && !IsLabel(s.Location.City) {
 		c.add("city", "must be 1 to %d of A-Z, a-z, 0-9, _ and -", MaxLabel)

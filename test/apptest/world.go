@@ -10,7 +10,6 @@ import (
 
 	"agentproxy/adapters/storage"
 	"agentproxy/adapters/system"
-	"agentproxy/adapters/upstream/country"
 	"agentproxy/adapters/upstream/embedded"
 	"agentproxy/app/accounts"
 	catalogapp "agentproxy/app/catalog"
@@ -22,6 +21,7 @@ import (
 	"agentproxy/app/webhooks"
 	"agentproxy/domain"
 	"agentproxy/domain/catalog"
+	"agentproxy/domain/country"
 	"agentproxy/domain/procurement"
 	"agentproxy/ports"
 	"agentproxy/test/fake"

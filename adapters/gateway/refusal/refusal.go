@@ -154,7 +154,7 @@ var (
 	ConnectionReset = &Refusal{Status: 502, Code: CodeTargetUnreachable, ProxyError: "connection_terminated",
 		SOCKS:    socks5.GeneralFailure,
 		Message:  "the target ended the connection before it answered",
-		HowToFix: diagnose.FixReset + "rotate the session",
+		HowToFix: diagnose.FixReset + "rotate the session; if the port has TLS, use https://",
 		Evidence: health.HTTPError}
 	ResponseTimeout = &Refusal{Status: 504, Code: CodeTargetTimeout, ProxyError: "http_response_timeout",
 		SOCKS:    socks5.GeneralFailure,

@@ -1,6 +1,9 @@
 package endpoint
 
 import (
+	"slices"
+	"strings"
+
 	"github.com/gin-gonic/gin"
 )
 
@@ -11,7 +14,11 @@ func New(cfg Config) *API {
 	a.outages = newOutages(cfg.Log, cfg.Clock, a.metrics)
 	a.Engine.Use(a.observe, a.guard)
 	a.Engine.NoRoute(a.refuseRoute)
-	a.Engine.NoMethod(func(c *gin.Context) { a.Refuse(CallOf(c), errNoMethod) })
+	a.Engine.NoMethod(func(c *gin.Context) {
+		allow := strings.Split(c.Writer.Header().Get("Allow"), ", ")
+		slices.Sort(allow)
+		a.Refuse(CallOf(c), errNoMethod.With("allow", allow))
+	})
 	a.newDocument()
 	return a
 }

@@ -18,9 +18,9 @@ import (
 // Refusals of the transport itself.
 var (
 	errNoRoute = &domain.Error{Kind: domain.NotFound, Code: "NOT_FOUND",
-		Message: "there is nothing at this path; GET /v1/openapi.json lists what there is"}
+		Message: "there is nothing at this path; GET /llms.txt describes what there is"}
 	errNoMethod = &domain.Error{Kind: domain.MethodNotAllowed, Code: "METHOD_NOT_ALLOWED",
-		Message: "this path does not take the method; the header Allow lists those it takes"}
+		Message: "this path does not take the method; details.allow lists those it takes"}
 	ErrMisdirected = &domain.Error{Kind: domain.Misdirected, Code: "MISDIRECTED_REQUEST",
 		Message: "this port serves the API and is not a proxy; connect to the gateway, the address in proxy.full_url"}
 	ErrCrossSite = &domain.Error{Kind: domain.Forbidden, Code: "CROSS_SITE_REQUEST",
@@ -74,7 +74,8 @@ func (a *API) RefusalOf(c *Call, err error) *domain.Error {
 // public reports whether the document has the code of a refusal for some
 // operation. Any other refusal is an internal fault and is not answered.
 func (a *API) public(e *domain.Error) bool {
-	if errors.Is(e, errNoRoute) || e == errNoMethod || errors.Is(e, ErrMisdirected) || errors.Is(e, ErrCrossSite) {
+	if errors.Is(e, errNoRoute) || errors.Is(e, errNoMethod) || errors.Is(e, ErrMisdirected) ||
+		errors.Is(e, ErrCrossSite) {
 		return true
 	}
 	for _, o := range a.ops {

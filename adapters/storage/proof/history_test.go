@@ -11,7 +11,6 @@ import (
 	"time"
 
 	"agentproxy/adapters/storage"
-	"agentproxy/adapters/upstream/country"
 	"agentproxy/adapters/upstream/list"
 	catalogapp "agentproxy/app/catalog"
 	"agentproxy/app/operator"
@@ -20,6 +19,7 @@ import (
 	"agentproxy/app/workers"
 	"agentproxy/domain"
 	"agentproxy/domain/audit"
+	"agentproxy/domain/country"
 	"agentproxy/domain/procurement"
 	"agentproxy/domain/recharge"
 	"agentproxy/domain/session"

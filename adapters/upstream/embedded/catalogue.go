@@ -4,10 +4,10 @@ import (
 	"maps"
 	"slices"
 
-	"agentproxy/adapters/upstream/country"
 	"agentproxy/domain"
 	"agentproxy/domain/billing"
 	"agentproxy/domain/catalog"
+	"agentproxy/domain/country"
 	"agentproxy/domain/procurement"
 	"agentproxy/domain/session"
 )

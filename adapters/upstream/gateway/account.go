@@ -10,7 +10,7 @@ import (
 	"strconv"
 	"strings"
 
-	"agentproxy/adapters/upstream/country"
+	"agentproxy/domain/country"
 	"agentproxy/domain/session"
 )
 

@@ -9,7 +9,7 @@ import (
 	"strings"
 	"time"
 
-	"agentproxy/adapters/upstream/country"
+	"agentproxy/domain/country"
 	"agentproxy/domain/procurement"
 	"agentproxy/domain/session"
 )

@@ -12,8 +12,8 @@ import (
 
 	"pgregory.net/rapid"
 
-	"agentproxy/adapters/upstream/country"
 	"agentproxy/adapters/upstream/gateway"
+	"agentproxy/domain/country"
 	"agentproxy/domain/procurement"
 	"agentproxy/domain/session"
 	"agentproxy/ports"

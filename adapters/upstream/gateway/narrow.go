@@ -7,7 +7,7 @@ import (
 	"slices"
 	"strings"
 
-	"agentproxy/adapters/upstream/country"
+	"agentproxy/domain/country"
 	"agentproxy/domain/session"
 )
 

@@ -4,7 +4,7 @@ import (
 	"strings"
 	"sync"
 
-	"agentproxy/adapters/upstream/country"
+	"agentproxy/domain/country"
 )
 
 // otherNames are English names of countries beside those of country.Name.

@@ -3,7 +3,7 @@ package iproyal
 import (
 	"testing"
 
-	"agentproxy/adapters/upstream/country"
+	"agentproxy/domain/country"
 )
 
 func TestNamesOfPlacesAreUnderstood(t *testing.T) {

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"time"
 
-	"agentproxy/adapters/upstream/country"
+	"agentproxy/domain/country"
 	"agentproxy/domain/session"
 )
 

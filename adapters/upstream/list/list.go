@@ -11,7 +11,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	"agentproxy/adapters/upstream/country"
+	"agentproxy/domain/country"
 	"agentproxy/domain/procurement"
 	"agentproxy/domain/session"
 	"agentproxy/ports"

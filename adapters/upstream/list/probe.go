@@ -16,7 +16,7 @@ import (
 	"syscall"
 	"time"
 
-	"agentproxy/adapters/upstream/country"
+	"agentproxy/domain/country"
 	"agentproxy/domain/egress"
 	"agentproxy/domain/session"
 )

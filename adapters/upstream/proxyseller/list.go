@@ -7,7 +7,7 @@ import (
 	"net/url"
 	"slices"
 
-	"agentproxy/adapters/upstream/country"
+	"agentproxy/domain/country"
 	"agentproxy/domain/procurement"
 )
 

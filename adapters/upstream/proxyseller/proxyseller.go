@@ -13,9 +13,9 @@ import (
 	"strings"
 	"time"
 
-	"agentproxy/adapters/upstream/country"
 	"agentproxy/adapters/upstream/gateway"
 	"agentproxy/adapters/upstream/rest"
+	"agentproxy/domain/country"
 	"agentproxy/domain/procurement"
 	"agentproxy/ports"
 )

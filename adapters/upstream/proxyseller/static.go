@@ -6,9 +6,9 @@ import (
 	"slices"
 	"strings"
 
-	"agentproxy/adapters/upstream/country"
 	"agentproxy/adapters/upstream/rest"
 	"agentproxy/domain"
+	"agentproxy/domain/country"
 	"agentproxy/domain/procurement"
 	"agentproxy/domain/session"
 	"agentproxy/ports"

@@ -12,8 +12,8 @@ import (
 	"agentproxy/adapters/storage"
 	"agentproxy/adapters/system"
 	"agentproxy/adapters/upstream"
-	"agentproxy/adapters/upstream/country"
 	"agentproxy/adapters/upstream/embedded"
+	"agentproxy/domain/country"
 	"agentproxy/ports"
 )
 

@@ -9,13 +9,13 @@ import (
 	"testing"
 
 	"agentproxy/adapters/upstream"
-	"agentproxy/adapters/upstream/country"
 	"agentproxy/adapters/upstream/embedded"
 	catalogapp "agentproxy/app/catalog"
 	"agentproxy/app/policy"
 	"agentproxy/cmd/internal/wire"
 	"agentproxy/domain"
 	"agentproxy/domain/catalog"
+	"agentproxy/domain/country"
 	"agentproxy/ports"
 	"agentproxy/test/fake"
 )

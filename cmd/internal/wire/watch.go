@@ -18,7 +18,6 @@ import (
 	"agentproxy/adapters/nats"
 	"agentproxy/adapters/queue"
 	"agentproxy/adapters/storage"
-	"agentproxy/adapters/upstream/country"
 	"agentproxy/adapters/upstream/embedded"
 	"agentproxy/app/accounts"
 	"agentproxy/app/catalog"
@@ -29,6 +28,7 @@ import (
 	trafficapp "agentproxy/app/traffic"
 	"agentproxy/app/webhooks"
 	"agentproxy/domain"
+	"agentproxy/domain/country"
 	"agentproxy/domain/procurement"
 	"agentproxy/ports"
 )

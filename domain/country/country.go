@@ -66,3 +66,23 @@ func Alpha3(code string) string {
 	e, _ := find(code)
 	return e.alpha3
 }
+
+// others are further names of countries in English, in lower case.
+var others = map[string]string{"america": "US", "united states of america": "US", "u.s.": "US", "u.s.a.": "US",
+	"uk": "GB", "great britain": "GB", "britain": "GB", "england": "GB", "holland": "NL", "czech republic": "CZ",
+	"korea": "KR", "uae": "AE", "viet nam": "VN", "russian federation": "RU", "türkiye": "TR", "ivory coast": "CI"}
+
+// Meant returns the code of the country that a text names: by its English name or its three-letter code, in any case.
+// It is empty for a text that names none.
+func Meant(text string) string {
+	text = strings.ToLower(strings.TrimSpace(text))
+	if code := others[text]; code != "" {
+		return code
+	}
+	for _, e := range table {
+		if strings.EqualFold(e.name, text) || strings.EqualFold(e.alpha3, text) {
+			return e.alpha2
+		}
+	}
+	return ""
+}

@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"agentproxy/adapters/upstream/country"
+	"agentproxy/domain/country"
 )
 
 // The officially assigned codes of ISO 3166-1 alpha-2.
