@@ -32,6 +32,11 @@ type Recharges interface {
 	CountAddresses(ctx context.Context, network string) (int, error)
 	// AllAddresses lists every address, whichever key it is of, by agent.
 	AllAddresses(ctx context.Context, network string) ([]recharge.Address, error)
+	// AwaitingAddresses lists the addresses of orders whose window ends at a time or later, by agent; if there are more
+	// than limit, those whose windows end last. It also lists those of all open orders.
+	AwaitingAddresses(ctx context.Context, network string, since time.Time, limit int) ([]recharge.Address, error)
+	// PaidAddresses lists the addresses to which a transfer was ever recorded, by agent.
+	PaidAddresses(ctx context.Context, network string) ([]recharge.Address, error)
 	// PutAddress writes ReadThrough, which never goes back, AuditedAt and Drift.
 	PutAddress(ctx context.Context, a recharge.Address) error
 

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"time"
 
+	"agentproxy/app/crediting"
 	"agentproxy/domain"
 	"agentproxy/domain/recharge"
 )
@@ -39,15 +40,15 @@ func (p *Watcher) isSick(agentID string) bool {
 }
 
 // setAside keeps the final transfers of a reading that could not be settled, so that the cursor can go on.
-func (p *Watcher) setAside(ctx context.Context, r reading, failure error) error {
+func (p *Watcher) setAside(ctx context.Context, r crediting.Reading, failure error) error {
 	reason := failure.Error()
 	reason = reason[:min(len(reason), recharge.MaxReason)]
 	err := p.store.Update(ctx, func(ctx context.Context, tx repos) error {
-		for _, t := range r.transfers {
+		for _, t := range r.Transfers {
 			if t.State != recharge.Final {
 				continue
 			}
-			err := tx.Recharges().SetAside(ctx, recharge.Aside{Key: t.Key, AgentID: r.agentID, Amount: t.Amount, Block: t.Block,
+			err := tx.Recharges().SetAside(ctx, recharge.Aside{Key: t.Key, AgentID: r.AgentID, Amount: t.Amount, Block: t.Block,
 				Reason: reason, TriedAt: p.clock.Now()})
 			if err != nil {
 				return err
@@ -56,7 +57,7 @@ func (p *Watcher) setAside(ctx context.Context, r reading, failure error) error 
 		return nil
 	})
 	if err == nil {
-		p.log.Error("transfers of an agent cannot be booked and are set aside; the others go on", "agent_id", r.agentID,
+		p.log.Error("transfers of an agent cannot be booked and are set aside; the others go on", "agent_id", r.AgentID,
 			"err", failure)
 	}
 	return err
@@ -82,22 +83,19 @@ func (p *Watcher) retryAside(ctx context.Context, l *snapshot) error {
 			return err
 		}
 		for _, r := range p.sorted(l.upToFinal(transfers), ours) {
-			r.blocks = l.mark.Final.Time
-			if r.agentID != a.AgentID {
+			r.Blocks = l.mark.Final.Time
+			if r.AgentID != a.AgentID {
 				continue
 			}
 			if _, err := p.settle(ctx, r); err != nil {
 				faults = append(faults, p.setAside(ctx, r, err))
 				continue
 			}
-			p.sick(ctx, r.agentID, nil)
-			faults = append(faults, p.takeBack(ctx, a.Key))
+			p.sick(ctx, r.AgentID, nil)
+			faults = append(faults, p.store.Update(ctx, func(ctx context.Context, tx repos) error {
+				return tx.Recharges().TakeBack(ctx, a.Key) // who audits may have booked it before
+			}))
 		}
 	}
 	return errors.Join(err, errors.Join(faults...))
-}
-
-// takeBack removes what was booked meanwhile, by whichever call.
-func (p *Watcher) takeBack(ctx context.Context, k recharge.Key) error {
-	return p.store.Update(ctx, func(ctx context.Context, tx repos) error { return tx.Recharges().TakeBack(ctx, k) })
 }

@@ -311,11 +311,16 @@ func (p auditor) gone(
 // returns how many addresses there are and how many transfers were credited.
 // Nothing is read before the first address was made.
 func (p *Watcher) Rescan(ctx context.Context, from time.Time) (addresses, credited int, err error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
 	l := &snapshot{}
 	if l.heads, err = p.finalHead(ctx); err != nil {
 		return 0, 0, err
 	}
-	if err := p.begin(ctx, l); err != nil || len(l.ours) == 0 {
+	if err := p.begin(ctx, l); err != nil {
+		return 0, 0, err
+	}
+	if l.ours, err = p.watched.All(ctx); err != nil || len(l.ours) == 0 {
 		return 0, 0, err
 	}
 	made := l.heads.Final.Time

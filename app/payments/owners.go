@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 
+	"agentproxy/app/crediting"
 	"agentproxy/domain/recharge"
 )
 
@@ -38,8 +39,8 @@ func (p *Watcher) owners(
 // leaves is stored beside whom it left. Between two of our addresses the operator moved it, who
 // alone has their keys, so that it is no payment. Strangers' are dropped, and so is what comes with
 // an amount that is not an amount of money.
-func (p *Watcher) sorted(transfers []recharge.Transfer, ours map[string]recharge.Address) []reading {
-	var readings []reading
+func (p *Watcher) sorted(transfers []recharge.Transfer, ours map[string]recharge.Address) []crediting.Reading {
+	var readings []crediting.Reading
 	of := map[string]int{}
 	twice := map[recharge.Key]bool{}
 	for _, t := range transfers {
@@ -65,9 +66,9 @@ func (p *Watcher) sorted(transfers []recharge.Transfer, ours map[string]recharge
 		if !known {
 			i = len(readings)
 			of[agent] = i
-			readings = append(readings, reading{agentID: agent})
+			readings = append(readings, crediting.Reading{AgentID: agent})
 		}
-		readings[i].transfers = append(readings[i].transfers, t)
+		readings[i].Transfers = append(readings[i].Transfers, t)
 	}
 	return readings
 }

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"time"
 
+	"agentproxy/app/crediting"
 	"agentproxy/domain"
 	"agentproxy/domain/recharge"
 )
@@ -92,6 +93,9 @@ var endOfTime = time.Date(9999, 1, 1, 0, 0, 0, 0, time.UTC)
 // addresses. Transfers above the final head are recorded as unconfirmed and credit nothing.
 func (p *Watcher) scan(ctx context.Context, l *snapshot) error {
 	from, err := p.beginning(ctx, l)
+	if err == nil {
+		err = p.catchUp(ctx, l)
+	}
 	if err != nil {
 		return err
 	}
@@ -106,7 +110,7 @@ func (p *Watcher) scan(ctx context.Context, l *snapshot) error {
 			return err
 		}
 		if l.complete = last == final; l.complete {
-			return nil
+			return p.readRest(ctx, l)
 		}
 		if err := p.putMark(ctx, l, false); err != nil {
 			return err
@@ -240,10 +244,10 @@ func (p *Watcher) settleAll(
 	}
 	var faults []error
 	for _, r := range p.sorted(transfers, ours) {
-		r.blocks = through
+		r.Blocks = through
 		n, err := p.settle(ctx, r)
 		credited += n
-		if p.sick(ctx, r.agentID, err) {
+		if p.sick(ctx, r.AgentID, err) {
 			err = p.setAside(ctx, r, err)
 		}
 		if err != nil {
@@ -315,7 +319,7 @@ func (p *Watcher) closeWindows(ctx context.Context, l *snapshot) error {
 	}
 	var faults []error
 	for _, id := range agents {
-		_, err := p.settle(ctx, reading{agentID: id, blocks: l.mark.Final.Time})
+		_, err := p.settle(ctx, crediting.Reading{AgentID: id, Blocks: l.mark.Final.Time})
 		if !p.sick(ctx, id, err) { // its orders stay open
 			faults = append(faults, err)
 		}

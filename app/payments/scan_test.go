@@ -34,15 +34,22 @@ func TestADepositWithoutAnOrder(t *testing.T) {
 	b.pay(o.Address, "10")
 	b.settle()
 	b.watch()
+	b.expectCredited(agent, "0") // the address is read each hour
+	b.advance(time.Hour)
+	b.watch()
 	b.expectCredited(agent, "10")
 	b.expectOrder(o, recharge.Expired, "0")
+	b.pay(o.Address, "5")
+	b.settle()
+	b.watch()
+	b.expectCredited(agent, "15") // and in every scan once it was paid
 	b.expectAllCredited()
 }
 
-// A pass reads a thousand addresses in a call.
+// A pass reads the addresses with an order, whatever others there are.
 func TestCallsOfAPass(t *testing.T) {
 	t.Parallel()
-	for _, c := range []struct{ addresses, calls int }{{0, 0}, {1, 1}, {1000, 1}, {1001, 2}} {
+	for _, c := range []struct{ addresses, calls int }{{0, 0}, {1, 1}, {1000, 1}, {1001, 1}} {
 		b := fixtureOf(apptest.New(t))
 		var last recharge.Order
 		for n := range c.addresses {

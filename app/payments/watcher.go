@@ -19,10 +19,11 @@ import (
 // Watcher reads the chain and credits what arrived. Each method can run on
 // several replicas at once: uniqueness decides, not luck.
 //
-// What is known rests on one promise: every final transfer to any of our addresses
-// up to Mark.Final is stored. Each scan reads all of them from a little before
-// there, so a deposit without an order is found as fast as any. What leaves an
-// address is found by the audit, by its balance.
+// What is known rests on one promise: every final transfer up to Mark.Final is stored that
+// goes to an address which was ever paid or has an order of the last days. Each scan reads
+// these from a little before there. The rest is read each hour, up to a cursor of its own, from
+// which an address that gets an order is read at once. What leaves an address is found by the
+// audit, by its balance.
 type Watcher struct {
 	*payaddress.Holder
 
@@ -34,15 +35,16 @@ type Watcher struct {
 
 	// These caches may be lost: they only save calls.
 	mu      sync.Mutex
+	watched *payaddress.Watched
+	rested  time.Time     // when reading the rest of the addresses last began
 	idle    time.Duration // between scans while no order is open
 	began   time.Time     // of the last scan
 	warned  time.Time
-	listed  []recharge.Address // all addresses that there were
 	recent  map[recharge.Key]settledAs
 	retried time.Time // when what is set aside was last tried again
 
 	skip      atomic.Int64            // addresses in front that the audit could not read
-	found     sync.Mutex              // of listed, drifts, fullReads and failing
+	found     sync.Mutex              // of drifts, fullReads and failing
 	failing   map[string]int          // by agent, how often its transfers could not be settled in succession
 	drifts    map[string]domain.Money // by address, as this process last computed them
 	fullReads map[string]time.Time    // when the whole history of an address was read last
@@ -50,7 +52,8 @@ type Watcher struct {
 
 // NewWatcher wires the watcher.
 func NewWatcher(store ports.Store, clock ports.Clock, ids ports.IDs, chain ports.Chain, log *slog.Logger) *Watcher {
-	return &Watcher{Holder: payaddress.NewHolder(store, chain), store: narrow(store), clock: clock, ids: ids, chain: chain,
+	return &Watcher{Holder: payaddress.NewHolder(store, chain), watched: payaddress.NewWatched(store, chain),
+		store: narrow(store), clock: clock, ids: ids, chain: chain,
 		log: log, recent: map[recharge.Key]settledAs{}, drifts: map[string]domain.Money{},
 		fullReads: map[string]time.Time{}, failing: map[string]int{}}
 }
@@ -62,7 +65,8 @@ func (p *Watcher) SetIdle(d time.Duration) { p.idle = d }
 // snapshot is the state of the chain that one scan works from. Everything is read after its heads.
 type snapshot struct {
 	heads    recharge.Heads
-	ours     []recharge.Address  // all that there are
+	ours     []recharge.Address  // that are read
+	added    []recharge.Address  // those of them that the last scan did not read
 	began    recharge.ScanCursor // when the scan began
 	mark     recharge.ScanCursor // as it moves
 	recent   map[recharge.Key]settledAs
@@ -94,14 +98,14 @@ func (p *Watcher) finalHead(ctx context.Context) (recharge.Heads, error) {
 	return recharge.Heads{Final: final, Latest: final}, nil
 }
 
-// begin reads where the last scan ended, and which addresses there are. Those
+// begin reads where the last scan ended, and which addresses are read. Those
 // that are made later cannot have been paid in a block up to the heads.
-func (p *Watcher) begin(ctx context.Context, l *snapshot) error {
-	err := p.store.View(ctx, func(ctx context.Context, tx repos) (err error) {
-		if l.mark, _, err = tx.Recharges().ScanCursor(ctx, p.chain.Network()); err != nil {
-			return err
-		}
-		l.ours, err = p.addresses(ctx, tx)
+func (p *Watcher) begin(ctx context.Context, l *snapshot) (err error) {
+	if l.ours, l.added, err = p.watched.Often(ctx, p.clock.Now()); err != nil {
+		return err
+	}
+	err = p.store.View(ctx, func(ctx context.Context, tx repos) (err error) {
+		l.mark, _, err = tx.Recharges().ScanCursor(ctx, p.chain.Network())
 		return err
 	})
 	if err != nil {
@@ -109,24 +113,6 @@ func (p *Watcher) begin(ctx context.Context, l *snapshot) error {
 	}
 	l.began = l.mark
 	return nil
-}
-
-// addresses returns all addresses. What a scan uses of them never changes.
-func (p *Watcher) addresses(ctx context.Context, tx repos) ([]recharge.Address, error) {
-	n, err := tx.Recharges().CountAddresses(ctx, p.chain.Network())
-	p.found.Lock()
-	listed := p.listed
-	p.found.Unlock()
-	if err != nil || n == len(listed) {
-		return listed, err
-	}
-	listed, err = tx.Recharges().AllAddresses(ctx, p.chain.Network())
-	if err == nil {
-		p.found.Lock()
-		p.listed = listed
-		p.found.Unlock()
-	}
-	return listed, err
 }
 
 // putMark stores how far this scan came. Complete means that all of it was read.

@@ -340,3 +340,76 @@ func readThroughStays(t *testing.T, st ports.Store) {
 		return nil
 	})
 }
+
+// addressesByUse stores three addresses: the first has an old order and a new one, the second an old one and was paid.
+func addressesByUse(t *testing.T, st ports.Store) {
+	list := []recharge.Address{addressNo(1, "agt_1"), addressNo(2, "agt_2"), addressNo(3, "agt_3")}
+	elsewhere := addressNo(1, "agt_1")
+	elsewhere.Network = net2
+	addAddresses(t, st, append(list, elsewhere)...)
+	for n, o := range []struct {
+		of int
+		at time.Time
+	}{{0, storeNow.Add(-100 * time.Hour)}, {0, storeNow}, {1, storeNow.Add(-100 * time.Hour)}, {2, storeNow.Add(time.Hour)}} {
+		order := recharge.NewOrder(fmt.Sprint("PAY", n), list[o.of].AgentID, net1, list[o.of].Address, domain.Dollar, o.at)
+		if order.Status = recharge.Expired; n == 2 {
+			order.Status = recharge.Pending
+		}
+		addOrders(t, st, order)
+	}
+	putTransfer(t, st, recharge.Transfer{Key: recharge.Key{Network: net1, TxID: "aa", LogIndex: 1}, From: "Tx", To: list[1].Address,
+		Amount: 5, Block: 7, BlockTime: storeNow, State: recharge.Final, AgentID: "agt_2", FirstSeen: storeNow})
+	view(t, st, func(ctx context.Context, tx ports.Tx) error {
+		got, err := tx.Recharges().AwaitingAddresses(ctx, net1, storeNow, 10)
+		sameList(t, "awaiting", list, got, err)
+		got, err = tx.Recharges().AwaitingAddresses(ctx, net1, storeNow, 1)
+		sameList(t, "the newest", list[1:], got, err)
+		got, err = tx.Recharges().AwaitingAddresses(ctx, net1, storeNow.Add(99*time.Hour), 10)
+		sameList(t, "an open order of any age", list[1:2], got, err)
+		got, err = tx.Recharges().PaidAddresses(ctx, net1)
+		sameList(t, "paid", list[1:2], got, err)
+		got, err = tx.Recharges().PaidAddresses(ctx, net2)
+		sameList(t, "paid elsewhere", nil, got, err)
+		return nil
+	})
+}
+
+func setAside(t *testing.T, st ports.Store) {
+	first := recharge.Aside{Key: recharge.Key{Network: net1, TxID: "aa", LogIndex: 1}, AgentID: "agt_1", Amount: 5, Block: 7, Reason: "sick",
+		SetAt: storeNow, TriedAt: storeNow, Tries: 1}
+	second := first
+	second.TxID, second.AgentID = "bb", "agt_2"
+	again := first
+	again.Reason, again.TriedAt = "sick again", storeNow.Add(time.Hour)
+	update(t, st, func(ctx context.Context, tx ports.Tx) error {
+		for _, a := range []recharge.Aside{first, second, again} {
+			if err := tx.Recharges().SetAside(ctx, a); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	again.Tries = 2
+	view(t, st, func(ctx context.Context, tx ports.Tx) error {
+		list, total, err := tx.Recharges().Aside(ctx, net1, 10)
+		sameList(t, "set aside", []recharge.Aside{second, again}, list, err)
+		if list, n, err := tx.Recharges().Aside(ctx, net1, 0); total != 2 || n != 2 || len(list) != 0 || err != nil {
+			t.Errorf("there are %d and %d, %v", total, n, err)
+		}
+		_, n, err := tx.Recharges().Aside(ctx, net2, 10)
+		if n != 0 {
+			t.Errorf("elsewhere there are %d", n)
+		}
+		return err
+	})
+	update(t, st, func(ctx context.Context, tx ports.Tx) error {
+		for range 2 { // the second time there is none
+			if err := tx.Recharges().TakeBack(ctx, second.Key); err != nil {
+				return err
+			}
+		}
+		list, _, err := tx.Recharges().Aside(ctx, net1, 10)
+		sameList(t, "what is left", []recharge.Aside{again}, list, err)
+		return nil
+	})
+}

@@ -18,6 +18,8 @@ import (
 var rechargeClaims = []claim{
 	{"of an account key each index is given once, from 1, on all networks", indexesAreGivenOnce},
 	{"indexes are skipped and never come back", indexesAreSkipped},
+	{"addresses of orders of late are listed, and those that were paid", addressesByUse},
+	{"what cannot be booked is set aside, and taken back", setAside},
 	{"an index that a failed unit took is given to the next", failedUnitTakesNoIndex},
 	{"an address is read back as it was inserted, by agent and by address", addressRoundTrip},
 	{"an address, an index of a key and an agent's place under a key are taken once", addressesAreUnique},

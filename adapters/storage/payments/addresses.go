@@ -3,9 +3,12 @@
 package payments
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"slices"
+	"strings"
 	"time"
 
 	"gorm.io/gorm"
@@ -136,6 +139,30 @@ func (r recharges) CountAddresses(ctx context.Context, network string) (int, err
 
 func (r recharges) AllAddresses(ctx context.Context, network string) ([]recharge.Address, error) {
 	return r.addresses("all", r.ORM(ctx).Where("network = ?", network).Order("agent_id, seq"))
+}
+
+func (r recharges) AwaitingAddresses(
+	ctx context.Context, network string, since time.Time, limit int,
+) ([]recharge.Address, error) {
+	return r.some("awaiting", r.ORM(ctx).Where(`network = ? AND address IN (SELECT address FROM (
+		SELECT address FROM recharge_orders WHERE network = ? AND expires_at >= ? GROUP BY address
+		ORDER BY MAX(expires_at) DESC, address LIMIT ?) AS newest
+		UNION SELECT address FROM recharge_orders WHERE network = ? AND `+isOpen+`)`,
+		network, network, column.Micros(since), limit, network))
+}
+
+func (r recharges) PaidAddresses(ctx context.Context, network string) ([]recharge.Address, error) {
+	return r.some("paid", r.ORM(ctx).Where(`network = ? AND address IN (SELECT to_address FROM recharge_transfers
+		WHERE network = ?)`, network, network))
+}
+
+// some sorts here: asked for the order, the database would walk all addresses in it.
+func (r recharges) some(which string, query *gorm.DB) ([]recharge.Address, error) {
+	list, err := r.addresses(which, query)
+	slices.SortFunc(list, func(a, b recharge.Address) int {
+		return cmp.Or(strings.Compare(a.AgentID, b.AgentID), strings.Compare(a.Address, b.Address))
+	})
+	return list, err
 }
 
 func (r recharges) addresses(which string, query *gorm.DB) ([]recharge.Address, error) {
