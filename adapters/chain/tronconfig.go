@@ -24,7 +24,7 @@ type TronConfig struct {
 	APIKey   string // of TronGrid
 	Contract string // of the token, base58check; of 6 decimals
 	// WitnessURL is of a second node that serves /jsonrpc; it must have every transfer
-	// above WitnessAbove too before that is final. Empty: there is none.
+	// above WitnessAbove too before that is final, and smaller ones beyond ten times that an hour. Empty: there is none.
 	WitnessURL   string
 	WitnessAbove domain.Money
 	Client       *http.Client  // redirects are never followed

@@ -4,16 +4,54 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"sync"
+	"time"
 
 	"agentproxy/domain"
 	"agentproxy/domain/recharge"
 )
 
-// tronWitness is a second node, read by JSON-RPC, that must have the receipts of large transfers too:
-// one source that lies or was taken over then credits no more than small ones.
+// tronWitness is a second node, read by JSON-RPC, that must have the receipts of large transfers too, and
+// those of small ones beyond a sum an hour: one source that lies or was taken over then credits no more than that.
 type tronWitness struct {
 	*Tron
 	above domain.Money
+
+	mu    sync.Mutex
+	alone []unwitnessed // of the last hour, the oldest first
+}
+
+// unwitnessed is what the source alone made final.
+type unwitnessed struct {
+	at     time.Time
+	amount domain.Money
+}
+
+// aloneFor is how long what the source alone made final counts, and aloneTimes how many times the amount of a large
+// transfer it may be in that time.
+const (
+	aloneFor   = time.Hour
+	aloneTimes = 10
+)
+
+// mayBeAlone reports whether a transaction needs no witness, and counts it then.
+func (w *tronWitness) mayBeAlone(list []recharge.Transfer, now time.Time) bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.alone = slices.DeleteFunc(w.alone, func(u unwitnessed) bool { return now.Sub(u.at).Abs() > aloneFor })
+	left := aloneTimes * w.above
+	for _, u := range w.alone {
+		left -= u.amount
+	}
+	var sum domain.Money
+	for _, t := range list {
+		if t.Amount > w.above || t.Amount > left-sum {
+			return false
+		}
+		sum += t.Amount
+	}
+	w.alone = append(w.alone, unwitnessed{now, sum})
+	return true
 }
 
 // newWitness returns the witness of a configuration, or nil without one. It has the
@@ -28,14 +66,13 @@ func newWitness(cfg TronConfig) (*tronWitness, error) {
 	if err != nil {
 		return nil, fmt.Errorf("the witness: %w", err)
 	}
-	return &tronWitness{t, above}, nil
+	return &tronWitness{Tron: t, above: above}, nil
 }
 
 // confirm returns an error unless the witness has the same final transfers of a
-// transaction, or none of them is above its amount. The caller retries, so a witness
-// that lags delays a payment.
+// transaction, or it may be without. The caller retries, so a witness that lags delays a payment.
 func (w *tronWitness) confirm(ctx context.Context, txID string, list []recharge.Transfer) error {
-	if w == nil || !slices.ContainsFunc(list, func(t recharge.Transfer) bool { return t.Amount > w.above }) {
+	if w == nil || w.mayBeAlone(list, time.Now()) {
 		return nil
 	}
 	r, solid, err := w.node.receipt(ctx, txID, false)

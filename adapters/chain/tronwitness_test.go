@@ -39,6 +39,30 @@ func sameOn(grid, second *trongrid.Server, amount, other int64, final bool) stri
 	return id
 }
 
+// Small transfers need no second node up to ten times its amount in an hour.
+func TestManySmallTransfersNeedTheSecondNode(t *testing.T) {
+	t.Parallel()
+	grid, second := trongrid.Start(t), trongrid.Start(t)
+	var ids []string
+	for range 11 {
+		ids = append(ids, grid.Send(payer, ours, usdt))
+		grid.Mine(1)
+	}
+	grid.Mine(trongrid.Gap)
+	reader := witnessed(t, grid, second)
+	if _, err := reader.Heads(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	for i, id := range ids {
+		if _, err := reader.Transaction(t.Context(), id); (err == nil) != (i < 10) {
+			t.Errorf("transfer %d: %v", i+1, err)
+		}
+	}
+	if _, err := reader.Transaction(t.Context(), ids[0]); err != nil {
+		t.Errorf("one that was final is not any more: %v", err)
+	}
+}
+
 func TestALargeTransferNeedsTheSecondNode(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
