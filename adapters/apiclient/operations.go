@@ -953,6 +953,8 @@ type ListSessions struct {
 	CreatedFrom string
 	// YYYY-MM-DD or RFC 3339, exclusive.
 	CreatedTo string
+	// summary leaves out proxy and ip_list, with their passwords.
+	View string
 }
 
 func (in ListSessions) query() (q query) {
@@ -966,6 +968,7 @@ func (in ListSessions) query() (q query) {
 	q.text("label", in.Label)
 	q.text("created_from", in.CreatedFrom)
 	q.text("created_to", in.CreatedTo)
+	q.text("view", in.View)
 	return q
 }
 

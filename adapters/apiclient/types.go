@@ -97,7 +97,7 @@ type Account struct {
 	CreatedAt time.Time `json:"created_at"`
 	// A text of the agent; null if none was given.
 	Description *string `json:"description"`
-	// The name, for people.
+	// For people.
 	Name string `json:"name"`
 	// The limit of requests in force.
 	RateLimit RateLimit `json:"rate_limit"`
@@ -275,7 +275,7 @@ type ClientAddress struct {
 
 // Clients is the answer of ListSessionClients.
 type Clients struct {
-	// The items of this page.
+	// This page.
 	Items []ClientAddress `json:"items"`
 	// Where this page is in the list.
 	Pagination Pagination `json:"pagination"`
@@ -387,7 +387,7 @@ type CreateRotation struct {
 
 // Deliveries is the answer of ListWebhookDeliveries.
 type Deliveries struct {
-	// The items of this page.
+	// This page.
 	Items []Delivery `json:"items"`
 	// Where this page is in the list.
 	Pagination Pagination `json:"pagination"`
@@ -540,7 +540,7 @@ const (
 
 // Events is the answer of ListSessionEvents.
 type Events struct {
-	// The items of this page.
+	// This page.
 	Items []Event `json:"items"`
 	// Where this page is in the list.
 	Pagination Pagination `json:"pagination"`
@@ -652,7 +652,7 @@ type Host struct {
 
 // Hosts is the answer of ListSessionHosts.
 type Hosts struct {
-	// The items of this page.
+	// This page.
 	Items []Host `json:"items"`
 	// Where this page is in the list.
 	Pagination Pagination `json:"pagination"`
@@ -704,7 +704,7 @@ type IssuedKey struct {
 	KeyID string `json:"key_id"`
 	// Written once a minute, so up to a minute late; null: not used yet.
 	LastUsedAt *time.Time `json:"last_used_at"`
-	// The name, for people.
+	// For people.
 	Name string `json:"name"`
 	// What the key or token may do.
 	Permissions []string `json:"permissions"`
@@ -722,7 +722,7 @@ type Key struct {
 	KeyID string `json:"key_id"`
 	// Written once a minute, so up to a minute late; null: not used yet.
 	LastUsedAt *time.Time `json:"last_used_at"`
-	// The name, for people.
+	// For people.
 	Name string `json:"name"`
 	// What the key or token may do.
 	Permissions []string `json:"permissions"`
@@ -730,7 +730,7 @@ type Key struct {
 
 // Keys is the answer of DeleteKey, ListKeys.
 type Keys struct {
-	// The items of this page.
+	// This page.
 	Items []Key `json:"items"`
 	// Where this page is in the list.
 	Pagination Pagination `json:"pagination"`
@@ -902,7 +902,7 @@ type Product struct {
 	MinTier Tier `json:"min_tier"`
 	// null for a static product.
 	MinTrafficGB *json.Number `json:"min_traffic_gb"`
-	// The name, for people.
+	// For people.
 	Name string `json:"name"`
 	// Of one unit; static: for the shortest duration.
 	Price json.Number `json:"price"`
@@ -928,7 +928,7 @@ type Product struct {
 
 // Products is the answer of ListProducts, ListPublicProducts.
 type Products struct {
-	// The items of this page.
+	// This page.
 	Items []Product `json:"items"`
 	// Where this page is in the list.
 	Pagination Pagination `json:"pagination"`
@@ -1067,7 +1067,7 @@ type RechargeStatus struct {
 
 // Recharges is the answer of ListRecharges.
 type Recharges struct {
-	// The items of this page.
+	// This page.
 	Items []Recharge `json:"items"`
 	// Where this page is in the list.
 	Pagination Pagination `json:"pagination"`
@@ -1079,11 +1079,11 @@ type Recommendation struct {
 	Create Suggestion `json:"create"`
 	// What the suggested purchase costs, in US dollars.
 	EstimatedCost json.Number `json:"estimated_cost"`
-	// The name, for people.
+	// For people.
 	Name string `json:"name"`
 	// US dollars for one unit.
 	Price json.Number `json:"price"`
-	// The product, as GET /products lists it.
+	// As GET /products lists it.
 	ProductNo string `json:"product_no"`
 	// Why it fits, for people.
 	Reasons []string `json:"reasons"`
@@ -1099,7 +1099,7 @@ type Recommendation struct {
 
 // Recommendations is the answer of RecommendProducts.
 type Recommendations struct {
-	// The items of this page.
+	// This page.
 	Items []Recommendation `json:"items"`
 }
 
@@ -1109,7 +1109,7 @@ type Referral struct {
 	AgentID string `json:"agent_id"`
 	// null for the default referring agent.
 	Code *string `json:"code"`
-	// The name, for people.
+	// For people.
 	Name string `json:"name"`
 }
 
@@ -1119,7 +1119,7 @@ type Region struct {
 	Cities []string `json:"cities"`
 	// ISO 3166-1 alpha-2.
 	Code string `json:"code"`
-	// The name, for people.
+	// For people.
 	Name string `json:"name"`
 	// The types of products sold there.
 	Types []string `json:"types"`
@@ -1127,7 +1127,7 @@ type Region struct {
 
 // Regions is the answer of ListRegions.
 type Regions struct {
-	// The items of this page.
+	// This page.
 	Items []Region `json:"items"`
 }
 
@@ -1141,7 +1141,7 @@ type Registered struct {
 	APISecret string `json:"api_secret"`
 	// When it was made.
 	CreatedAt time.Time `json:"created_at"`
-	// The name, for people.
+	// For people.
 	Name string `json:"name"`
 	// Only when a valid referral_code was given.
 	Referral *Referral `json:"referral,omitzero"`
@@ -1177,7 +1177,7 @@ type ReportItem struct {
 	Charged json.Number `json:"charged"`
 	// How many there were.
 	Connections int `json:"connections"`
-	// The product, as GET /products lists it.
+	// As GET /products lists it.
 	ProductNo string `json:"product_no"`
 	// What was given back, in US dollars.
 	Refunded json.Number `json:"refunded"`
@@ -1271,7 +1271,7 @@ type Rotate struct {
 	Location Location `json:"location"`
 	// The proxy after the rotation; null while it is under way.
 	NewProxy *Proxy `json:"new_proxy"`
-	// The product, as GET /products lists it.
+	// As GET /products lists it.
 	ProductNo string `json:"product_no"`
 	// How to connect; null unless the session is active.
 	Proxy *Proxy `json:"proxy"`
@@ -1370,7 +1370,7 @@ type Session struct {
 	Labels map[string]string `json:"labels"`
 	// Where the exits are.
 	Location Location `json:"location"`
-	// The product, as GET /products lists it.
+	// As GET /products lists it.
 	ProductNo string `json:"product_no"`
 	// How to connect; null unless the session is active.
 	Proxy *Proxy `json:"proxy"`
@@ -1477,7 +1477,7 @@ const (
 
 // Sessions is the answer of ListSessions.
 type Sessions struct {
-	// The items of this page.
+	// This page.
 	Items []Session `json:"items"`
 	// Where this page is in the list.
 	Pagination Pagination `json:"pagination"`
@@ -1513,7 +1513,7 @@ type StatementItem struct {
 	Charged json.Number `json:"charged"`
 	// Of this month, as the rest.
 	Held json.Number `json:"held"`
-	// The product, as GET /products lists it.
+	// As GET /products lists it.
 	ProductNo string `json:"product_no"`
 	// What was given back, in US dollars.
 	Refunded json.Number `json:"refunded"`
@@ -1531,7 +1531,7 @@ type SuggestedConfig struct {
 	Country string `json:"country,omitzero"`
 	// Days that are paid for.
 	DurationDays int `json:"duration_days,omitzero"`
-	// The product, as GET /products lists it.
+	// As GET /products lists it.
 	ProductNo string `json:"product_no"`
 	// How many addresses.
 	Quantity int `json:"quantity,omitzero"`
@@ -1583,7 +1583,7 @@ type Token struct {
 type TokenAgent struct {
 	// Names the account.
 	AgentID string `json:"agent_id"`
-	// The name, for people.
+	// For people.
 	Name string `json:"name"`
 	// What the key or token may do.
 	Permissions []string `json:"permissions"`
@@ -1678,7 +1678,7 @@ const (
 
 // Transactions is the answer of ListTransactions.
 type Transactions struct {
-	// The items of this page.
+	// This page.
 	Items []Transaction `json:"items"`
 	// Where this page is in the list.
 	Pagination Pagination `json:"pagination"`
@@ -1719,7 +1719,7 @@ type Updated struct {
 	CreatedAt time.Time `json:"created_at"`
 	// A text of the agent; null if none was given.
 	Description *string `json:"description"`
-	// The name, for people.
+	// For people.
 	Name string `json:"name"`
 	// The limit of requests in force.
 	RateLimit RateLimit `json:"rate_limit"`
@@ -1860,7 +1860,7 @@ type Worker struct {
 	Location Location `json:"location"`
 	// null: no limit of its own.
 	MaxBytes *int64 `json:"max_bytes"`
-	// The name, for people.
+	// For people.
 	Name string `json:"name"`
 	// How to connect; null unless the session is active.
 	Proxy *Proxy `json:"proxy"`
@@ -1918,7 +1918,7 @@ type WorkerUsage struct {
 
 // Workers is the answer of ListWorkers.
 type Workers struct {
-	// The items of this page.
+	// This page.
 	Items []Worker `json:"items"`
 	// Where this page is in the list.
 	Pagination Pagination `json:"pagination"`

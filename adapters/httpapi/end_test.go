@@ -35,3 +35,21 @@ func TestEndingCanBeTriedFirst(t *testing.T) {
 	}
 	w.do("DELETE", "/v1/sessions/sess_none?dry_run=true", "", a.as).refused(404, "SESSION_NOT_FOUND")
 }
+
+// TestASummaryHasNoPassword lists sessions as a model may read them.
+func TestASummaryHasNoPassword(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, options{})
+	a := w.register("agent")
+	for _, body := range []string{`{"session_type":"dynamic","product_no":"dyn_sync"}`,
+		`{"session_type":"static","product_no":"sta_sync","quantity":2,"duration":30,"country_code":"US"}`} {
+		w.do("POST", "/v1/sessions", body, a.as).want(201)
+	}
+	for query, has := range map[string]bool{"": true, "?view=full": true, "?view=summary": false} {
+		r := w.do("GET", "/v1/sessions"+query, "", a.as).want(200)
+		if strings.Contains(string(r.body), `"password"`) != has || !strings.Contains(string(r.body), `"status":"active"`) {
+			t.Errorf("%q answers %s", query, r.body)
+		}
+	}
+	w.do("GET", "/v1/sessions?view=short", "", a.as).refused(400, "INVALID_REQUEST")
+}

@@ -32,7 +32,7 @@ func listSessions(ctx context.Context, a *api, in struct {
 	Type   string      `json:"type"`
 	Page   json.Number `json:"page"`
 }) (reply, error) {
-	query := url.Values{"page_size": {"20"}}
+	query := url.Values{"page_size": {"20"}, "view": {"summary"}}
 	for name, value := range map[string]string{"status": in.Status, "type": in.Type, "page": in.Page.String()} {
 		if value != "" {
 			query.Set(name, value)

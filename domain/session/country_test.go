@@ -16,3 +16,12 @@ func TestANamedCountryIsMeant(t *testing.T) {
 		}
 	}
 }
+
+// TestDurationsAreNamed checks that a refused duration comes with those that are sold.
+func TestDurationsAreNamed(t *testing.T) {
+	terms := session.Terms{Type: session.Static, Days: []int{30, 90}, MinQuantity: 1, MaxQuantity: 9}
+	_, err := terms.Check(session.Spec{Type: session.Static, Days: 60, Quantity: 1})
+	if err == nil || !strings.Contains(err.Error(), "must be a duration that the product lists: 30, 90") {
+		t.Error(err)
+	}
+}

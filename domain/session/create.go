@@ -7,6 +7,7 @@ import (
 	"net/netip"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -289,7 +290,7 @@ func (t Terms) Check(s Spec) (Spec, error) {
 			s.Days = t.Days[0]
 		}
 		if !slices.Contains(t.Days, s.Days) {
-			c.add("duration_days", "must be a duration that the product lists")
+			c.add("duration_days", "must be a duration that the product lists: %s", joined(t.Days))
 		}
 		if s.Quantity < t.MinQuantity || s.Quantity > t.MaxQuantity {
 			c.add("quantity", "must be %d to %d for this product", t.MinQuantity, t.MaxQuantity)
@@ -332,4 +333,13 @@ func (t Terms) checkPlace(c *checker, l Location) error {
 		return domain.InvalidFields(c.issues...).With("nearest", t.NearestCity(l.Country, l.City))
 	}
 	return c.err()
+}
+
+// joined writes numbers with commas between them.
+func joined(numbers []int) string {
+	texts := make([]string, len(numbers))
+	for i, n := range numbers {
+		texts[i] = strconv.Itoa(n)
+	}
+	return strings.Join(texts, ", ")
 }

@@ -17,11 +17,14 @@ import (
 	"net/http"
 	"net/url"
 	"os"
+	"strings"
 	"time"
 )
 
 var (
-	api    = cmp.Or(os.Getenv("AGENTPROXY_URL"), "http://127.0.0.1:8080/v1")
+	service = cmp.Or(os.Getenv("AGENTPROXY_URL"), "http://127.0.0.1:8080") // with or without /v1
+	api     = strings.TrimSuffix(strings.TrimRight(service, "/"), "/v1") + "/v1"
+
 	target = cmp.Or(os.Getenv("TARGET"), api+"/ip")
 	key    = os.Getenv("AGENTPROXY_API_KEY")
 

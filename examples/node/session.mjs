@@ -1,5 +1,6 @@
 // What the programs of this folder share: an account, a session, and its end.
-const API = process.env.AGENTPROXY_URL ?? "http://127.0.0.1:8080/v1";
+const service = process.env.AGENTPROXY_URL ?? "http://127.0.0.1:8080"; // with or without /v1
+const API = service.replace(/\/+(v1)?\/*$/, "") + "/v1";
 
 /** target is the page that the programs fetch. */
 export const target = process.env.TARGET ?? `${API}/ip`;

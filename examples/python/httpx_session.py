@@ -12,7 +12,7 @@ import uuid
 
 import httpx
 
-API = os.environ.get("AGENTPROXY_URL", "http://127.0.0.1:8080/v1")
+API = os.environ.get("AGENTPROXY_URL", "http://127.0.0.1:8080").rstrip("/").removesuffix("/v1") + "/v1"
 TARGET = os.environ.get("TARGET", API + "/ip")
 # httpx 0.26 renamed the argument.
 PROXY = "proxy" if "proxy" in inspect.signature(httpx.AsyncClient).parameters else "proxies"

@@ -10,7 +10,7 @@ import uuid
 
 import requests
 
-API = os.environ.get("AGENTPROXY_URL", "http://127.0.0.1:8080/v1")
+API = os.environ.get("AGENTPROXY_URL", "http://127.0.0.1:8080").rstrip("/").removesuffix("/v1") + "/v1"
 TARGET = os.environ.get("TARGET", API + "/ip")
 
 api = requests.Session()

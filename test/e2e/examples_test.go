@@ -66,7 +66,7 @@ func TestExamplesFetchThroughASession(t *testing.T) {
 			t.Parallel()
 			need(t, e.name, e.needs())
 			cmd := exec.CommandContext(t.Context(), e.command[0], e.command[1:]...)
-			cmd.Env = append(os.Environ(), "AGENTPROXY_URL=http://"+s.api+"/v1")
+			cmd.Env = append(os.Environ(), "AGENTPROXY_URL=http://"+s.api) // as apx takes it
 			out, err := cmd.CombinedOutput()
 			if text := string(out); err != nil || !strings.Contains(text, `"ip":"127.`) || !strings.Contains(text, "terminated") {
 				t.Errorf("%v; it printed\n%s", err, text)

@@ -32,6 +32,7 @@ type sessionsInput struct {
 	Label     string         `query:"label" maxLength:"97" doc:"key:value, a label that the session has."`
 	From      string         `query:"created_from" maxLength:"40" doc:"YYYY-MM-DD or RFC 3339, inclusive."`
 	To        string         `query:"created_to" maxLength:"40" doc:"YYYY-MM-DD or RFC 3339, exclusive."`
+	View      string         `query:"view" enum:"full,summary" doc:"summary leaves out proxy and ip_list, with their passwords."`
 }
 
 // filter returns what a list of sessions is narrowed to.
@@ -188,6 +189,11 @@ func (s *service) listSessions(ctx context.Context, in *sessionsInput) (int, ses
 		return 0, sessionsReply{}, err
 	}
 	items, pagination := endpoint.PageOf(list, s.ToSession)
+	if in.View == "summary" {
+		for i := range items {
+			items[i] = items[i].WithoutAccess()
+		}
+	}
 	return http.StatusOK, sessionsReply{items, pagination}, nil
 }
 

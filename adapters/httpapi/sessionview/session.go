@@ -194,6 +194,12 @@ func (g Gateway) ToSession(v sessions.View) Session {
 	return r
 }
 
+// WithoutAccess returns the session without its proxies, and so without a password.
+func (r Session) WithoutAccess() Session {
+	r.Proxy, r.IPList = nil, []ipListReply{}
+	return r
+}
+
 // ToHealthBrief returns the reply that shows a verdict in short.
 func ToHealthBrief(v health.Verdict) SessionHealthBrief {
 	return SessionHealthBrief{v.HealthScore, value.Ratio(v.SuccessRate), v.RiskLevel, v.Recommendation}
