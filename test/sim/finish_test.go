@@ -103,7 +103,7 @@ func (w *world) checkEnd(b tables) {
 	}
 	for _, t := range w.chain.Finals() {
 		agent, ours := b.owners[t.To]
-		if !ours {
+		if _, swept := b.owners[t.From]; !ours || swept { // what the operator moves is no payment
 			continue
 		}
 		want[agent] += t.Amount

@@ -70,6 +70,8 @@ func (w *world) create() {
 		case errors.Is(err, recharge.ErrLimit):
 			w.count("order limit")
 			return
+		case errors.Is(err, recharge.ErrNoAddress):
+			w.count("no address while the chain does not answer")
 		case !injected(err):
 			w.fail("create for %s: %v", agent, err)
 			return
