@@ -27,8 +27,17 @@ type Overview interface {
 	Accounts(ctx context.Context, from, to time.Time) (map[billing.Account]domain.Money, error)
 	// Received sums the recharges that were booked in that time by UTC day.
 	Received(ctx context.Context, from, to time.Time) (map[time.Time]domain.Money, error)
+	// Providers counts what names each provider.
+	Providers(ctx context.Context) (map[string]Named, error)
 	// Live counts live sessions by status.
 	Live(ctx context.Context) (map[session.Status]int, error)
+}
+
+// Named is how much names a provider.
+type Named struct {
+	Sessions int // that live
+	Orders   int // whose outcome is open
+	Claims   int // of proxies of a list
 }
 
 // OverviewFilter narrows a list of sessions of all agents; empty fields do not.

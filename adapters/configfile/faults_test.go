@@ -134,6 +134,11 @@ func TestEveryFaultOfTheCatalogIsListedWithItsLine(t *testing.T) {
 		{"a tier that there is not, fair use of traffic, and trial credit that is neither", head + "  - {code: a, name: A, type: dynamic, price: 4, min_tier: gold, fair_use_gb: 5, trial_credit: maybe, sources: [{provider: gw, cost: 3}]}\n",
 			[]string{"config.yaml:10: products[0].fair_use_gb: does not apply to a dynamic product",
 				"config.yaml:10: products[0].trial_credit: must be true or false", "config.yaml:10: products[0].min_tier: must be trial, funded or verified"}},
+		{"one file of two providers", "providers:\n  - {name: a, kind: proxyssx, options: {file: ./x/../l.txt}}\n" +
+			"  - {name: b, kind: proxyssx, options: {file: l.txt}}\n  - {name: c, kind: proxyssx, options: {file: m.txt}}\n",
+			[]string{"config.yaml:2: providers[0].options.file: does not exist",
+				"config.yaml:3: providers[1].options.file: is the file of the provider a too, so that each would sell what …",
+				"config.yaml:4: providers[2].options.file: does not exist"}},
 		{"provisioning that is neither", head + "  - {code: a, name: A, type: dynamic, price: 1, provisioning: later, direct: yes, sources: [{provider: p}]}\n",
 			[]string{"config.yaml:10: products[0].direct: must be true or false", "config.yaml:10: products[0].provisioning: must be sync or async"}},
 

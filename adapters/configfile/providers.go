@@ -51,6 +51,9 @@ func (l *loader) provider(v value) {
 	}
 	for _, p := range m.get("options").pairs() {
 		s.Options[p.key] = p.text()
+		if other := l.soldFrom(p.key, p.text(), s.Dir); other != "" {
+			p.fault("is the file of the provider %s too, so that each would sell what the other has sold", other)
+		}
 	}
 	for _, p := range m.get("locations").pairs() {
 		s.Locations[p.key] = l.location(p)
@@ -71,6 +74,25 @@ func (l *loader) provider(v value) {
 		return
 	}
 	l.sellers[s.Name] = created
+}
+
+// soldFrom returns the provider before that has the same file as an option; empty if none has.
+func (l *loader) soldFrom(option, name, dir string) string {
+	path := func(name string) string {
+		if !filepath.IsAbs(name) {
+			name = filepath.Join(dir, name)
+		}
+		if real, err := filepath.EvalSymlinks(name); err == nil {
+			return real
+		}
+		return filepath.Clean(name)
+	}
+	for _, p := range l.config.Providers {
+		if option == "file" && name != "" && p.Options["file"] != "" && path(p.Options["file"]) == path(name) {
+			return p.Name
+		}
+	}
+	return ""
 }
 
 func (l *loader) providerName(v value) string {

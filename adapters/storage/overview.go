@@ -113,3 +113,20 @@ func (r overview) Live(ctx context.Context) (map[session.Status]int, error) {
 		})
 	return counts, work.Wrap("count live sessions", err)
 }
+
+func (r overview) Providers(ctx context.Context) (map[string]ports.Named, error) {
+	all := map[string]ports.Named{}
+	err := r.Rows(ctx, `SELECT provider, COUNT(*), 0, 0 FROM sessions WHERE `+live+` GROUP BY provider
+		UNION ALL SELECT provider, 0, COUNT(*), 0 FROM upstream_orders WHERE status IN ('planned', 'sent', 'unknown')
+		GROUP BY provider UNION ALL SELECT provider, 0, 0, COUNT(*) FROM list_claims GROUP BY provider`, nil,
+		func(row engine.Row) error {
+			var name string
+			var n ports.Named
+			err := row.Scan(&name, &n.Sessions, &n.Orders, &n.Claims)
+			was := all[name]
+			all[name] = ports.Named{Sessions: was.Sessions + n.Sessions, Orders: was.Orders + n.Orders,
+				Claims: was.Claims + n.Claims}
+			return err
+		})
+	return all, work.Wrap("count what names providers", err)
+}

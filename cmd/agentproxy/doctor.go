@@ -18,6 +18,7 @@ import (
 	"agentproxy/adapters/storage"
 	"agentproxy/adapters/system"
 	"agentproxy/adapters/upstream"
+	"agentproxy/app/operator"
 	"agentproxy/app/payments"
 	"agentproxy/app/playmoney"
 	"agentproxy/cmd/internal/doctor"
@@ -107,6 +108,7 @@ func (k *kit) stored(s configfile.Settings) (found doctor.Findings) {
 	var audit ports.Audit
 	var clock ports.Clock
 	var play *playmoney.Service
+	var unconfigured *operator.Unconfigured
 	err := k.with(s, wire.Core, func(ctx context.Context) error {
 		at, err := store.BackedUpAt(ctx)
 		if err != nil {
@@ -128,8 +130,10 @@ func (k *kit) stored(s configfile.Settings) (found doctor.Findings) {
 		}
 		left, held := recharge.PlayTotal(list)
 		found = append(found, doctor.PlayMoney(s, len(list), left, held)...)
-		return nil
-	}, &store, &audit, &clock, &play)
+		missing, err := unconfigured.List(ctx)
+		found = append(found, doctor.Unconfigured(missing)...)
+		return err
+	}, &store, &audit, &clock, &play, &unconfigured)
 	if err != nil {
 		found = append(found, doctor.NoDatabase(dig.RootCause(err))...)
 	}

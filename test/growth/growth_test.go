@@ -84,11 +84,7 @@ func database(t *testing.T) string {
 	if os.Getenv("TEST_STORE") != "postgres" {
 		return ""
 	}
-	url := pg.Database(t)
-	if strings.Contains(url, "?") {
-		return url + "&statement_timeout=0"
-	}
-	return url + "?statement_timeout=0"
+	return pg.With(pg.Database(t), "statement_timeout", "0")
 }
 
 // prove runs the background proof: at first, of all, and of the entries of one more purchase.

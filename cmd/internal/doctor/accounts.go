@@ -2,6 +2,7 @@ package doctor
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 
 	"agentproxy/adapters/configfile"
@@ -10,6 +11,7 @@ import (
 	"agentproxy/domain/account"
 	"agentproxy/domain/procurement"
 	"agentproxy/domain/recharge"
+	"agentproxy/ports"
 )
 
 // accounts checks who may open an account, and what trial credit strangers can gather.
@@ -130,6 +132,18 @@ func PlayMoney(s configfile.Settings, wallets int, left, held domain.Money) (f F
 	f.add(Error, "play_money",
 		fmt.Sprintf("%d wallets have %s USD that was paid on a development chain or a test network.", wallets, left),
 		"It costs nothing there, and buys real traffic here.", do)
+	return f
+}
+
+// Unconfigured reports providers that are not configured and have something left.
+func Unconfigured(missing map[string]ports.Named) (f Findings) {
+	for _, name := range slices.Sorted(maps.Keys(missing)) {
+		n := missing[name]
+		f.add(Error, "unconfigured_provider", fmt.Sprintf("%d live sessions, %d open orders and %d claims of proxies name "+
+			"the provider %q, which is not configured.", n.Sessions, n.Orders, n.Claims, name),
+			"The agents of these sessions pay and get nothing; what was claimed could be sold again.",
+			"Configure the provider under this name, or end the sessions; the service does not start before.")
+	}
 	return f
 }
 

@@ -104,7 +104,7 @@ func core(s configfile.Settings, log *slog.Logger, database fx.Option) fx.Option
 			newTelemetry,
 			ledger.NewWallet, ledger.NewStats, ratelimit.New, maintenance.New, payments.NewOrders,
 			payments.NewWatcher, webhooks.New, operator.NewTrail, newJobs,
-			operator.NewSessions, operator.NewMoney,
+			operator.NewSessions, operator.NewMoney, operator.NewUnconfigured,
 		),
 		fx.Decorate(decorateStore),
 		fx.Invoke(checkRoot, insertJobs),
@@ -121,7 +121,7 @@ func Service(s configfile.Settings, log *slog.Logger) fx.Option {
 		admin.ProvideGauges(gauges),
 		fx.Provide(openTracer, traceRequests),
 		fx.Decorate(newTimedSender),
-		fx.Invoke(registerBuild, checkPlay, holdClock),
+		fx.Invoke(registerBuild, checkPlay, checkProviders, holdClock),
 		fx.Provide(
 			func() conns.Budget { return conns.Divide(conns.Descriptors()) },
 			consoleHost, newConsoleJobs, desk.New,

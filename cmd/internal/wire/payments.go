@@ -11,6 +11,7 @@ import (
 	"agentproxy/adapters/configfile"
 	"agentproxy/adapters/storage"
 	"agentproxy/adapters/system"
+	"agentproxy/app/operator"
 	"agentproxy/app/payments"
 	"agentproxy/app/playmoney"
 )
@@ -45,6 +46,9 @@ func paymentsConfig(s configfile.Settings, log *slog.Logger) payments.Config {
 
 // checkPlay refuses real payments while wallets have money that cost nothing.
 func checkPlay(play *playmoney.Service) error { return play.Check(context.Background()) }
+
+// checkProviders refuses a configuration without a provider whose sessions live.
+func checkProviders(u *operator.Unconfigured) error { return u.Check(context.Background()) }
 
 // paymentNetwork returns the network that payments come from.
 func paymentNetwork(s configfile.Settings) playmoney.Network {
