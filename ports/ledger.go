@@ -60,12 +60,18 @@ type Ledger interface {
 	// charged yet.
 	SessionTotalsPage(ctx context.Context, agentID string, from, to time.Time, page domain.Page) (
 		domain.List[SessionTotal], Totals, error)
-	// Statement returns the balance before a time, and what changed it from then until before
-	// another, by type.
-	Statement(ctx context.Context, agentID string, from, to time.Time) (domain.Money, map[billing.Type]domain.Money, error)
+	// Statement returns the balance before a time, and what changed it from then until before another.
+	Statement(ctx context.Context, agentID string, from, to time.Time) (StatementSums, error)
 	// StatementItems sums the entries of the same time by session, the most recently created first.
 	StatementItems(ctx context.Context, agentID string, from, to time.Time, page domain.Page) (domain.List[StatementItem],
 		error)
+}
+
+// StatementSums is what moved a balance in some time.
+type StatementSums struct {
+	Opening domain.Money // the balance before
+	Spent   domain.Money // charged, less refunded
+	ByType  map[billing.Type]domain.Money
 }
 
 // StatementItem is what one session moved in some time.

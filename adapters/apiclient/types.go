@@ -1485,9 +1485,9 @@ type Sessions struct {
 
 // Statement is the answer of GetStatement.
 type Statement struct {
-	// The signed changes of the balance, by type of transaction.
+	// Signed changes of the balance.
 	ByType map[string]json.Number `json:"by_type"`
-	// opening_balance and all of by_type; of the current month so far.
+	// Of the current month so far.
 	ClosingBalance json.Number `json:"closing_balance"`
 	// Of all amounts.
 	Currency string `json:"currency"`
@@ -1501,6 +1501,8 @@ type Statement struct {
 	OpeningBalance json.Number `json:"opening_balance"`
 	// Where this page is in the list.
 	Pagination Pagination `json:"pagination"`
+	// Charged, less refunded.
+	Spent json.Number `json:"spent"`
 	// Exclusive.
 	To time.Time `json:"to"`
 }

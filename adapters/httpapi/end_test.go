@@ -9,11 +9,12 @@ import (
 func TestEndingCanBeTriedFirst(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, options{})
-	a := w.register("agent")
+	var a agent
 	for body, want := range map[string]string{
 		`{"session_type":"dynamic","product_no":"dyn_sync","traffic_gb":1}`:                                `"balance_after":10,"refunded":0.5,"forfeited":0}`,
 		`{"session_type":"static","product_no":"sta_sync","quantity":1,"duration":30,"country_code":"US"}`: `"refunded":0,"forfeited":1}`,
 	} {
+		a = w.register("agent") // with a balance of its own
 		id := w.do("POST", "/v1/sessions", body, a.as).want(201).str("data.session_id")
 		for _, call := range [][2]string{{"POST", "/terminate?dry_run=true"}, {"DELETE", "?dry_run=true"}} {
 			r := w.do(call[0], "/v1/sessions/"+id+call[1], "", a.as).want(200)

@@ -32,6 +32,25 @@ func TestStatementForms(t *testing.T) {
 	if !strings.HasPrefix(page.header.Get("Content-Type"), "text/html") || !strings.Contains(page.header.Get("Cache-Control"), "no-store") {
 		t.Errorf("headers of the page: %v", page.header)
 	}
+	// What is printed or filed has all sessions; here are more than one page of JSON.
+	for range 20 {
+		w.do("POST", "/v1/sessions", `{"session_type":"dynamic","product_no":"dyn_sync","traffic_gb":0.1}`, a.as).want(201)
+	}
+	static := w.do("POST", "/v1/sessions", `{"session_type":"static","product_no":"sta_sync","quantity":1}`, a.as).want(201)
+	whole := strings.TrimSuffix(path, "?page_size=1")
+	if r := w.do("GET", whole, "", a.as).want(200); r.num("data.spent") != 1 || r.num("data.pagination.total") != 23 {
+		t.Errorf("the statement is %s", r.body)
+	}
+	filed := w.do("GET", whole, "", a.as, header("Accept", "text/csv"))
+	if n := strings.Count(string(filed.body), "\r\n"); n != 24 || filed.header.Get("Link") != "" {
+		t.Errorf("as CSV it has %d lines, Link %q", n, filed.header.Get("Link"))
+	}
+	printed := string(w.do("GET", whole, "", a.as, header("Accept", "text/html")).body)
+	for _, want := range []string{"Spent: 1<", "agent", static.str("data.session_id")} {
+		if !strings.Contains(printed, want) || strings.Count(printed, "sess_") != 23 || strings.Contains(printed, "More sessions") {
+			t.Errorf("the page to print has no %q, or not all sessions:\n%s", want, printed)
+		}
+	}
 	for _, month := range []string{"2020-01", "9000-01", "2026-13", "x", "%20"} {
 		w.do("GET", "/v1/billing/statements/"+month, "", a.as).refused(400, "INVALID_REQUEST")
 	}

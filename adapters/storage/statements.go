@@ -14,24 +14,26 @@ import (
 	"agentproxy/ports"
 )
 
-// statementSums sums what moved the balance of ?1 before ?2, and from then until before ?3.
+// statementSums sums what moved the balance of ?1 before ?2, and from then until before ?3, and what was charged
+// then, less what was refunded.
 const statementSums = `SELECT type, CAST(SUM(CASE WHEN at < ?2 THEN trial + own ELSE 0 END) AS BIGINT),
-	CAST(SUM(CASE WHEN at >= ?2 THEN trial + own ELSE 0 END) AS BIGINT)
+	CAST(SUM(CASE WHEN at >= ?2 THEN trial + own ELSE 0 END) AS BIGINT),
+	CAST(SUM(CASE WHEN at >= ?2 AND account = 'revenue' THEN counter ELSE 0 END) AS BIGINT)
 	FROM ledger_entries WHERE agent_id = ?1 AND at < ?3 GROUP BY type`
 
 func (r ledger) Statement(
 	ctx context.Context, agentID string, from, to time.Time,
-) (opening domain.Money, byType map[billing.Type]domain.Money, err error) {
-	byType = map[billing.Type]domain.Money{}
+) (s ports.StatementSums, err error) {
+	s.ByType = map[billing.Type]domain.Money{}
 	err = r.Rows(ctx, statementSums, []any{agentID, column.Micros(from), column.Micros(to)}, func(row engine.Row) error {
 		var kind string
-		var before, within int64
-		err := row.Scan(&kind, &before, &within)
-		opening += domain.Money(before)
-		byType[billing.Type(kind)] = domain.Money(within)
+		var before, within, spent domain.Money
+		err := row.Scan(&kind, &before, &within, &spent)
+		s.Opening, s.Spent = s.Opening+before, s.Spent+spent
+		s.ByType[billing.Type(kind)] = within
 		return err
 	})
-	return opening, byType, work.Wrap("sum entries of "+agentID, err)
+	return s, work.Wrap("sum entries of "+agentID, err)
 }
 
 const (

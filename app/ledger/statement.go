@@ -5,17 +5,26 @@ import (
 	"time"
 
 	"agentproxy/domain"
-	"agentproxy/domain/billing"
+	"agentproxy/domain/account"
 	"agentproxy/ports"
 )
 
 // Statement is what moved an agent's balance in a UTC month, and a page of what its sessions did to it.
 type Statement struct {
 	From, To time.Time // the month; To is exclusive
-	Opening  domain.Money
-	Closing  domain.Money // of a month that is not over: now
-	ByType   map[billing.Type]domain.Money
-	Items    domain.List[ports.StatementItem]
+	ports.StatementSums
+	Closing domain.Money // of a month that is not over: now
+	Agent   account.Agent
+	Items   domain.List[ports.StatementItem]
+}
+
+// MaxStatement is the most sessions of a statement in one piece.
+const MaxStatement = 10_000
+
+// WholeStatement is like Statement with all sessions, at most MaxStatement of them: what is printed or filed has no
+// pages.
+func (u *Wallet) WholeStatement(ctx context.Context, agentID, month string) (Statement, error) {
+	return u.Statement(ctx, agentID, month, domain.Page{Number: 1, Size: MaxStatement})
 }
 
 // Statement reads a month, YYYY-MM, on one snapshot. It refuses months that have not begun and those
@@ -36,7 +45,8 @@ func (u *Wallet) Statement(ctx context.Context, agentID, month string, page doma
 		if !s.To.After(agent.CreatedAt) {
 			return domain.InvalidField("month", "is before the account, which is of %s", agent.CreatedAt.Format("2006-01"))
 		}
-		if s.Opening, s.ByType, err = tx.Ledger().Statement(ctx, agentID, s.From, s.To); err != nil {
+		s.Agent = agent
+		if s.StatementSums, err = tx.Ledger().Statement(ctx, agentID, s.From, s.To); err != nil {
 			return err
 		}
 		s.Items, err = tx.Ledger().StatementItems(ctx, agentID, s.From, s.To, page)

@@ -32,10 +32,13 @@ type statementReply struct {
 	To             value.Stamp          `json:"to" doc:"Exclusive."`
 	Currency       string               `json:"currency" enum:"USD"`
 	OpeningBalance value.Money          `json:"opening_balance" doc:"When the month began."`
-	ClosingBalance value.Money          `json:"closing_balance" doc:"opening_balance and all of by_type; of the current month so far."`
-	ByType         amounts              `json:"by_type" doc:"The signed changes of the balance, by type of transaction."`
+	ClosingBalance value.Money          `json:"closing_balance" doc:"Of the current month so far."`
+	Spent          value.Money          `json:"spent" doc:"Charged, less refunded."`
+	ByType         amounts              `json:"by_type" doc:"Signed changes of the balance."`
 	Items          []statementItemReply `json:"items" doc:"By session, the newest first."`
 	Pagination     endpoint.Pagination  `json:"pagination"`
+
+	agent account.Agent // of the page to print
 }
 
 // amounts are those of each type of entry.
@@ -89,7 +92,11 @@ func (s *service) declareStatements() {
 		if err != nil {
 			return 0, statementReply{}, err
 		}
-		st, err := s.Wallet.Statement(ctx, endpoint.Caller(ctx), in.Month, page)
+		read := func() (ledger.Statement, error) { return s.Wallet.Statement(ctx, endpoint.Caller(ctx), in.Month, page) }
+		if endpoint.CallIn(ctx).Filed() {
+			read = func() (ledger.Statement, error) { return s.Wallet.WholeStatement(ctx, endpoint.Caller(ctx), in.Month) }
+		}
+		st, err := read()
 		if err != nil {
 			return 0, statementReply{}, err
 		}
@@ -105,8 +112,8 @@ func toStatement(s ledger.Statement) statementReply {
 	return statementReply{Month: s.From.Format("2006-01"), From: value.Stamp(s.From), To: value.Stamp(s.To),
 		Currency:       domain.Currency,
 		OpeningBalance: value.Money(s.Opening), ClosingBalance: value.Money(s.Closing),
-		ByType: s.ByType,
-		Items:  items, Pagination: pagination}
+		Spent: value.Money(s.Spent), ByType: s.ByType,
+		Items: items, Pagination: pagination, agent: s.Agent}
 }
 
 func (r statementReply) Pages() endpoint.Pagination { return r.Pagination }
@@ -117,6 +124,7 @@ func (r statementReply) Print(next string) ([]byte, error) {
 	type row struct{ Name, Amount string }
 	t := r.ByType
 	data := map[string]any{"S": r, "Next": next, "Opening": show(r.OpeningBalance), "Closing": show(r.ClosingBalance),
+		"Spent": show(r.Spent), "Agent": r.agent,
 		"Types": []row{
 			{"Trial credit", show(value.Money(t[billing.TrialGrant]))},
 			{"Recharges", show(value.Money(t[billing.Recharge]))},
@@ -135,7 +143,9 @@ func (r statementReply) Print(next string) ([]byte, error) {
 var statementPage = template.Must(template.New("statement").Parse(`<!doctype html>
 <html lang="en"><head><meta charset="utf-8"><title>Statement {{.S.Month}}</title></head><body>
 <h1>Statement {{.S.Month}}</h1>
+<p>{{.Agent.Name}}{{with .Agent.ContactEmail}}, {{.}}{{end}} (account {{.Agent.ID}})</p>
 <p>Amounts in {{.S.Currency}}. The month is that of UTC.</p>
+<p><strong>Spent: {{.Spent}}</strong>, charged less refunded.</p>
 <table><tr><th align="left">Opening balance</th><td align="right">{{.Opening}}</td></tr>
 {{range .Types}}<tr><td>{{.Name}}</td><td align="right">{{.Amount}}</td></tr>
 {{end}}<tr><th align="left">Closing balance</th><td align="right">{{.Closing}}</td></tr></table>
@@ -154,10 +164,10 @@ var statementPage = template.Must(template.New("statement").Parse(`<!doctype htm
 var (
 	exampleStatement = statementReply{"2026-05", value.Stamp(exampleMonth), value.Stamp(exampleMonth.AddDate(0, 1, 0)),
 		domain.Currency, openapi.USD("10"), openapi.USD("9.97"),
-		amounts{billing.HoldEntry: domain.MustMoney("-0.25"), billing.Release: domain.MustMoney("0.22")},
+		openapi.USD("0.03"), amounts{billing.HoldEntry: domain.MustMoney("-0.25"), billing.Release: domain.MustMoney("0.22")},
 		[]statementItemReply{{openapi.ExampleSession, "dynamic", "dyn_global_1", openapi.USD("0.25"), openapi.USD("0.03"),
 			openapi.USD("0.22"), 0,
 			openapi.USD("-0.03")}},
-		endpoint.ExamplePagination}
+		endpoint.ExamplePagination, account.Agent{}}
 	exampleMonth = time.Date(2026, 5, 1, 0, 0, 0, 0, time.UTC)
 )

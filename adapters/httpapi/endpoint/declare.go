@@ -50,8 +50,7 @@ func DeclareResult[I, O any](a *API, o Operation, handle func(context.Context, *
 		default:
 			if o.CSV {
 				c.gin.Writer.Header().Add("Vary", "Accept")
-				if p, ok := data.(printed); ok &&
-					Negotiate(c.gin.Request.Header.Get("Accept"), openapi.JSONType, csvType, openapi.HTMLType) == openapi.HTMLType {
+				if p, ok := data.(printed); ok && c.form() == openapi.HTMLType {
 					a.showPage(c, r.Status, p)
 					return nil, nil
 				}

@@ -58,6 +58,22 @@ func textResponse(o *Operation, r Reply) *huma.Response {
 		Content: map[string]*huma.MediaType{"text/plain": {Schema: &huma.Schema{Type: huma.TypeString}}}}
 }
 
+// form returns the media type that the caller prefers of an answer that has a page to print.
+func (c *Call) form() string {
+	return Negotiate(c.gin.Request.Header.Get("Accept"), openapi.JSONType, csvType, openapi.HTMLType)
+}
+
+// Filed reports whether a list is asked for in one piece, to print or to file: another form than JSON, and no
+// page of it.
+func (c *Call) Filed() bool {
+	for _, name := range []string{"page", "page_size", "cursor"} {
+		if _, given := c.Query(name); given {
+			return false
+		}
+	}
+	return c.form() != openapi.JSONType
+}
+
 // printed is an answer that has a page to print, too.
 type printed interface {
 	Print(next string) ([]byte, error)
