@@ -28,11 +28,11 @@ func TestTheOperatorSeesMoneyAndSessions(t *testing.T) {
 	for _, by := range []string{"provider", "product", "agent", "day"} {
 		r := object(t, done(t, "report", "margin", "--by", by, "--from", "2026-01-01"))
 		ledger := r["ledger"].(map[string]any)
-		if total := r["total"].(map[string]any); total["margin"] != "0" || ledger["corrections"] != "-2.5" || r["by"] != by {
+		if total := r["total"].(map[string]any); total["margin"] != "-2.5" || total["given"] != "2.5" || ledger["corrections"] != "-2.5" || r["by"] != by {
 			t.Errorf("by %s: %v", by, r)
 		}
 	}
-	if status, out, _ := command("report", "margin"); status != 0 || !strings.Contains(out, "total  0") {
+	if status, out, _ := command("report", "margin"); status != 0 || !strings.Contains(out, "\ntotal ") {
 		t.Errorf("%d: %s", status, out)
 	}
 	if status, out, errOut := command("recharge", "addresses", "--csv"); status != 0 || out != "index,address,balance,agent_id,key_fingerprint,created_at\n" {
