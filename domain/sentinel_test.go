@@ -59,6 +59,7 @@ var sentinels = map[string]*domain.Error{
 	"session.ErrNotStatic":           session.ErrNotStatic,
 	"session.ErrNotMetered":          session.ErrNotMetered,
 	"session.ErrTopUpLimit":          session.ErrTopUpLimit,
+	"session.ErrTopUpPrice":          session.ErrTopUpPrice,
 	"session.ErrOver":                session.ErrOver,
 	"webhook.ErrNoEndpoint":          webhook.ErrNoEndpoint,
 	"webhook.ErrPending":             webhook.ErrPending,

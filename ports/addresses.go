@@ -10,6 +10,8 @@ type Addresses interface {
 	Take(ctx context.Context, provider, sessionID string, ips []string) error
 	// Sold reports whether an address of any provider is taken.
 	Sold(ctx context.Context, ip string) (bool, error)
+	// Owners returns the session of each address of a provider that is taken.
+	Owners(ctx context.Context, provider string) (map[string]string, error)
 	// Free gives back all addresses of a session.
 	Free(ctx context.Context, sessionID string) error
 }

@@ -13,6 +13,9 @@ type ExitPool interface {
 	// Exits lists the addresses in a place, of which country and city may be empty, always in
 	// the same order. The caller does not change the list.
 	Exits(l session.Location) []netip.Addr
-	// Binds reports whether a connection can be made from an address at this moment.
+	// Binds reports whether a connection can be made from one of the Exits at this moment.
 	Binds(exit netip.Addr) bool
+	// Serves reports whether a sold static address is configured, and a connection can be made from it at this
+	// moment.
+	Serves(exit netip.Addr) bool
 }

@@ -243,6 +243,10 @@ func (c *check) publicGateway(text string, gateway netip.AddrPort) (string, int)
 
 func (c *check) publicURL(text string, api netip.AddrPort) string {
 	if text == "" {
+		if api.Addr().IsUnspecified() {
+			c.fault("AGENTPROXY_PUBLIC_URL", "is required if the API listens on all addresses: the URL that agents "+
+				"reach, which pages and answers name")
+		}
 		return LocalURL(api)
 	}
 	return c.baseURL("AGENTPROXY_PUBLIC_URL", text)

@@ -172,6 +172,36 @@ func TestAnUnspecifiedGatewayNeedsAPublicName(t *testing.T) {
 	}
 }
 
+func TestAnUnspecifiedAPINeedsAPublicURL(t *testing.T) {
+	clean(t)
+	for _, addr := range []string{"0.0.0.0:8080", "[::]:8080"} {
+		t.Setenv("AGENTPROXY_HTTP_ADDR", addr)
+		t.Setenv("AGENTPROXY_PUBLIC_URL", "")
+		if _, err := configfile.Load(rules()); err == nil || !strings.Contains(err.Error(), "AGENTPROXY_PUBLIC_URL: is required") {
+			t.Errorf("%s: %v", addr, err)
+		}
+		t.Setenv("AGENTPROXY_PUBLIC_URL", "https://api.shop.example")
+		if s, err := configfile.Load(rules()); err != nil || s.PublicURL != "https://api.shop.example" {
+			t.Errorf("%s: %s, %v", addr, s.PublicURL, err)
+		}
+	}
+}
+
+func TestRealPaymentsInDevelopmentModeAreWarnedOf(t *testing.T) {
+	clean(t)
+	t.Setenv("AGENTPROXY_TRON_XPUB", xpub)
+	for dev, want := range map[string]bool{"true": true, "false": false} {
+		t.Setenv("AGENTPROXY_DEV", dev)
+		s, err := configfile.Load(rules())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if warned := slices.ContainsFunc(s.Warnings, func(f configfile.Fault) bool { return f.Path == "AGENTPROXY_DEV" }); warned != want {
+			t.Errorf("dev %s: %v", dev, s.Warnings)
+		}
+	}
+}
+
 func TestExitsDeclareTheirPlaces(t *testing.T) {
 	clean(t)
 	t.Setenv("AGENTPROXY_EXITS", "203.0.113.7@DE/berlin, 203.0.113.8@US,2001:db8::1")

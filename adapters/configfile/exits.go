@@ -21,6 +21,10 @@ var noExits = Fault{Path: exitsVariable, Text: "declares no address of this host
 	"not sold. List the host's public addresses with their places, such as 203.0.113.7@DE/berlin, or set embedded: " +
 	"false in the file"}
 
+// realPayments is what is warned of in development mode with payments that are real.
+var realPayments = Fault{Path: "AGENTPROXY_DEV", Text: "development mode opens loopback targets and lifts limits, " +
+	"while payments are real; remove AGENTPROXY_DEV, or the account key"}
+
 // undelivered returns a fault for each product of the file with this host's own addresses as a source, of which there
 // are none.
 func undelivered(c CatalogConfig, embedded string) error {

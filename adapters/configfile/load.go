@@ -7,6 +7,7 @@ import (
 	"github.com/caarlos0/env/v11"
 
 	"agentproxy/domain/policy"
+	"agentproxy/domain/recharge"
 	"agentproxy/ports"
 )
 
@@ -45,6 +46,9 @@ func Load(rules Rules) (Settings, error) {
 	}
 	if !s.Dev && len(s.Exits) == 0 {
 		err = errors.Join(err, undelivered(catalog, rules.EmbeddedProvider))
+	}
+	if s.Dev && s.Payments.AccountKey != "" && s.Payments.Network == recharge.MainNetwork {
+		s.Warnings = append(s.Warnings, realPayments)
 	}
 	if s.SellsNoExits() {
 		s.Warnings = append(s.Warnings, noExits)

@@ -98,6 +98,7 @@ func TestStatementsAreNotedForTheirUnit(t *testing.T) {
 				if !strings.Contains(got, want) {
 					t.Errorf("of %s was noted %q", unit, got)
 				}
+				got = strings.ReplaceAll(got, "86400000000", "") // the microseconds of a day are no argument
 				for _, argument := range []string{"agt_1", "sess_0", "400000", "/v1/"} {
 					if strings.Contains(got, argument) {
 						t.Errorf("%s is noted: %s", argument, got)

@@ -2,6 +2,7 @@ package sessions
 
 import (
 	"context"
+	"slices"
 	"strconv"
 	"time"
 
@@ -194,6 +195,11 @@ func (u *Service) planRenewal(ctx context.Context, tx Repos, in Renew, now time.
 	if n.was.Renewing() {
 		return n, errRenewing
 	}
+	if pool, local := known.(ports.ExitPool); local && slices.ContainsFunc(n.was.Exits, func(e session.Exit) bool {
+		return !pool.Serves(e.IP)
+	}) {
+		return n, errAddressAway
+	}
 	n.cost = billing.IPCost(n.was.Quantity, price)
 	if in.MaxCost != nil && n.cost > *in.MaxCost {
 		return n, ErrPriceMismatch.With("cost", n.cost).With("max_cost", *in.MaxCost)
@@ -212,6 +218,10 @@ func (u *Service) planRenewal(ctx context.Context, tx Repos, in Renew, now time.
 	_, err = n.wallet.Hold(n.cost, n.means)
 	return n, err
 }
+
+// errAddressAway refuses to take money for an address that serves nothing.
+var errAddressAway = ports.ErrProvider.Msgf("an address of this session serves nothing at the moment, so it is not " +
+	"renewed; if it does not come back, the session ends and its unused days are given back")
 
 // errRenewing refuses a renewal while another one is on its way.
 var errRenewing = session.ErrNotReady.Msgf("a renewal of this session is on its way; try again when its " +

@@ -70,11 +70,11 @@ func TestConfigCheckShowsWhatIsSoldAndWhereItIsPaid(t *testing.T) {
 	if err := json.Unmarshal([]byte(out), &result); err != nil || status != 0 || len(result.Sold) != 1 || len(result.Addresses) != 3 {
 		t.Fatalf("%d: %s%s", status, out, errOut)
 	}
-	if s := result.Sold[0]; s["code"] != "de" || s["term"] != "30 days" || s["price"] != "3.5" || s["cost"] != "2.1" || s["seller"] != "quiet" {
+	if s := result.Sold[0]; s["code"] != "de" || s["term"] != "30 days" || s["price"] != "3.5" || s["cost"] != "2.1" || s["margin"] != "1.4" || s["seller"] != "quiet" {
 		t.Errorf("sold: %v", s)
 	}
 	status, out, _ = command("config", "check")
-	for _, want := range append(result.Addresses, "de    static  30 days  3.5    2.1   quiet") {
+	for _, want := range append(result.Addresses, "de    static  30 days  3.5    2.1   1.4     quiet") {
 		if status != 0 || !strings.Contains(out, want) {
 			t.Errorf("%d: no %q in\n%s", status, want, out)
 		}

@@ -7,6 +7,7 @@ import (
 	"agentproxy/adapters/configfile"
 	"agentproxy/cmd/internal/doctor"
 	"agentproxy/cmd/internal/wire"
+	"agentproxy/domain"
 	"agentproxy/domain/procurement"
 	"agentproxy/domain/recharge"
 	"agentproxy/domain/session"
@@ -23,22 +24,27 @@ type soldPlan struct {
 const firstAddresses = 3
 
 func planOf(s configfile.Settings) (p soldPlan, err error) {
-	p.sold = table{columns: []string{"code", "type", "term", "price", "cost", "seller", "countries", "available", "name"}}
+	p.sold = table{columns: []string{"code", "type", "term", "price", "cost", "margin", "seller",
+		"countries", "available", "name"}}
 	products, err := wire.Sold(s)
 	if err != nil {
 		return p, err
 	}
 	for _, x := range products {
 		for _, from := range x.Sources {
-			row := func(term, price string, days int) {
-				p.sold.add(x.No, x.Type, term, price, amountText(from.CostFor(days)), from.Provider, countries(from, x.Countries),
-					x.Available, x.Name)
+			row := func(term string, price domain.Money, days int) {
+				cost, margin := from.CostFor(days), ""
+				if cost > 0 { // else it is unknown
+					margin = (price - cost).String()
+				}
+				p.sold.add(x.No, x.Type, term, price.String(), amountText(cost), margin, from.Provider,
+					countries(from, x.Countries), x.Available, x.Name)
 			}
 			if x.Type == session.Dynamic {
-				row("GB", x.Price.String(), 0)
+				row("GB", x.Price, 0)
 			}
 			for _, d := range x.Durations {
-				row(fmt.Sprint(d.Days, " days"), d.Price.String(), d.Days)
+				row(fmt.Sprint(d.Days, " days"), d.Price, d.Days)
 			}
 		}
 	}
@@ -68,8 +74,8 @@ func (p soldPlan) print(k *kit) error {
 		short := table{columns: p.sold.columns}
 		for _, row := range p.sold.rows {
 			row = slices.Clone(row)
-			if list := row[6].(words); len(list) > 5 {
-				row[6] = count(len(list), "place")
+			if list := row[7].(words); len(list) > 5 {
+				row[7] = count(len(list), "place")
 			}
 			short.rows = append(short.rows, row)
 		}

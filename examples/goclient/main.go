@@ -12,6 +12,7 @@ import (
 	"net/http"
 	"net/url"
 	"os"
+	"strings"
 	"time"
 
 	"agentproxy/adapters/apiclient"
@@ -40,7 +41,7 @@ func run(ctx context.Context, api, key string) error {
 	if err != nil {
 		return err
 	}
-	err = fetch(s.Proxy, cmp.Or(os.Getenv("TARGET"), api+"/ip"))
+	err = fetch(s.Proxy, cmp.Or(os.Getenv("TARGET"), strings.TrimSuffix(api, "/v1")+"/v1/ip"))
 	s, failed := c.TerminateSession(ctx, s.SessionID) // what was not used is refunded
 	fmt.Println(s.Status)
 	return errors.Join(err, failed)

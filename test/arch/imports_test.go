@@ -54,7 +54,7 @@ var imports = []rule{
 	{"app/fulfilment", "domain/... ports app/catalog"},
 	{"app/idempotency", "domain ports"},
 	{"app/ledger", "domain/... ports app/notify"},
-	{"app/maintenance", "domain/... ports app/changes app/idempotency app/ledger app/ratelimit app/sessions app/settlement app/traffic"},
+	{"app/maintenance", "domain/... ports app/catalog app/changes app/idempotency app/ledger app/ratelimit app/sessions app/settlement app/traffic"},
 	{"app/notify", "domain/... ports"},
 	{"app/operator", "domain/... ports app/auditing app/catalog app/changes app/ledger app/procurement app/sessions"},
 	{"app/overview", "domain/... ports app/telemetry"},

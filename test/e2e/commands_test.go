@@ -163,6 +163,31 @@ func TestABackupIsAWholeDatabase(t *testing.T) {
 	restored.verify()
 }
 
+// What config init writes is accepted with its example of a seller, without the comment signs.
+func TestTheExampleOfConfigInitIsAccepted(t *testing.T) {
+	t.Parallel()
+	s := &service{t: t, dir: t.TempDir(), api: "127.0.0.1:1", gateway: "127.0.0.1:1", admin: "127.0.0.1:1"}
+	file := filepath.Join(s.dir, "example.yaml")
+	if out, err := s.run("config", "init", file); err != nil {
+		t.Fatalf("%v:\n%s", err, out)
+	}
+	written, err := os.ReadFile(file)
+	at := strings.Index(string(written), "# providers:\n")
+	if err != nil || at < 0 {
+		t.Fatalf("%v; the file has no example of a seller:\n%s", err, written)
+	}
+	example := string(written[:at]) + strings.TrimPrefix(strings.ReplaceAll("\n"+string(written[at:]), "\n# ", "\n"), "\n")
+	if err := os.WriteFile(file, []byte(example), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	s.env = []string{"AGENTPROXY_CONFIG=" + file, "SHOP_API_KEY=" + strings.Repeat("k", 32)}
+	out, err := s.run("config", "check")
+	if err != nil || strings.Contains(out, "example.yaml:") || !strings.Contains(out, "de_static") ||
+		strings.Contains(out, "USDT Agents") {
+		t.Errorf("%v:\n%s", err, out)
+	}
+}
+
 func TestAWrongConfigurationIsOneClearLine(t *testing.T) {
 	t.Parallel()
 	s := &service{t: t, dir: t.TempDir(), api: "127.0.0.1:1", gateway: "127.0.0.1:1", admin: "127.0.0.1:1"}

@@ -167,7 +167,7 @@ func TestTheOperatorsConsole(t *testing.T) {
 		_, text := s.page("/recharges/" + o.OrderID)
 		return figure(t, text, "status") == "paid" && figure(t, text, "received") == "$12.50"
 	})
-	if _, text := s.page("/recharges/addresses.csv"); !strings.Contains(text, "0,"+o.Wallet+",12.5,"+a.AgentID) {
+	if _, text := s.page("/recharges/addresses.csv"); !strings.Contains(text, "1,"+o.Wallet+",12.5,"+a.AgentID) {
 		t.Errorf("the addresses are %s", text)
 	}
 

@@ -63,6 +63,18 @@ func (r addresses) Sold(_ context.Context, ip string) (bool, error) {
 	return n > 0, work.Wrap("look for address "+ip, err)
 }
 
+func (r addresses) Owners(ctx context.Context, provider string) (map[string]string, error) {
+	var rows []addressRow
+	if err := r.ORM(ctx).Where("provider = ?", provider).Find(&rows).Error; err != nil {
+		return nil, fmt.Errorf("list owners of addresses: %w", err)
+	}
+	owners := make(map[string]string, len(rows))
+	for _, row := range rows {
+		owners[row.IP] = row.SessionID
+	}
+	return owners, nil
+}
+
 func (r addresses) Free(ctx context.Context, sessionID string) error {
 	if err := r.Write(ctx).Where("session_id = ?", sessionID).Delete(&addressRow{}).Error; err != nil {
 		return fmt.Errorf("free addresses of %s: %w", sessionID, err)

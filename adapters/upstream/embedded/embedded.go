@@ -198,3 +198,9 @@ func (p *Provider) Exits(l session.Location) []netip.Addr {
 func (p *Provider) Binds(exit netip.Addr) bool {
 	return slices.Contains(p.addrs, exit) && p.usable(exit)
 }
+
+// Serves reports whether a sold static address is configured, in whichever half, and can be bound.
+func (p *Provider) Serves(exit netip.Addr) bool {
+	is := func(e Exit) bool { return e.Addr == exit }
+	return (slices.ContainsFunc(p.pool.static, is) || slices.ContainsFunc(p.pool.dynamic, is)) && p.usable(exit)
+}

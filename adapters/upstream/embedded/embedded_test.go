@@ -423,19 +423,3 @@ func TestWithoutDeclaredPlaces(t *testing.T) {
 		t.Errorf("got %+v, %v", d, err)
 	}
 }
-
-// Loopback addresses of development are for anybody; a declared fixed address takes own money.
-func TestTrialCreditBuysNoDeclaredFixedAddress(t *testing.T) {
-	for _, everywhere := range []bool{true, false} {
-		p, err := embedded.New(embedded.Config{Exits: addresses("203.0.113.1", "203.0.113.2"), Usable: any,
-			Everywhere: everywhere}, silent)
-		if err != nil {
-			t.Fatal(err)
-		}
-		for _, sold := range p.Products() {
-			if want := !everywhere && sold.Type == session.Static; sold.OwnMoneyOnly != want {
-				t.Errorf("%s, everywhere %t: own money alone is %t", sold.No, everywhere, sold.OwnMoneyOnly)
-			}
-		}
-	}
-}

@@ -85,7 +85,7 @@ func (f *Findings) payments(s configfile.Settings) {
 	}
 	warnings := s.Payments.Warnings()
 	for _, w := range warnings {
-		f.add(Warning, "payments", w.Error(), "Agents cannot pay, or payments are credited late.",
+		f.add(Warning, "payments", w.Error()+".", "Agents cannot pay, or payments are credited late.",
 			"Set the variable; see docs/money.md.")
 	}
 	if n := s.Payments.Network; n != "" && n != "tron-mainnet" {

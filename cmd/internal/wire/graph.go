@@ -102,7 +102,7 @@ func core(s configfile.Settings, log *slog.Logger, database fx.Option) fx.Option
 			fulfilment.New, procurement.NewDriver, procurement.NewDesk, procurement.NewCallbacks,
 			reconcile.NewWatch, reconcile.New, sessions.New, trafficapp.New, telemetry.NewObserver, newTelemetryQueue,
 			newTelemetry,
-			ledger.NewWallet, ledger.NewStats, ratelimit.New, maintenance.New, payments.NewOrders,
+			ledger.NewWallet, ledger.NewStats, ratelimit.New, maintenance.New, maintenance.NewAddresses, payments.NewOrders,
 			payments.NewWatcher, webhooks.New, operator.NewTrail, newJobs,
 			operator.NewSessions, operator.NewMoney, operator.NewUnconfigured,
 		),

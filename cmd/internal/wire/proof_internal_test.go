@@ -108,7 +108,7 @@ func TestTheLeaderDropsDaysAndArchivesSessions(t *testing.T) {
 	_, err = w.Sessions.Terminate(t.Context(), agent, v.ID)
 	apptest.OK(t, err)
 	leads := false
-	all := tasks(w.DB, nil, func() bool { return leads }, w.Hub, w.Observer, w.Tasks, nil, w.Catalog, w.Accounts, nil, nil)
+	all := tasks(w.DB, nil, func() bool { return leads }, w.Hub, w.Observer, w.Tasks, nil, w.Catalog, w.Accounts, nil, nil, nil)
 	run := func(name string) {
 		t.Helper()
 		i := slices.IndexFunc(all, func(t task) bool { return t.name == name })

@@ -68,7 +68,7 @@ const driveOutWithin = 15 * time.Second
 // tasks returns the tasks of every replica, and those of the leader alone.
 func tasks(st *storage.Store, changed <-chan struct{}, leads func() bool, hub *changes.Hub, o *telemetry.Observer,
 	p *maintenance.Tasks, driver *procurement.Driver, catalog *catalog.Catalog, keys *accounts.Service,
-	watch *reconcile.Watch, ledger *proof) []task {
+	watch *reconcile.Watch, ledger *proof, addresses *maintenance.Addresses) []task {
 	return []task{
 		{name: "poll changes", every: changes.PollEvery, run: hub.Poll, trigger: changed},
 		{name: "flush observations", every: telemetry.FlushEvery, run: o.Flush},
@@ -80,6 +80,7 @@ func tasks(st *storage.Store, changed <-chan struct{}, leads func() bool, hub *c
 		{name: "archive sessions", every: archiveEvery, run: p.Archive, only: leads},
 		{name: "reconcile orders", every: time.Second, run: driver.DriveDue, only: leads},
 		{name: "watch providers", every: time.Minute, run: watch.Run, only: leads},
+		{name: "check sold addresses", every: time.Minute, run: addresses.Check, only: leads},
 		{name: "measure the clock", every: measureClockEvery, run: st.MeasureClock},
 		{name: "keep partitions of events", every: keepPartitionsEvery, only: leads,
 			run: func(ctx context.Context) error { return st.KeepPartitions(ctx, eventlog.Retention) }},
@@ -112,7 +113,8 @@ func jobTasks(p *maintenance.Tasks, driver *procurement.Driver, payments *paymen
 // runs. It stores the last observations of the gateway when all have ended.
 func runTasks(lc fx.Lifecycle, log *slog.Logger, settings configfile.Settings, st *storage.Store, hub *changes.Hub,
 	o *telemetry.Observer, p *maintenance.Tasks, q *queue.Queue, payments *payments.Watcher, driver *procurement.Driver,
-	catalog *catalog.Catalog, keys *accounts.Service, watch *reconcile.Watch, ledger *proof) {
+	catalog *catalog.Catalog, keys *accounts.Service, watch *reconcile.Watch, ledger *proof,
+	addresses *maintenance.Addresses) {
 	ctx, cancel := context.WithCancel(context.Background())
 	changed := make(chan struct{}, 1)
 	signal := func() {
@@ -124,7 +126,7 @@ func runTasks(lc fx.Lifecycle, log *slog.Logger, settings configfile.Settings, s
 	var wg sync.WaitGroup
 	lc.Append(fx.Hook{
 		OnStart: func(context.Context) error {
-			all := append(tasks(st, changed, q.Leads, hub, o, p, driver, catalog, keys, watch, ledger),
+			all := append(tasks(st, changed, q.Leads, hub, o, p, driver, catalog, keys, watch, ledger, addresses),
 				watchPayments(settings.Payments, payments, q.Leads))
 			for _, t := range all {
 				wg.Go(func() { loop(ctx, t, log) })

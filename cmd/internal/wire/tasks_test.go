@@ -99,7 +99,7 @@ func TestALoopOfTheLeaderRunsWhileItLeads(t *testing.T) {
 
 // A leader counts what ended as soon as it leads, at the start and after another one.
 func TestALoopThatRunsAtOnce(t *testing.T) {
-	all := tasks(nil, nil, nil, nil, nil, nil, nil, nil, &accounts.Service{}, nil, nil)
+	all := tasks(nil, nil, nil, nil, nil, nil, nil, nil, &accounts.Service{}, nil, nil, nil)
 	if i := slices.IndexFunc(all, func(t task) bool { return t.name == "count what ended" }); i < 0 || !all[i].atOnce {
 		t.Error("a new leader does not count what ended at once")
 	}
