@@ -17,8 +17,8 @@ import (
 )
 
 func dayTable(days operator.Days) *table {
-	t := &table{Columns: []string{"Day", "Money in", "Charged", "Refunded", "Of trial credit", "Given", "Sellers' cost",
-		"Estimated cost", "Margin"}}
+	t := &table{Columns: []string{"Day", "Money in", "Charged", "Refunded", "Trial", "Given", "Cost", "Estimated",
+		"Margin"}}
 	for _, d := range days {
 		name := d.Day.Format(time.DateOnly)
 		t.Rows = append(t.Rows, row{ID: "day-" + name, Cells: []cell{text(name), usd(d.Received), usd(d.Charged),
@@ -43,7 +43,7 @@ func (c *Console) money(r *http.Request) (page, error) {
 		return p, err
 	}
 	t := &table{Columns: []string{strings.ToUpper(string(by[:1])) + string(by[1:]), "Charged", "Refunded",
-		"Of trial credit", "Paid", "Given", "Sellers' cost", "Estimated cost", "Margin", "Orders", "Cost unknown"},
+		"Trial", "Paid", "Given", "Cost", "Estimated", "Margin", "Orders", "Unknown"},
 		Empty: "Nothing was booked in this time."}
 	cells := func(key string, m billing.Margin) []cell {
 		return []cell{keyed(by, key), usd(m.Charged), usd(m.Refunded), usd(m.Trial), usd(m.Paid()), usd(m.Given),
@@ -65,7 +65,8 @@ func (c *Console) money(r *http.Request) (page, error) {
 		{Name: "Margin", ID: "margin", Value: usd(m.Margin())}}},
 		{Title: "Margin",
 			Note: "Charges and refunds by when they were booked, orders at sellers by when they were confirmed; UTC, " +
-				"the last 30 days unless you choose. The total is compared with the ledger.",
+				"the last 30 days unless you choose. The total is compared with the ledger. Trial: what trial credit paid; " +
+				"Cost: as sellers named it; Unknown: orders and sessions with neither cost nor estimate.",
 			Filter: []field{keys, dayField(r, "from", "From"), dayField(r, "to", "Until before")}, Table: t}}
 	return p, nil
 }

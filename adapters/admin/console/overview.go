@@ -111,7 +111,7 @@ func actionTable(list []audit.Action) *table {
 
 // marginNote returns what a margin is made of.
 func marginNote(m billing.Margin) string {
-	note := "paid less sellers' cost"
+	note := "paid less given and sellers' cost"
 	if m.Estimated > 0 {
 		note += ", in part estimated"
 	}
