@@ -75,6 +75,8 @@ type Orders interface {
 	// Reseal replaces a sealed delivery; false if it is not the one that was listed
 	// any more.
 	Reseal(ctx context.Context, d SealedDelivery, sealed []byte) (bool, error)
+	// KeepResealed keeps that every delivery is sealed under the current root secret now.
+	KeepResealed(ctx context.Context) error
 	// Owed counts, by provider, the confirmed purchases that are not closed, and of these
 	// the ones with a LostAt and with a FrozenAt.
 	Owed(ctx context.Context) (map[string]procurement.Owed, error)

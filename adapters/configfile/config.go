@@ -215,6 +215,9 @@ type Rules struct {
 	// Running are the providers since the start of the service, if the file is read
 	// again: products cannot be sold from any other. It is nil at the start.
 	Running []ports.Provider
+	// WithoutProducts leaves the products of the file unread, for commands about providers alone: a
+	// product's fault does not keep an operator from asking a provider.
+	WithoutProducts bool
 	// Now is the time that dates in the file are compared with.
 	Now              func() time.Time
 	EmbeddedProvider string   // its name

@@ -73,6 +73,9 @@ func (l *loader) load(root fields) CatalogConfig {
 			}
 		}
 	}
+	if l.WithoutProducts {
+		return l.config
+	}
 	var places []value
 	for _, v := range root.get("products").items() {
 		if p, ok := l.product(v); ok {

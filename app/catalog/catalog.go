@@ -62,6 +62,9 @@ func (c *Catalog) Replace(products []catalog.Product) error {
 	return nil
 }
 
+// All returns the products as they are configured. They must not be changed.
+func (c *Catalog) All() []catalog.Product { return c.offer.Load().products }
+
 // Products lists the products that match a filter, in the order of the configuration.
 func (c *Catalog) Products(f catalog.Filter, page domain.Page) domain.List[catalog.Product] {
 	return domain.Paged(f.Apply(c.visible()), page)

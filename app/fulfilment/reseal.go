@@ -12,8 +12,8 @@ import (
 const resealAtOnce = 200
 
 // Reseal seals every delivery under the current root secret, so that previous ones
-// are not needed to open it. It returns how many there are. One that cannot be
-// opened stays as it is and does not stop the others.
+// are not needed to open it, and keeps when. It returns how many there are. One that
+// cannot be opened stays as it is and does not stop the others.
 func (f *Service) Reseal(ctx context.Context) (resealed int, err error) {
 	var faults []error
 	for after := int64(0); ctx.Err() == nil; {
@@ -22,8 +22,11 @@ func (f *Service) Reseal(ctx context.Context) (resealed int, err error) {
 			list, err = tx.Orders().Sealed(ctx, after, resealAtOnce)
 			return err
 		})
-		if err != nil || len(list) == 0 {
+		if err != nil {
 			return resealed, errors.Join(append(faults, err)...)
+		}
+		if len(list) == 0 {
+			return resealed, f.keepResealed(ctx, errors.Join(faults...))
 		}
 		after = list[len(list)-1].Position
 		n, err := f.resealSome(ctx, list)
@@ -31,6 +34,14 @@ func (f *Service) Reseal(ctx context.Context) (resealed int, err error) {
 		faults = append(faults, err)
 	}
 	return resealed, errors.Join(append(faults, ctx.Err())...)
+}
+
+// keepResealed keeps when everything was resealed, unless something was not.
+func (f *Service) keepResealed(ctx context.Context, faults error) error {
+	if faults != nil {
+		return faults
+	}
+	return f.store.Update(ctx, func(ctx context.Context, tx repos) error { return tx.Orders().KeepResealed(ctx) })
 }
 
 func (f *Service) resealSome(ctx context.Context, list []ports.SealedDelivery) (resealed int, err error) {

@@ -174,7 +174,7 @@ func (k *kit) sellers(s configfile.Settings, timeout time.Duration) doctor.Findi
 	var wg sync.WaitGroup
 	for i, p := range list {
 		wg.Go(func() {
-			a := testCalls(k.ctx, p, timeout)
+			a := testCalls(k.ctx, s, p, tunnelTarget, timeout)
 			answers[i] = doctor.Seller{Name: p.Name(), Offers: a.offers, Balance: a.funds, Err: a.err}
 		})
 	}

@@ -55,13 +55,14 @@ const (
 	exitUsage  = 2
 )
 
-// enums are the values of options that the domain lists.
+// enums are the values of options that the domain lists, and a default.
 var enums = kong.Vars{
 	"account_statuses":  listed(account.Statuses),
 	"order_statuses":    listed(procurement.Statuses),
 	"recharge_statuses": listed(recharge.Statuses),
 	"session_statuses":  listed(session.Statuses),
 	"session_types":     listed(session.Types),
+	"tunnel_target":     tunnelTarget,
 }
 
 // listed returns values with commas between them.

@@ -67,6 +67,8 @@ func TestCommandsOfTheOperatorPrintJSONAndExitAsTheySay(t *testing.T) {
 		{"exits holds", 0, ""},
 		{"exits release hold_x", 1, ""},
 		{"secret rotate", 0, "secret rotate"},
+		{"secret drop", 2, ""},
+		{"secret drop --reason leaked", 0, "secret drop"},
 		{"backup copy.db", 0, "backup"},
 		{"backup copy.db", 1, ""},
 		{"verify", 0, ""},

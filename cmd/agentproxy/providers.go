@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"maps"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"time"
@@ -22,28 +23,28 @@ import (
 type providerCmd struct {
 	Kinds     providerKindsCmd     `cmd:"" help:"List the kinds of providers and the settings of each."`
 	List      providerListCmd      `cmd:"" help:"List the providers and their capabilities; calls none of them."`
-	Check     providerCheckCmd     `cmd:"" help:"Ask providers for balance and stock; exits with 1 if one fails."`
+	Check     providerCheckCmd     `cmd:"" help:"Ask providers for balance and stock, and open a tunnel through gateways; exits with 1 if one fails."`
 	Catalogue providerCatalogueCmd `cmd:"" help:"List what a provider sells at the moment."`
 }
 
 // providers returns the configured providers, or the one of a name. It needs no
-// database.
-func (k *kit) providers(name string) (configfile.CatalogConfig, wire.Providers, error) {
-	settings, err := k.loader.Load()
+// database, and the products may have faults.
+func (k *kit) providers(name string) (configfile.Settings, wire.Providers, error) {
+	settings, err := k.loader.LoadProviders()
 	if err != nil {
-		return configfile.CatalogConfig{}, nil, err
+		return configfile.Settings{}, nil, err
 	}
-	config := settings.Catalog
 	// Failures are in the table.
-	list, err := k.loader.Providers(config, upstream.Env{EchoURL: wire.EchoURL(settings)}, slog.New(slog.DiscardHandler))
+	list, err := k.loader.Providers(settings.Catalog, upstream.Env{EchoURL: wire.EchoURL(settings)},
+		slog.New(slog.DiscardHandler))
 	if err != nil || name == "" {
-		return config, list, err
+		return settings, list, err
 	}
 	list = slices.DeleteFunc(list, func(p ports.Provider) bool { return p.Name() != name })
 	if len(list) == 0 {
-		return config, nil, fmt.Errorf("the configuration has no provider %q", name)
+		return settings, nil, fmt.Errorf("the configuration has no provider %q", name)
 	}
-	return config, list, nil
+	return settings, list, nil
 }
 
 // words are a list in JSON, and one cell of a text table.
@@ -76,13 +77,13 @@ type providerListCmd struct{}
 
 // Run lists the providers.
 func (providerListCmd) Run(k *kit) error {
-	config, list, err := k.providers("")
+	settings, list, err := k.providers("")
 	if err != nil {
 		return err
 	}
 	t := table{columns: []string{"name", "kind", "sells", "capabilities"}}
 	for _, p := range list {
-		t.add(p.Name(), config.Kind(p.Name()), sells(p), words(p.Capabilities().Words()))
+		t.add(p.Name(), settings.Catalog.Kind(p.Name()), sells(p), words(p.Capabilities().Words()))
 	}
 	return t.print(k)
 }
@@ -100,23 +101,25 @@ func sells(p ports.Provider) words {
 
 type providerCheckCmd struct {
 	Name    string        `arg:"" optional:"" name:"NAME" help:"Only this provider."`
-	Timeout time.Duration `default:"20s" help:"How long each of the two calls may take."`
+	Timeout time.Duration `default:"20s" help:"How long each call may take."`
+	Target  string        `default:"${tunnel_target}" placeholder:"HOST:PORT" help:"Where a tunnel through a gateway leads to; nothing is sent through it."`
 }
 
 // answer is the result of asking a provider.
 type answer struct {
 	funds   procurement.ProviderBalance
 	offers  []procurement.Offer
+	tunnel  bool          // one was opened
 	latency time.Duration // of the first call
 	err     error
 }
 
-// reachable returns yes, no, or unknown for a provider without balance and offers.
+// reachable returns yes, no, or unknown for a provider that nothing was received from.
 func (a answer) reachable() string {
 	switch {
 	case a.err != nil:
 		return "no"
-	case !a.funds.Known && len(a.offers) == 0:
+	case !a.funds.Known && len(a.offers) == 0 && !a.tunnel:
 		return "unknown"
 	}
 	return "yes"
@@ -127,14 +130,14 @@ func (c providerCheckCmd) Run(k *kit) error {
 	if c.Timeout <= 0 {
 		return errors.New("timeout must be above 0")
 	}
-	config, list, err := k.providers(c.Name)
+	settings, list, err := k.providers(c.Name)
 	if err != nil {
 		return err
 	}
 	answers := make([]answer, len(list))
 	var wg sync.WaitGroup
 	for i, p := range list {
-		wg.Go(func() { answers[i] = testCalls(k.ctx, p, c.Timeout) })
+		wg.Go(func() { answers[i] = testCalls(k.ctx, settings, p, c.Target, c.Timeout) })
 	}
 	wg.Wait()
 	failed := 0
@@ -148,7 +151,7 @@ func (c providerCheckCmd) Run(k *kit) error {
 		if a.err != nil {
 			failed++
 		}
-		t.add(p.Name(), config.Kind(p.Name()), a.reachable(), balance, len(a.offers), a.latency.Milliseconds(),
+		t.add(p.Name(), settings.Catalog.Kind(p.Name()), a.reachable(), balance, len(a.offers), a.latency.Milliseconds(),
 			string(procurement.ClassOf(a.err)), procurement.ReasonOf(a.err))
 	}
 	if err := t.print(k); err != nil || failed == 0 {
@@ -158,8 +161,15 @@ func (c providerCheckCmd) Run(k *kit) error {
 }
 
 // testCalls makes the calls that buy nothing. A call that the provider does not support
-// is not a failure.
-func testCalls(ctx context.Context, p ports.Provider, timeout time.Duration) (a answer) {
+// is not a failure. A gateway has no API, so a tunnel to a target is opened through it.
+func testCalls(ctx context.Context, s configfile.Settings, p ports.Provider, target string,
+	timeout time.Duration) (a answer) {
+	if proxy, ok := gatewayOf(p); ok {
+		began := time.Now()
+		a.err = wire.OpenTunnel(ctx, s, proxy, target, timeout)
+		a.tunnel, a.latency = a.err == nil, time.Since(began)
+		return a
+	}
 	call := func(f func(context.Context) error) error {
 		ctx, cancel := context.WithTimeout(ctx, timeout)
 		defer cancel()
@@ -182,6 +192,23 @@ func testCalls(ctx context.Context, p ports.Provider, timeout time.Duration) (a 
 		a.err = errOffers
 	}
 	return a
+}
+
+// tunnelTarget is what a tunnel through a gateway leads to unless another target is named: a name that
+// RFC 2606 reserves, which every seller may reach.
+const tunnelTarget = "example.com:443"
+
+// gatewayOf returns the proxy of a provider that has a proxy and no API, with a credential for some
+// exit.
+func gatewayOf(p ports.Provider) (procurement.Endpoint, bool) {
+	can := p.Capabilities()
+	seller, dynamic := p.(ports.Dynamic)
+	if !dynamic || !can.InProcess || !can.ViaUpstream {
+		return procurement.Endpoint{}, false
+	}
+	token := procurement.Token(strconv.FormatInt(time.Now().UnixNano(), 36), 0)
+	proxy, err := seller.Endpoint(procurement.Access{}, procurement.Target{Token: token})
+	return proxy, err == nil
 }
 
 type providerCatalogueCmd struct {

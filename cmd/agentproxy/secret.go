@@ -5,12 +5,14 @@ import (
 	"os"
 	"strings"
 
+	"agentproxy/adapters/storage"
 	"agentproxy/adapters/system"
 	"agentproxy/app/fulfilment"
 )
 
 type secretCmd struct {
 	Rotate secretRotateCmd `cmd:"" help:"Seal everything that is encrypted in the database under the current AGENTPROXY_SECRET."`
+	Drop   secretDropCmd   `cmd:"" help:"Let what depends on AGENTPROXY_SECRET_PREVIOUS end, so that the service starts without it."`
 }
 
 type secretRotateCmd struct{ noted }
@@ -25,6 +27,22 @@ func (c secretRotateCmd) Run(k *kit) error {
 		}
 		return k.record("resealed", n)
 	}, &access)
+}
+
+type secretDropCmd struct{ reasoned }
+
+// Run makes the service start without the previous root secrets, whatever depends on them.
+func (c secretDropCmd) Run(k *kit) error {
+	var store *storage.Store
+	var secrets *system.Secrets
+	return k.do(c.action("secret drop", ""), func(ctx context.Context) error {
+		dropped, err := store.DropRoots(ctx, secrets.Checks()[0])
+		if err != nil {
+			return err
+		}
+		return k.record("keys", dropped.Keys, "deliveries", dropped.Sealed,
+			"next", "remove AGENTPROXY_SECRET_PREVIOUS and restart; agent rotate-key gives an agent a new key")
+	}, &store, &secrets)
 }
 
 // writeSecrets writes the root secrets beside a backup, under the names that a

@@ -23,10 +23,11 @@ const (
 // no credential is truncated before it is replaced.
 const MaxBody = maxBodyText + 2*maxSecret
 
+// AnswerPrefix precedes the provider's reason in HowToFix.
+const AnswerPrefix = "the provider answered: "
+
 // ProviderAnswer returns a copy whose HowToFix repeats the provider's reason.
-func (r *Refusal) ProviderAnswer(reason string) *Refusal {
-	return r.Note("the provider answered: " + reason)
-}
+func (r *Refusal) ProviderAnswer(reason string) *Refusal { return r.Note(AnswerPrefix + reason) }
 
 // upstreamReason composes why an upstream refused: the status, the fields in which
 // proxies explain it, and the first line of the body in the form CODE: message. The

@@ -3,6 +3,7 @@ package procurement
 import (
 	"context"
 	"fmt"
+	"strconv"
 
 	"agentproxy/adapters/storage/engine"
 	"agentproxy/ports"
@@ -29,4 +30,13 @@ func (r orders) Reseal(_ context.Context, d ports.SealedDelivery, sealed []byte)
 		return false, fmt.Errorf("reseal the delivery of %s: %w", d.OrderID, err)
 	}
 	return n > 0, nil
+}
+
+// Resealed is the name under which it is kept when every delivery was last sealed under the current root secret.
+const Resealed = "resealed"
+
+func (r orders) KeepResealed(context.Context) error {
+	at := strconv.FormatInt(r.Database.Now().UnixMicro(), 10)
+	return r.Later("keep when deliveries were sealed anew", `INSERT INTO service_values (name, value) VALUES (?1, ?2)
+		ON CONFLICT (name) DO UPDATE SET value = excluded.value`, Resealed, []byte(at))
 }

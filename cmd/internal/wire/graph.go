@@ -234,14 +234,19 @@ func gatewayConfig(s configfile.Settings, b conns.Budget, secrets *system.Secret
 func gatewayDeps(s configfile.Settings, published *policyapp.Published, exits *exitlog.Log,
 	t *trafficapp.Service, w *workers.Service, o *telemetry.Observer, clock ports.Clock, registry *prometheus.Registry,
 	log *slog.Logger) gateway.Deps {
+	return gateway.Deps{Routes: t, Workers: w, Leases: t, Observer: o, AddressPolicy: egressPolicy(s),
+		Policy: published.Now, Exits: exits,
+		Now: clock.Now, Metrics: registry, Log: log}
+}
+
+// egressPolicy returns which addresses the gateway dials.
+func egressPolicy(s configfile.Settings) egress.Policy {
 	policy := egress.Policy{Allow: s.AllowNetworks, Loopback: s.Dev, IsLocal: localAddresses(),
 		Refuse: ownListeners(s.GatewayAddr, s.AdminAddr)}
 	if !s.Dev { // in development mode agents try their proxies with the API's own echo
 		policy.Refuse = append(policy.Refuse, ownListeners(s.HTTPAddr)...)
 	}
-	return gateway.Deps{Routes: t, Workers: w, Leases: t, Observer: o, AddressPolicy: policy,
-		Policy: published.Now, Exits: exits,
-		Now: clock.Now, Metrics: registry, Log: log}
+	return policy
 }
 
 // ownListeners parses the addresses of listeners, which configfile has checked.

@@ -28,15 +28,27 @@ type Loader struct {
 }
 
 // Load reads and checks the configuration.
-func (l Loader) Load() (configfile.Settings, error) { return l.load(nil) }
+func (l Loader) Load() (configfile.Settings, error) { return configfile.Load(l.rules()) }
 
-// load implements Load; running are the providers since the start of the service, nil before it.
-func (l Loader) load(running Providers) (configfile.Settings, error) {
-	return configfile.Load(configfile.Rules{
+// LoadProviders is like Load and leaves the products unread.
+func (l Loader) LoadProviders() (configfile.Settings, error) {
+	rules := l.rules()
+	rules.WithoutProducts = true
+	return configfile.Load(rules)
+}
+
+// reload is like Load for a service that runs with providers.
+func (l Loader) reload(running Providers) (configfile.Settings, error) {
+	rules := l.rules()
+	rules.Running = running
+	return configfile.Load(rules)
+}
+
+func (l Loader) rules() configfile.Rules {
+	return configfile.Rules{
 		NewProvider: func(p configfile.Provider) (ports.Provider, error) {
 			return l.provider(p, upstream.Env{}, slog.New(slog.DiscardHandler))
 		},
-		Running:          running,
 		Now:              time.Now,
 		EmbeddedProvider: embedded.Name,
 		EmbeddedCodes:    embedded.Codes(),
@@ -53,7 +65,7 @@ func (l Loader) load(running Providers) (configfile.Settings, error) {
 			return err
 		},
 		TronAddress: chain.ValidAddress,
-	})
+	}
 }
 
 // Providers creates the configured providers for an environment. Load has created each once, so it

@@ -9,14 +9,19 @@ import (
 	"slices"
 	"sync"
 	"syscall"
+	"time"
 
 	"go.uber.org/fx"
 
 	"agentproxy/adapters/configfile"
 	"agentproxy/adapters/upstream/embedded"
 	catalogapp "agentproxy/app/catalog"
+	"agentproxy/app/operator"
 	"agentproxy/app/policy"
+	"agentproxy/domain"
 	"agentproxy/domain/catalog"
+	"agentproxy/domain/session"
+	"agentproxy/ports"
 )
 
 // Reloader replaces the products and the policy by those that the configuration file has now.
@@ -27,22 +32,25 @@ type Reloader struct {
 	embedded  []catalog.Product
 	catalog   *catalogapp.Catalog
 	policy    *policy.Published
+	live      func(ctx context.Context, product string) (int, error) // sessions
 	log       *slog.Logger
 }
 
 // NewReloader creates a Reloader of a service that runs with the settings and
 // providers of its start, which change only by a restart. embedded are the
-// products of the embedded provider.
+// products of the embedded provider. live counts the live sessions of a product.
 func NewReloader(l Loader, start configfile.Settings, providers Providers, embedded []catalog.Product,
-	c *catalogapp.Catalog, p *policy.Published, log *slog.Logger) *Reloader {
-	return &Reloader{l, start, providers, embedded, c, p, log}
+	c *catalogapp.Catalog, p *policy.Published, live func(context.Context, string) (int, error),
+	log *slog.Logger) *Reloader {
+	return &Reloader{l, start, providers, embedded, c, p, live, log}
 }
 
 // Reload reads the file again and replaces the products and the policy as a whole; sessions
 // go on as they are. If the file has a fault it logs each, changes nothing, and
 // returns false.
 func (r *Reloader) Reload() bool {
-	now, err := r.loader.load(append(Providers{}, r.providers...)) // not nil, even if empty
+	before := r.catalog.All()
+	now, err := r.loader.reload(append(Providers{}, r.providers...)) // not nil, even if empty
 	if err == nil {
 		err = r.catalog.Replace(now.Catalog.All(r.embedded))
 	}
@@ -53,8 +61,13 @@ func (r *Reloader) Reload() bool {
 		return false
 	}
 	r.policy.Replace(now.Catalog.Policy)
+	changes := catalog.Compare(before, r.catalog.All())
 	r.log.Info("the products were reloaded", "products", len(now.Catalog.Products), "embedded",
-		!now.Catalog.WithoutEmbedded)
+		!now.Catalog.WithoutEmbedded, "added", changes.Added, "removed", changes.Removed, "changed", changes.Changed)
+	for _, text := range changes.Jumps {
+		r.log.Warn("a price is ten times or a tenth of what it was: check it", "product", text)
+	}
+	r.warnOfLive(changes.Removed)
 	r.warn(now)
 	if names := now.Catalog.ChangedProviders(r.start.Catalog); len(names) > 0 {
 		r.log.Warn("changed settings of providers take effect after a restart", "providers", names)
@@ -63,6 +76,40 @@ func (r *Reloader) Reload() bool {
 		r.log.Warn("changed settings other than products and the policy take effect after a restart")
 	}
 	return true
+}
+
+// warnOfLive logs products that are sold no more and have live sessions.
+func (r *Reloader) warnOfLive(removed []string) {
+	ctx, cancel := context.WithTimeout(context.Background(), countTimeout)
+	defer cancel()
+	for _, no := range removed {
+		n, err := r.live(ctx, no)
+		switch {
+		case err != nil:
+			r.log.Warn("the live sessions of a product that is sold no more could not be counted", "product", no, "error", err)
+		case n > 0:
+			r.log.Warn("a product that is sold no more has live sessions: they go on, and cannot be renewed or get more traffic",
+				"product", no, "sessions", n)
+		}
+	}
+}
+
+// countTimeout bounds the counting of sessions, which the file does not wait for.
+const countTimeout = time.Minute
+
+// liveSessions returns how many sessions of a product are live.
+func liveSessions(sessions *operator.Sessions) func(context.Context, string) (int, error) {
+	return func(ctx context.Context, product string) (n int, err error) {
+		for _, status := range []session.Status{session.Creating, session.Active} {
+			filter := ports.OverviewFilter{ProductNo: product, Status: status}
+			list, err := sessions.List(ctx, filter, domain.Page{Number: 1, Size: 1})
+			if err != nil {
+				return 0, err
+			}
+			n += list.Total
+		}
+		return n, nil
+	}
 }
 
 func withoutCatalog(s configfile.Settings) configfile.Settings {
@@ -77,8 +124,8 @@ func (r *Reloader) warn(s configfile.Settings) {
 }
 
 func newReloader(l Loader, s configfile.Settings, providers Providers, embedded *embedded.Provider,
-	c *catalogapp.Catalog, p *policy.Published, log *slog.Logger) *Reloader {
-	return NewReloader(l, s, slices.Clone(providers), embedded.Products(), c, p, log)
+	c *catalogapp.Catalog, p *policy.Published, sessions *operator.Sessions, log *slog.Logger) *Reloader {
+	return NewReloader(l, s, slices.Clone(providers), embedded.Products(), c, p, liveSessions(sessions), log)
 }
 
 // reloadOnHangup reloads at each SIGHUP for as long as the application runs.

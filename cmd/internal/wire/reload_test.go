@@ -2,6 +2,7 @@ package wire_test
 
 import (
 	"bytes"
+	"context"
 	"log/slog"
 	"os"
 	"strconv"
@@ -47,7 +48,9 @@ func startReloading(t *testing.T) reloading {
 		t.Fatal(err)
 	}
 	log, published := new(bytes.Buffer), policy.Publish(s.Catalog.Policy)
-	return reloading{wire.NewReloader(loader, s, providers, own.Products(), c, published, slog.New(slog.NewTextHandler(log, nil))), c, published, log}
+	live := func(_ context.Context, product string) (int, error) { return map[string]int{"two": 3}[product], nil }
+	return reloading{wire.NewReloader(loader, s, providers, own.Products(), c, published, live, slog.New(slog.NewTextHandler(log, nil))),
+		c, published, log}
 }
 
 // sold returns the codes of the products, with their prices.
@@ -89,6 +92,28 @@ func TestAReloadReplacesTheProductsAsAWhole(t *testing.T) {
 	rewrite(t, strings.Replace(before, ", cost: 1", "", 1))
 	if !r.Reload() || !strings.Contains(r.log.String(), "has no cost") {
 		t.Errorf("the warning of a new file is not logged:\n%s", r.log)
+	}
+}
+
+func TestAReloadNamesWhatChanged(t *testing.T) {
+	write(t, before)
+	r := startReloading(t)
+	rewrite(t, strings.Replace(strings.Replace(before, "price: 2", "price: 20", 1), "code: two", "code: three", 1))
+	if !r.Reload() {
+		t.Fatalf("not reloaded:\n%s", r.log)
+	}
+	for _, want := range []string{
+		`added=[three] removed=[two] changed="[one price 2 -> 20]"`,
+		`level=WARN msg="a price is ten times or a tenth of what it was: check it" product="one price 2 -> 20"`,
+		`level=WARN msg="a product that is sold no more has live sessions: they go on, and cannot be renewed or get more traffic" product=two sessions=3`,
+	} {
+		if !strings.Contains(r.log.String(), want) {
+			t.Errorf("the log lacks %s:\n%s", want, r.log)
+		}
+	}
+	r.log.Reset()
+	if !r.Reload() || strings.Contains(r.log.String(), "ten times") || strings.Contains(r.log.String(), "live sessions") || !strings.Contains(r.log.String(), "added=[] removed=[] changed=[]") {
+		t.Errorf("the same file again: %s", r.log)
 	}
 }
 
