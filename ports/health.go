@@ -29,6 +29,7 @@ type SessionSummary struct {
 	Type    session.Type
 	Status  session.Status
 	UsedAt  time.Time // of its last traffic; zero: none
+	Expires time.Time // of a static session; zero: never
 	Health  health.Summary
 	Workers bool // it has workers, whose health counts too
 }

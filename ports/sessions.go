@@ -18,6 +18,8 @@ type SessionFilter struct {
 	Country   string
 	// LabelKey and LabelValue are one label that a session has. Without a key there is none.
 	LabelKey, LabelValue string
+	// Part is a part of the id or of an exit. No index has it: it is for lists of live sessions.
+	Part string
 	// From and To bound the creation, To exclusive.
 	From, To time.Time
 }

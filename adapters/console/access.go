@@ -63,7 +63,7 @@ func (c *Console) rotateSecret(v *view) error {
 		return err
 	}
 	c.setCookie(v.w, "", -1)
-	f := v.frame("Your new API secret", secret)
+	f := v.frame("Your new API secret", onceData{What: "API secret", Text: secret, SignedOut: true})
 	f.Nav, f.Who, f.SignOut = nil, "", ""
 	return v.show(http.StatusOK, "secret", f)
 }

@@ -34,6 +34,9 @@ func TestBuy(t *testing.T) {
 	if byID(t, quote, "quote-cost") != "$0.60" || byID(t, quote, "quote-balance") != "$0.40" {
 		t.Errorf("the quote is\n%s", quote)
 	}
+	if body := w.get("/console/sessions/quote?product_no=" + apptest.Local + "&traffic_gb=1&rotation_mode=on_demand&rotation_minutes=10"); strings.Contains(body, "rotation minutes") {
+		t.Errorf("minutes are named that do not count:\n%s", body)
+	}
 	form := hidden(t, quote, "/console/sessions")
 	if form.Get("max_cost") != "0.6" {
 		t.Errorf("the purchase may cost %q", form.Get("max_cost"))
@@ -129,7 +132,7 @@ func TestRotateRenewAndEnd(t *testing.T) {
 		}
 	}
 	body = w.get(page + "?done=ended")
-	if got := byID(t, body, "status"); !strings.Contains(got, "terminated") || strings.Contains(body, `id="rotate"`) || strings.Contains(body, `id="connect"`) {
+	if got := byID(t, body, "status"); !strings.Contains(got, "terminated") || strings.Contains(body, `id="rotate"`) || strings.Contains(body, `id="connect"`) || strings.Contains(byID(t, body, "used"), "left") {
 		t.Errorf("an ended session is %s", got)
 	}
 }

@@ -75,26 +75,14 @@ func (c *Console) showBuy(v *view, form url.Values, cause error) error {
 	return v.show(status, "buy", f)
 }
 
-// createForm reads the values of the form as the domain checks them. A number that is none is out
-// of every bound.
+// createForm reads the values of the form as the domain checks them.
 func (c *Console) createForm(form url.Values) (r session.CreateRequest, err error) {
 	p, err := c.Catalog.Product(form.Get("product_no"))
 	if err != nil {
 		return r, err
 	}
-	number := func(name string, places int) *int64 {
-		text := strings.TrimSpace(form.Get(name))
-		if text == "" {
-			return nil
-		}
-		n, err := domain.ParseDecimal(text, places)
-		if err != nil {
-			n = -1
-		}
-		return &n
-	}
 	whole := func(name string) *int {
-		n := number(name, 0)
+		n := number(form, name, 0)
 		if n == nil {
 			return nil
 		}
@@ -102,13 +90,13 @@ func (c *Console) createForm(form url.Values) (r session.CreateRequest, err erro
 	}
 	r = session.CreateRequest{Type: p.Type, ProductNo: p.No, Protocol: session.Protocol(form.Get("protocol")),
 		Location: session.Location{Country: form.Get("country"), City: strings.TrimSpace(form.Get("city"))},
-		MaxCost:  (*domain.Money)(number("max_cost", 6))}
+		MaxCost:  (*domain.Money)(number(form, "max_cost", 6))}
 	if p.Type == session.Static {
 		r.Quantity, r.Days = whole("quantity"), whole("duration_days")
 		return r, nil
 	}
-	r.Bytes, r.RotationMode = number("traffic_gb", 9), session.RotationMode(form.Get("rotation_mode"))
-	if n := number("rotation_minutes", 3); n != nil && r.RotationMode == session.Timed {
+	r.Bytes, r.RotationMode = number(form, "traffic_gb", 9), session.RotationMode(form.Get("rotation_mode"))
+	if n := number(form, "rotation_minutes", 3); n != nil && r.RotationMode == session.Timed {
 		most := int64(session.MaxInterval/time.Millisecond) + 1
 		r.RotationInterval = new(time.Duration(min(*n, most)*60) * time.Millisecond)
 	}
@@ -137,7 +125,11 @@ func (c *Console) quotePage(v *view) error {
 	if err != nil {
 		return err
 	}
-	done, err := c.Sessions.Create(v, sessions.Create{AgentID: v.caller.AgentID, Form: request, DryRun: true})
+	err = noComma(form, "traffic_gb", "rotation_minutes")
+	var done sessions.Done
+	if err == nil {
+		done, err = c.Sessions.Create(v, sessions.Create{AgentID: v.caller.AgentID, Form: request, DryRun: true})
+	}
 	if err != nil {
 		return c.showBuy(v, form, err)
 	}
@@ -148,6 +140,9 @@ func (c *Console) quotePage(v *view) error {
 	d := quoteData{Quote: *done.Quote, Product: &p, Key: c.IDs.New("form_"), Action: Base + "/sessions",
 		Back: Base + "/sessions/new?" + form.Encode()}
 	for _, name := range purchaseFields {
+		if name == "rotation_minutes" && request.RotationInterval == nil {
+			continue // the exit does not change by itself
+		}
 		if value := form.Get(name); value != "" {
 			d.Form = append(d.Form, formValue{name, value})
 		}

@@ -12,6 +12,7 @@ import (
 	"golang.org/x/net/html"
 
 	"agentproxy/app/workers"
+	"agentproxy/domain/account"
 	"agentproxy/test/apptest"
 )
 
@@ -85,7 +86,7 @@ func attribute(n *html.Node, key string) string {
 
 // kindOf replaces the ids in an address.
 func kindOf(action string) string {
-	return regexp.MustCompile(`/(sess|del|evt|whd|dlv)_[A-Za-z0-9_]+`).ReplaceAllString(action, "/*")
+	return regexp.MustCompile(`/(sess|del|evt|whd|dlv|key)_[A-Za-z0-9_]+`).ReplaceAllString(action, "/*")
 }
 
 // TestEveryFormTakesEffectOnce sends every form of every page twice, as it is and with what a
@@ -94,6 +95,7 @@ func TestEveryFormTakesEffectOnce(t *testing.T) {
 	w := open(t, options{})
 	id, ctx := w.registerWithHook(), context.Background()
 	key := w.RegisterCredentials().APIKey
+	w.newKey("other", account.SessionsRead)
 	_, err := w.Wallet.Adjust(ctx, id, apptest.Dollars("60"), "for the test")
 	apptest.OK(t, err)
 	dyn, static := "/console/sessions/"+w.Buy(id, apptest.Local).ID, "/console/sessions/"+w.Buy(id, apptest.Static).ID
@@ -114,11 +116,18 @@ func TestEveryFormTakesEffectOnce(t *testing.T) {
 		{"/console/money", "/console/money/budget", "daily_limit=5&paused=yes", "/console/money?done=budget"},
 		{"/console/access", "/console/access/webhook/test", "", "/console/access?done=tested"},
 		{"/console/access", "/console/access/deliveries/*/redeliver", "", "/console/access?done=redelivered"},
+		{"/console/access", "/console/access/account", "name=renamed", "/console/access?done=account"},
+		{"/console/access", "/console/access/webhook", "webhook_url=https://example.com/other", "/console/access?done=webhook"},
+		{w.revokePath(), "/console/access/keys/*/revoke", "", "/console/access?done=revoked"},
+		{"/console/access/keys/new", "/console/access/keys", "name=ci&permission=sessions:read", ""},
+		{"/console/access/webhook/rotate-secret", "/console/access/webhook/rotate-secret", "", ""},
+		{"/console/register", "/console/register", "name=another", ""},
 		{"/console/access/rotate-secret", "/console/access/rotate-secret", "", ""},
 		{"/console/sign-in", "/console/sign-in", "api_key=" + key, "/console/"},
 		{"/console/access", "/console/sign-out", "", "/console/sign-in"},
 	}
 	unsent := w.everyForm(quote, dyn, static)
+	delete(unsent, "/console/sessions/proxies") // a file
 	for _, s := range steps {
 		delete(unsent, kindOf(s.action))
 		w.sendTwice(s.page, s.action, s.typed, s.to)
@@ -131,10 +140,11 @@ func TestEveryFormTakesEffectOnce(t *testing.T) {
 // everyForm returns what the forms of all pages post to, and sends those that only ask as they are.
 func (w *world) everyForm(quote, dyn, static string) map[string]bool {
 	w.T.Helper()
-	posts := map[string]bool{"/console/sign-in": true}
+	posts := map[string]bool{"/console/sign-in": true, "/console/register": true}
 	for _, path := range []string{"/console/", "/console/sessions", "/console/sessions/new", quote, dyn, static,
 		"/console/sessions/new?product_no=" + apptest.Local, "/console/sessions/new?product_no=" + apptest.Static, dyn + "/end",
-		dyn + "/password", static + "/renew", "/console/money", "/console/access", "/console/access/rotate-secret"} {
+		dyn + "/password", static + "/renew", "/console/money", "/console/access", "/console/access/rotate-secret", "/console/access/keys/new",
+		"/console/access/webhook/rotate-secret", w.revokePath()} {
 		for _, f := range formsOf(w.T, w.get(path)) {
 			if f.method == "post" {
 				posts[kindOf(f.action)] = true
@@ -176,8 +186,11 @@ func (w *world) sendTwice(page, action, typed, to string) {
 	if first == before {
 		w.T.Errorf("%s: the form changes nothing", action)
 	}
-	if action == "/console/sign-in" {
-		return // a second one is a sign-in of its own
+	switch action {
+	case "/console/sign-in", "/console/register", "/console/access/keys", "/console/access/webhook/rotate-secret":
+		return // a second one is one of its own: what is shown once cannot be shown again
+	case "/console/access/account", "/console/access/webhook":
+		return // a second one sets the same again
 	}
 	w.Clock.Advance(time.Second)
 	code, body = w.send("POST", sent.action, sent.fields)

@@ -112,6 +112,9 @@ func (c *Console) setBudget(v *view) error {
 		percents = append(percents, n)
 	}
 	in.Thresholds = &percents
+	if err := noComma(v.r.PostForm, "daily_limit", "total_limit"); err != nil {
+		return c.showMoney(v, err)
+	}
 	if issues != nil {
 		return c.showMoney(v, domain.InvalidFields(issues...))
 	}
@@ -172,6 +175,9 @@ func (c *Console) createRecharge(v *view) error {
 	call, err := v.formCall()
 	if err != nil {
 		return err
+	}
+	if err := noComma(v.r.PostForm, "amount"); err != nil {
+		return c.showMoney(v, err)
 	}
 	amount, err := domain.ParseMoney(strings.TrimSpace(v.r.PostFormValue("amount")))
 	if err != nil {

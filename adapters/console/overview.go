@@ -23,14 +23,16 @@ type overviewData struct {
 	Pace     domain.Money // spent a day, over the last seven days
 	Days     string       // that the balance lasts at that pace; empty: nothing was spent
 	Sessions *liveData
-	Failures []overview.Failure
+	Causes   []overview.Cause
 	Week     *usageData
 	Month    *usageData
+	MayBuy   bool
 }
 
 // liveData is how many sessions are live.
 type liveData struct {
 	Active, Creating int
+	Total            int // with those that ended
 	Risks            []riskCount
 }
 
@@ -51,11 +53,11 @@ type usageData struct {
 	Buckets     []ports.Hour
 }
 
-// mostFailures is how many failures the first page lists.
-const mostFailures = 20
+// mostCauses is how many causes of failures the first page lists.
+const mostCauses = 20
 
 func (c *Console) overview(v *view) error {
-	d := overviewData{Now: c.Clock.Now()}
+	d := overviewData{Now: c.Clock.Now(), MayBuy: v.may(account.SessionsWrite)}
 	var err error
 	if d.Info, err = c.Accounts.Info(v, v.caller.AgentID); err != nil {
 		return err
@@ -103,15 +105,15 @@ func (c *Console) live(v *view, d *overviewData) error {
 	if err != nil {
 		return err
 	}
-	look, err := c.Overview.Summarize(v, v.caller.AgentID, mostFailures)
+	look, err := c.Overview.Summarize(v, v.caller.AgentID, mostCauses)
 	if err != nil {
 		return err
 	}
-	d.Sessions = &liveData{Active: o.Active, Creating: o.Creating}
+	d.Sessions = &liveData{Active: o.Active, Creating: o.Creating, Total: o.Total}
 	for _, r := range risks {
 		d.Sessions.Risks = append(d.Sessions.Risks, riskCount{r, look.Risks[r]})
 	}
-	d.Failures = look.Failures
+	d.Causes = look.Causes
 	return nil
 }
 

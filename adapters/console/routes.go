@@ -26,11 +26,16 @@ func New(cfg Config, deps Deps) *Console {
 	mux.HandleFunc("GET "+Base+"/sign-in", c.signInPage)
 	mux.HandleFunc("POST "+Base+"/sign-in", c.signIn)
 	mux.HandleFunc("POST "+Base+"/sign-out", c.signOut)
+	mux.HandleFunc("GET "+Base+"/register", c.registerPage)
+	mux.HandleFunc("POST "+Base+"/register", c.register)
 	for pattern, p := range map[string]page{
 		"GET /{$}":                           {c.overview, account.AccountRead},
 		"GET /sessions":                      {c.sessions, account.SessionsRead},
 		"GET /sessions/new":                  {c.buyPage, account.ProductsRead},
 		"GET /sessions/quote":                {c.quotePage, account.SessionsWrite},
+		"GET /sessions/end":                  {c.endAllPage, account.SessionsWrite},
+		"POST /sessions/end":                 {c.endAll, account.SessionsWrite},
+		"POST /sessions/proxies":             {c.proxyList, account.SessionsRead},
 		"POST /sessions":                     {c.buy, account.SessionsWrite},
 		"GET /sessions/{session_id}":         {c.session, account.SessionsRead},
 		"POST /sessions/{session_id}/rotate": {c.rotate, account.SessionsWrite},
@@ -39,6 +44,13 @@ func New(cfg Config, deps Deps) *Console {
 		"POST /sessions/{session_id}/password":                {c.replacePassword, account.SessionsWrite},
 		"GET /sessions/{session_id}/renew":                    {c.renewPage, account.SessionsWrite},
 		"POST /sessions/{session_id}/renew":                   {c.renew, account.SessionsWrite},
+		"GET /sessions/{session_id}/settings":                 {c.settingsPage, account.SessionsWrite},
+		"POST /sessions/{session_id}/labels":                  {c.setLabels, account.SessionsWrite},
+		"POST /sessions/{session_id}/allowed-ips":             {c.setAllowedIPs, account.SessionsWrite},
+		"POST /sessions/{session_id}/auto-top-up":             {c.setAutoTopUp, account.SessionsWrite},
+		"POST /sessions/{session_id}/policy":                  {c.setPolicy, account.SessionsWrite},
+		"GET /sessions/{session_id}/traffic":                  {c.addPage, account.SessionsWrite},
+		"POST /sessions/{session_id}/traffic":                 {c.addTraffic, account.SessionsWrite},
 		"GET /sessions/{session_id}/end":                      {c.endPage, account.SessionsWrite},
 		"POST /sessions/{session_id}/end":                     {c.end, account.SessionsWrite},
 		"GET /money":                                          {c.money, account.BillingRead},
@@ -48,6 +60,14 @@ func New(cfg Config, deps Deps) *Console {
 		"GET /money/recharges/{order_id}":                     {c.recharge, account.BillingRead},
 		"GET /money/recharges/{order_id}/qr.png":              {c.rechargeQR, account.BillingRead},
 		"GET /access":                                         {c.access, account.AccountRead},
+		"POST /access/account":                                {c.editAccount, account.AccountWrite},
+		"GET /access/keys/new":                                {c.newKeyPage, account.AccountWrite},
+		"POST /access/keys":                                   {c.createKey, account.AccountWrite},
+		"GET /access/keys/{key_id}/revoke":                    {c.revokePage, account.AccountWrite},
+		"POST /access/keys/{key_id}/revoke":                   {c.revoke, account.AccountWrite},
+		"POST /access/webhook":                                {c.setWebhook, account.AccountWrite},
+		"GET /access/webhook/rotate-secret":                   {c.rotateHookSecretPage, account.AccountWrite},
+		"POST /access/webhook/rotate-secret":                  {c.rotateHookSecret, account.AccountWrite},
 		"GET /access/rotate-secret":                           {c.rotateSecretPage, account.AccountWrite},
 		"POST /access/rotate-secret":                          {c.rotateSecret, account.AccountWrite},
 		"POST /access/webhook/test":                           {c.testWebhook, account.AccountWrite},

@@ -63,7 +63,7 @@ func TestWhatEndsASignIn(t *testing.T) {
 	w.cookie = first
 	w.get("/console/")
 	code, body := w.send("POST", "/console/access/rotate-secret", url.Values{})
-	secret := byID(t, body, "api-secret")
+	secret := byID(t, body, "shown-once")
 	if code != http.StatusOK || w.cookie != nil {
 		t.Errorf("rotating the secret: %d, %v", code, w.cookie)
 	}

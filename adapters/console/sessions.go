@@ -4,7 +4,6 @@ import (
 	"net/http"
 	"net/url"
 	"strconv"
-	"strings"
 	"time"
 
 	"agentproxy/app/sessions"
@@ -16,7 +15,6 @@ import (
 	"agentproxy/domain/policy"
 	"agentproxy/domain/session"
 	"agentproxy/domain/traffic"
-	"agentproxy/ports"
 )
 
 // rows is how many rows a list shows at a time.
@@ -53,58 +51,6 @@ func (v *view) pager(name string, page domain.Page, total int, anchor string) pa
 		p.Next = link(page.Number + 1)
 	}
 	return p
-}
-
-// sessionsData is a page of the list of sessions.
-type sessionsData struct {
-	Status, Type, Risk string
-	Label              string // key:value
-	Items              []sessions.View
-	Pages              pager
-	MayBuy             bool
-}
-
-func (c *Console) sessions(v *view) error {
-	q := v.r.URL.Query()
-	d := sessionsData{Status: q.Get("status"), Type: q.Get("type"), Risk: q.Get("risk"), Label: q.Get("label"),
-		MayBuy: v.may(account.SessionsWrite)}
-	page := v.pageOf("page")
-	var list domain.List[sessions.View]
-	var err error
-	filter := ports.SessionFilter{Status: session.Status(d.Status), Type: session.Type(d.Type)}
-	if text := strings.TrimSpace(d.Label); text != "" {
-		if filter.LabelKey, filter.LabelValue, err = session.ParseLabel(text); err != nil {
-			return err
-		}
-	}
-	if d.Risk == "" {
-		list, err = c.Sessions.List(v, sessions.List{AgentID: v.caller.AgentID, Page: page, Filter: filter})
-	} else {
-		list, err = c.atRisk(v, health.Risk(d.Risk), filter, page)
-	}
-	if err != nil {
-		return err
-	}
-	d.Items, d.Pages = list.Items, v.pager("page", page, list.Total, "")
-	return v.show(http.StatusOK, "sessions", v.frame("Sessions", d))
-}
-
-// atRisk lists the live sessions of a risk that the other filters let through.
-func (c *Console) atRisk(v *view, of health.Risk, filter ports.SessionFilter, page domain.Page) (
-	list domain.List[sessions.View], err error) {
-	ids, err := c.Overview.AtRisk(v, v.caller.AgentID, of, filter, page)
-	list.Total = ids.Total
-	if err != nil {
-		return list, err
-	}
-	for _, id := range ids.Items {
-		s, err := c.Sessions.Read(v, v.caller.AgentID, id)
-		if err != nil {
-			return list, err
-		}
-		list.Items = append(list.Items, s)
-	}
-	return list, nil
 }
 
 // sessionData is everything about one session.

@@ -66,13 +66,17 @@ func (c *Console) signInPage(w http.ResponseWriter, r *http.Request) {
 	c.askKey(w, r.URL.Query().Get("next"), nil, http.StatusOK)
 }
 
+// signInData is the form that signs in.
+type signInData struct {
+	Next     string
+	Register bool // people may open accounts themselves
+}
+
 // askKey shows the form that signs in.
 func (c *Console) askKey(w http.ResponseWriter, next string, problem *ui.Problem, status int) {
-	f := ui.Frame{Base: Base, Brand: "agentproxy", Title: "Sign in", Problem: problem, Data: nextPage(next)}
-	if err := c.pages.Render(w, status, "signin", f); err != nil {
-		c.Log.Error("a page failed", "err", err)
-		http.Error(w, errInternal.Message, http.StatusInternalServerError)
-	}
+	open, _ := c.registration()
+	c.showOutside(w, status, "signin", ui.Frame{Title: "Sign in", Problem: problem,
+		Data: signInData{nextPage(next), open}})
 }
 
 // signIn takes an API key and sets the cookie. Keys that are not known count as those of the API do.

@@ -108,6 +108,7 @@ func (v *view) may(s account.Scope) bool { return v.caller.May(s) == nil }
 // frame returns the layout of a page.
 func (v *view) frame(title string, data any) ui.Frame {
 	f := ui.Frame{Base: Base, Brand: "agentproxy", Title: title, Who: v.name, SignOut: Base + "/sign-out", Data: data,
+		Help:   helpOf(strings.TrimPrefix(v.r.URL.Path, Base)),
 		Notice: doneTexts[v.r.URL.Query().Get("done")]}
 	for _, l := range []struct {
 		path, text string
@@ -123,6 +124,19 @@ func (v *view) frame(title string, data any) ui.Frame {
 	return f
 }
 
+// helpAt is the page of documentation for beginners.
+const helpAt = "/docs/quickstart.md"
+
+// helpOf returns the page of documentation about a page of the console.
+func helpOf(path string) string {
+	for prefix, page := range map[string]string{"/sessions": "sessions", "/money": "money", "/access": "webhooks"} {
+		if path == prefix || strings.HasPrefix(path, prefix+"/") {
+			return "/docs/" + page + ".md"
+		}
+	}
+	return helpAt
+}
+
 // doneTexts are the messages after an action, by the parameter done of the redirect.
 var doneTexts = map[string]string{
 	"bought":         "The session is bought.",
@@ -130,9 +144,15 @@ var doneTexts = map[string]string{
 	"worker-rotated": "The worker has a new exit.",
 	"password":       "The session has a new password; the old one ends within a second.",
 	"renewed":        "The session is renewed.",
+	"settings":       "The session is changed.",
+	"added":          "The traffic is added.",
 	"ended":          "The session has ended.",
+	"ended-all":      "The sessions have ended.",
 	"budget":         "The budget is set.",
 	"ordered":        "The order waits for its money.",
+	"account":        "The account is changed.",
+	"revoked":        "The key is revoked.",
+	"webhook":        "The address of the webhook is set.",
 	"tested":         "A test event is on its way.",
 	"redelivered":    "The event is sent again.",
 }

@@ -111,7 +111,8 @@ func (d *deniedNames) of(addr netip.Addr, layers policy.Layers, product, session
 			continue
 		}
 		if rule := layers.Of(in.layer).DeniedBy(found.name); rule != "" {
-			return policy.Denial{Layer: in.layer, Rule: rule, Reported: in.layer == policy.Session && layers.Reports}
+			return policy.Denial{Layer: in.layer, Rule: rule, Part: policy.Address,
+				Reported: in.layer == policy.Session && layers.Reports}
 		}
 	}
 	return policy.Denial{}

@@ -95,8 +95,12 @@ func TestDeniedTargetsAreNotDialled(t *testing.T) {
 			t.Errorf("GET %s: %s", host, res.Status)
 		}
 	}
-	if status, body := w.refused(id, blocked.Addr().String()); status != 403 || body["code"] != "TARGET_DENIED" {
-		t.Errorf("a denied port: %d %v", status, body)
+	for target, part := range map[string]string{blocked.Addr().String(): "port", "bad.test:" + p: "host", "inside.test:" + p: "address"} {
+		status, body := w.refused(id, target)
+		message, fix := fmt.Sprint(body["message"]), fmt.Sprint(body["how_to_fix"])
+		if status != 403 || body["code"] != "TARGET_DENIED" || !strings.HasSuffix(message, " by its "+part) || !strings.HasSuffix(fix, "the "+part+" is denied") {
+			t.Errorf("a denied %s: %d %v", part, status, body)
+		}
 	}
 	if n := target.accepted.Load(); n != 0 {
 		t.Errorf("the target was dialled %d times", n)

@@ -183,6 +183,10 @@ func listsUseTheirIndexes(t *testing.T, st *storage.Store) {
 			_, err := tx.Health().LiveSummaries(ctx, "agt_1", ports.SessionFilter{LabelKey: "team", LabelValue: "prices"})
 			return err
 		}},
+		{"live ones by a part of an exit", "sessions_", func(ctx context.Context, tx ports.Tx) error {
+			_, err := tx.Health().LiveSummaries(ctx, "agt_1", ports.SessionFilter{Part: "192.0.2."})
+			return err
+		}},
 		{"the hours of a session", byKey, func(ctx context.Context, tx ports.Tx) error {
 			_, err := tx.Ledger().SessionHours(ctx, "agt_1", "sess_7", hour, hour.Add(168*time.Hour))
 			return err

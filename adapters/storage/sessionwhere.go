@@ -24,6 +24,11 @@ func sessionWhere(agentID string, f ports.SessionFilter) (string, []any) {
 	add(!f.From.IsZero(), "s.created_at >= ", column.Micros(f.From), "")
 	add(!f.To.IsZero(), "s.created_at < ", column.Micros(f.To), "")
 	// Unlike LIKE this has no wildcards, and regards case in both databases.
+	if f.Part != "" {
+		args = append(args, f.Part)
+		no := "?" + strconv.Itoa(len(args))
+		where += " AND (replace(s.id, " + no + ", '') <> s.id OR replace(s.exits, " + no + ", '') <> s.exits)"
+	}
 	add(f.LabelKey != "", "replace(s.labels, ", "\n"+labelText(f.LabelKey, f.LabelValue), ", '') <> s.labels")
 	return where, args
 }

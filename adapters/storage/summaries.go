@@ -30,7 +30,7 @@ func (s *Store) summariesOf(where string) string {
 }
 
 var (
-	summaryFrom = "SELECT s.ord, s.id, s.type, s.status, s.usage_at, substr(h.state, 1, " +
+	summaryFrom = "SELECT s.ord, s.id, s.type, s.status, s.usage_at, s.expires_at, substr(h.state, 1, " +
 		strconv.Itoa(health.SummarySize) + `),
 		CASE WHEN EXISTS (SELECT 1 FROM workers w WHERE w.session = s.seq) OR s.ended_at > 0 AND EXISTS (
 			SELECT 1 FROM session_archive a WHERE a.session = s.seq) THEN 1 ELSE 0 END FROM `
@@ -52,12 +52,12 @@ func (r healths) LiveSummaries(
 func (r healths) summaries(ctx context.Context, query string, args ...any) (list []ports.SessionSummary, err error) {
 	err = r.Rows(ctx, query, args, func(rows engine.Row) error {
 		var g ports.SessionSummary
-		var ord, usedAt int64
+		var ord, usedAt, expires int64
 		var state sql.RawBytes
-		if err := rows.Scan(&ord, &g.ID, &g.Type, &g.Status, &usedAt, &state, &g.Workers); err != nil {
+		if err := rows.Scan(&ord, &g.ID, &g.Type, &g.Status, &usedAt, &expires, &state, &g.Workers); err != nil {
 			return err
 		}
-		g.UsedAt = column.Time(usedAt)
+		g.UsedAt, g.Expires = column.Time(usedAt), column.Time(expires)
 		var err error
 		if len(state) > 0 {
 			g.Health, err = health.DecodeSummary(state)

@@ -70,7 +70,7 @@ func answers(w *apptest.World, agent string, ids ...string) map[string]any {
 	look := overview.New(w.Store, w.Clock)
 	summary, err := look.Summarize(ctx, agent, 20)
 	add("summary", summary, err)
-	risks, err := look.AtRisk(ctx, agent, health.Low, ports.SessionFilter{}, page)
+	risks, err := look.Live(ctx, overview.Live{AgentID: agent, Risk: health.Low, Filter: ports.SessionFilter{}, Page: page})
 	add("at risk", risks, err)
 	totals, err := w.Stats.Overview(ctx, agent)
 	add("totals", totals, err)

@@ -3,8 +3,10 @@
 package overview
 
 import (
+	"cmp"
 	"context"
 	"slices"
+	"strings"
 	"time"
 
 	"agentproxy/app/telemetry"
@@ -26,12 +28,15 @@ func New(store ports.Store, clock ports.Clock) *Service { return &Service{narrow
 
 // Summary is how the sessions of an agent fare.
 type Summary struct {
-	Risks    map[health.Risk]int // of the live sessions
-	Failures []Failure           // newest first
+	Risks  map[health.Risk]int // of the live sessions
+	Causes []Cause             // of what failed, the latest first
 }
 
-// Failure is an event of a session that did not work.
-type Failure struct {
+// Cause is what failed in the same way: of the same host with the same code, status and type.
+type Cause struct {
+	Count    int
+	Sessions int
+	// SessionID and Event are the newest of them.
 	SessionID string
 	eventlog.Event
 }
@@ -44,9 +49,9 @@ const (
 	recentEvents   = 300
 )
 
-// Summarize counts the live sessions of an agent by risk and lists the newest failures of the
-// sessions that were used last.
-func (u *Service) Summarize(ctx context.Context, agentID string, failures int) (Summary, error) {
+// Summarize counts the live sessions of an agent by risk and lists what failed last of the sessions that
+// were used last, by its cause.
+func (u *Service) Summarize(ctx context.Context, agentID string, causes int) (Summary, error) {
 	var l Summary
 	err := u.store.View(ctx, func(ctx context.Context, tx repos) error {
 		l = Summary{Risks: map[health.Risk]int{}}
@@ -58,7 +63,7 @@ func (u *Service) Summarize(ctx context.Context, agentID string, failures int) (
 		if err != nil {
 			return err
 		}
-		l.Failures, err = failuresOf(ctx, tx, usedLast(list), failures)
+		l.Causes, err = causesOf(ctx, tx, usedLast(list), causes)
 		return err
 	})
 	return l, err
@@ -122,50 +127,119 @@ func usedLast(list []ports.SessionSummary) (ids []string) {
 	return ids
 }
 
-func failuresOf(ctx context.Context, tx repos, ids []string, limit int) (found []Failure, err error) {
+// causesOf groups the failures among the newest events of sessions.
+func causesOf(ctx context.Context, tx repos, ids []string, limit int) ([]Cause, error) {
 	events, err := tx.Events().Newest(ctx, ids, recentEvents)
 	if err != nil {
 		return nil, err
 	}
+	type kind struct {
+		host, code, what string
+		status           int
+	}
+	found := map[kind]*Cause{}
+	in := map[kind]string{} // the session that was counted last
 	for _, id := range ids {
 		for _, e := range events[id] {
-			if e.IsFailure() {
-				found = append(found, Failure{id, e})
+			if !e.IsFailure() {
+				continue
+			}
+			k := kind{e.TargetHost, e.Code, e.Type, e.StatusCode}
+			if found[k] == nil {
+				found[k] = &Cause{SessionID: id, Event: e}
+			}
+			c := found[k]
+			c.Count += max(e.Count, 1)
+			if in[k] != id {
+				in[k], c.Sessions = id, c.Sessions+1
+			}
+			if e.At.After(c.At) {
+				c.SessionID, c.Event = id, e
 			}
 		}
 	}
-	slices.SortStableFunc(found, func(a, b Failure) int { return b.At.Compare(a.At) })
-	return found[:min(len(found), limit)], nil
+	list := make([]Cause, 0, len(found))
+	for _, c := range found {
+		list = append(list, *c)
+	}
+	slices.SortFunc(list, func(a, b Cause) int {
+		return cmp.Or(b.At.Compare(a.At), strings.Compare(a.TargetHost, b.TargetHost), strings.Compare(a.Code, b.Code),
+			strings.Compare(a.Type, b.Type), a.StatusCode-b.StatusCode)
+	})
+	return list[:min(len(list), limit)], nil
 }
 
-// AtRisk lists a page of the ids of the live sessions of a risk that a filter lets through, newest
-// first.
-func (u *Service) AtRisk(ctx context.Context, agentID string, of health.Risk, filter ports.SessionFilter,
-	page domain.Page) (ids domain.List[string], err error) {
-	if !slices.Contains(health.Risks, of) {
+// Order is in which order live sessions are listed.
+type Order string
+
+// The orders of live sessions.
+const (
+	NewestFirst   Order = ""
+	EndsFirst     Order = "ends" // those that never end come last
+	UsedLastFirst Order = "used"
+)
+
+// compare orders two sessions; 0 keeps the newer one first.
+func (o Order) compare(a, b ports.SessionSummary) int {
+	switch {
+	case o == UsedLastFirst:
+		return b.UsedAt.Compare(a.UsedAt)
+	case o != EndsFirst || a.Expires.Equal(b.Expires):
+		return 0
+	case a.Expires.IsZero():
+		return 1
+	case b.Expires.IsZero():
+		return -1
+	}
+	return a.Expires.Compare(b.Expires)
+}
+
+// Live asks for a page of the live sessions of an agent.
+type Live struct {
+	AgentID string
+	Risk    health.Risk // empty: any
+	Filter  ports.SessionFilter
+	Order   Order
+	Page    domain.Page
+}
+
+// Live lists ids of live sessions. It reads a row of each session that the filter lets through.
+func (u *Service) Live(ctx context.Context, in Live) (ids domain.List[string], err error) {
+	switch {
+	case in.Risk != "" && !slices.Contains(health.Risks, in.Risk):
 		return ids, domain.InvalidField("risk", "must be low, medium, high or critical")
+	case in.Order != NewestFirst && in.Order != EndsFirst && in.Order != UsedLastFirst:
+		return ids, domain.InvalidField("sort", "must be ends or used")
 	}
 	err = u.store.View(ctx, func(ctx context.Context, tx repos) error {
-		list, err := tx.Health().LiveSummaries(ctx, agentID, filter)
+		list, err := tx.Health().LiveSummaries(ctx, in.AgentID, in.Filter)
 		if err != nil {
 			return err
 		}
-		ids = domain.List[string]{Page: page}
-		return u.eachRisk(ctx, tx, agentID, list, func(g ports.SessionSummary, risk health.Risk) {
-			if risk != of {
+		slices.SortStableFunc(list, in.Order.compare)
+		ids = domain.List[string]{Page: in.Page}
+		add := func(g ports.SessionSummary, risk health.Risk) {
+			if in.Risk != "" && risk != in.Risk {
 				return
 			}
-			if ids.Total >= page.Offset() && len(ids.Items) < page.Size {
+			if ids.Total >= in.Page.Offset() && len(ids.Items) < in.Page.Size {
 				ids.Items = append(ids.Items, g.ID)
 			}
 			ids.Total++
-		})
+		}
+		if in.Risk != "" {
+			return u.eachRisk(ctx, tx, in.AgentID, list, add)
+		}
+		for _, g := range list {
+			add(g, "")
+		}
+		return nil
 	})
 	return ids, err
 }
 
 // Hours sums the traffic and money of one session by hour, oldest first, hours without any
-// included. The last hour is that of now.
+// included. The last hour is that of now. What is used and not booked yet counts in the hour of the last use.
 func (u *Service) Hours(ctx context.Context, agentID, sessionID string, hours int) ([]ports.Hour, error) {
 	to := u.clock.Now().Truncate(time.Hour).Add(time.Hour)
 	from := to.Add(-time.Duration(hours) * time.Hour)
@@ -174,12 +248,16 @@ func (u *Service) Hours(ctx context.Context, agentID, sessionID string, hours in
 		list[i].Start = from.Add(time.Duration(i) * time.Hour)
 	}
 	err := u.store.View(ctx, func(ctx context.Context, tx repos) error {
-		if _, err := tx.Sessions().Get(ctx, agentID, sessionID); err != nil {
+		s, err := tx.Sessions().Read(ctx, agentID, sessionID)
+		if err != nil {
 			return err
 		}
 		found, err := tx.Ledger().SessionHours(ctx, agentID, sessionID, from, to)
 		for _, h := range found {
 			list[h.Start.Sub(from)/time.Hour] = h
+		}
+		if at := s.Usage.UpdatedAt; !at.Before(from) && at.Before(to) {
+			list[at.Sub(from)/time.Hour].Charged += s.ChargeDue(s.Usage.Used())
 		}
 		return err
 	})

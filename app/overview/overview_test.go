@@ -43,23 +43,23 @@ func TestRisks(t *testing.T) {
 		t.Errorf("the risks are %v, %v", counts, err)
 	}
 	page := domain.Page{Number: 1, Size: 1}
-	ids, err := u.AtRisk(ctx, agent, risk, ports.SessionFilter{Status: session.Active, Type: session.Dynamic}, page)
+	ids, err := u.Live(ctx, overview.Live{AgentID: agent, Risk: risk, Filter: ports.SessionFilter{Status: session.Active, Type: session.Dynamic}, Page: page})
 	if err != nil || ids.Total != 1 || len(ids.Items) != 1 || ids.Items[0] != blocked.ID {
 		t.Errorf("at risk are %v, %v", ids, err)
 	}
-	if ids, _ = u.AtRisk(ctx, agent, health.Low, ports.SessionFilter{}, page); ids.Total != 1 || ids.Items[0] != fine.ID {
+	if ids, _ = u.Live(ctx, overview.Live{AgentID: agent, Risk: health.Low, Filter: ports.SessionFilter{}, Page: page}); ids.Total != 1 || ids.Items[0] != fine.ID {
 		t.Errorf("without risk are %v", ids)
 	}
-	if ids, _ = u.AtRisk(ctx, agent, health.Low, ports.SessionFilter{Type: session.Static}, page); ids.Total != 0 {
+	if ids, _ = u.Live(ctx, overview.Live{AgentID: agent, Risk: health.Low, Filter: ports.SessionFilter{Type: session.Static}, Page: page}); ids.Total != 0 {
 		t.Errorf("static ones are %v", ids)
 	}
-	if ids, _ = u.AtRisk(ctx, agent, health.Low, ports.SessionFilter{Status: session.Creating}, page); ids.Total != 0 {
+	if ids, _ = u.Live(ctx, overview.Live{AgentID: agent, Risk: health.Low, Filter: ports.SessionFilter{Status: session.Creating}, Page: page}); ids.Total != 0 {
 		t.Errorf("those being created are %v", ids)
 	}
-	if ids, _ = u.AtRisk(ctx, agent, health.Low, ports.SessionFilter{}, domain.Page{Number: 2, Size: 1}); ids.Total != 1 || len(ids.Items) != 0 {
+	if ids, _ = u.Live(ctx, overview.Live{AgentID: agent, Risk: health.Low, Filter: ports.SessionFilter{}, Page: domain.Page{Number: 2, Size: 1}}); ids.Total != 1 || len(ids.Items) != 0 {
 		t.Errorf("the page after the last has %v", ids)
 	}
-	if _, err = u.AtRisk(ctx, agent, "none", ports.SessionFilter{}, page); apptest.InvalidFields(err) != "risk" {
+	if _, err = u.Live(ctx, overview.Live{AgentID: agent, Risk: "none", Filter: ports.SessionFilter{}, Page: page}); apptest.InvalidFields(err) != "risk" {
 		t.Errorf("an unknown risk: %v", err)
 	}
 }
@@ -77,10 +77,10 @@ func TestTheRiskOfASessionWithWorkersIsTheirsToo(t *testing.T) {
 	}
 	risk := w.Read(agent, v.ID).Verdict.RiskLevel
 	look, err := u.Summarize(ctx, agent, 20)
-	if err != nil || risk == health.Low || look.Risks[risk] != 1 || len(look.Risks) != 1 || len(look.Failures) != 20 {
-		t.Errorf("the session's risk is %s, the overview has %v with %d failures, %v", risk, look.Risks, len(look.Failures), err)
+	if err != nil || risk == health.Low || look.Risks[risk] != 1 || len(look.Risks) != 1 || len(look.Causes) != 1 || look.Causes[0].Count != 30 {
+		t.Errorf("the session's risk is %s, the overview has %v with %+v, %v", risk, look.Risks, look.Causes, err)
 	}
-	ids, err := u.AtRisk(ctx, agent, risk, ports.SessionFilter{}, domain.Page{Number: 1, Size: 10})
+	ids, err := u.Live(ctx, overview.Live{AgentID: agent, Risk: risk, Filter: ports.SessionFilter{}, Page: domain.Page{Number: 1, Size: 10}})
 	if err != nil || ids.Total != 1 {
 		t.Errorf("at risk are %v, %v", ids, err)
 	}
@@ -99,11 +99,11 @@ func TestFailures(t *testing.T) {
 	report(w, agent, first.ID, "success", 120)
 	w.Clock.Advance(time.Second)
 	report(w, agent, first.ID, "block", 1)
-	failures := func(agent string, limit int) []overview.Failure {
+	failures := func(agent string, limit int) []overview.Cause {
 		t.Helper()
 		look, err := u.Summarize(ctx, agent, limit)
 		apptest.OK(t, err)
-		return look.Failures
+		return look.Causes
 	}
 	list := failures(agent, 20)
 	var got string
@@ -119,9 +119,14 @@ func TestFailures(t *testing.T) {
 	if list = failures(w.Register(), 2); len(list) != 0 {
 		t.Errorf("a new account has %+v", list)
 	}
+	w.Clock.Advance(time.Second)
+	report(w, agent, second.ID, "block", 2)
+	if list = failures(agent, 1); list[0].Count != 3 || list[0].Sessions != 2 || list[0].SessionID != second.ID || !list[0].At.Equal(w.Clock.Now()) {
+		t.Errorf("three of one cause are %+v", list)
+	}
 	_, err := w.Sessions.Terminate(ctx, agent, second.ID)
 	apptest.OK(t, err)
-	if list = failures(agent, 2); len(list) != 2 || list[1].SessionID != second.ID {
+	if list = failures(agent, 2); len(list) != 2 || list[0].SessionID != second.ID || list[1].Type != "timeout" {
 		t.Errorf("with one that has ended: %+v", list)
 	}
 }
@@ -131,7 +136,7 @@ func TestHoursOfASession(t *testing.T) {
 	u := overview.New(w.Store, w.Clock)
 	agent := w.RegisterFunded(50)
 	one, two := w.Buy(agent, apptest.Local), w.Buy(agent, apptest.Local)
-	w.UseBytes(one.ID, "one", 1000)
+	w.UseBytes(one.ID, "one", 1_000_000)
 	w.UseBytes(two.ID, "two", 5)
 	w.Clock.Advance(time.Hour)
 	w.UseBytes(one.ID, "later", 30)
@@ -139,8 +144,15 @@ func TestHoursOfASession(t *testing.T) {
 	apptest.OK(t, err)
 	last := hours[23]
 	if len(hours) != 24 || !last.Start.Equal(w.Clock.Now().Truncate(time.Hour)) || last.Up+last.Down != 30 ||
-		hours[22].Up+hours[22].Down != 1000 || hours[21].Up+hours[21].Down != 0 || !hours[0].Start.Equal(last.Start.Add(-23*time.Hour)) {
+		hours[22].Up+hours[22].Down != 1_000_000 || hours[21].Up+hours[21].Down != 0 || !hours[0].Start.Equal(last.Start.Add(-23*time.Hour)) {
 		t.Errorf("the hours are %+v", hours[20:])
+	}
+	var cost domain.Money
+	for _, h := range hours {
+		cost += h.Charged - h.Refunded
+	}
+	if want := w.Read(agent, one.ID).Cost.Charged; want == 0 || cost != want {
+		t.Errorf("the hours cost %s, the session %s", cost, want)
 	}
 	_, err = u.Hours(ctx, w.Register(), one.ID, 24)
 	apptest.ErrorIs(t, err, session.ErrNotFound)

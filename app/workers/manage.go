@@ -3,6 +3,7 @@ package workers
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -216,6 +217,7 @@ func (u *Service) List(
 		if err != nil {
 			return err
 		}
+		slices.SortStableFunc(all, func(a, b worker.Worker) int { return worker.CompareNames(a.Name, b.Name) })
 		for _, w := range all {
 			if status == "" || w.Status() == status {
 				if list.Total++; list.Total > page.Offset() && len(list.Items) < page.Size {

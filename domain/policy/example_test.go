@@ -21,7 +21,7 @@ func ExampleLayers() {
 	fmt.Println(rules.Address("shop.example", netip.MustParseAddr("10.1.2.3")))
 	// Output:
 	// false
-	// {session ports false}
-	// {session .ads.example false}
-	// {operator 10.0.0.0/8 false}
+	// {session ports false port}
+	// {session .ads.example false host}
+	// {operator 10.0.0.0/8 false address}
 }

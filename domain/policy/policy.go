@@ -33,11 +33,22 @@ const (
 // Modes lists every mode.
 var Modes = []Mode{Off, Report, Enforce}
 
+// Part is what of a target is refused.
+type Part string
+
+// The parts.
+const (
+	Host    Part = "host"
+	Address Part = "address"
+	Port    Part = "port"
+)
+
 // Denial is why a target is refused. The zero Denial means that it is not.
 type Denial struct {
 	Layer    Layer
 	Rule     string // as it was written, in its canonical form; allow or ports if nothing there matches
 	Reported bool   // nothing is refused: the session's mode is Report
+	Part     Part
 }
 
 // Refuses reports whether the target must not be reached.
@@ -52,13 +63,25 @@ type Layers struct {
 // Name checks a port and a canonical name before it is looked up. The name is empty for a
 // target that is an address.
 func (l Layers) Name(host string, port uint16) Denial {
-	return l.first(l.Operator.Name(host, port), l.Product.Name(host, port), l.Session.Name(host, port))
+	d := l.first(l.Operator.Name(host, port), l.Product.Name(host, port), l.Session.Name(host, port))
+	switch r := l.Of(d.Layer); {
+	case d.Layer == "":
+	case r.closes(host, port):
+		d.Part = Port
+	default:
+		d.Part = Host
+	}
+	return d
 }
 
 // Address checks an address of a target; host is its name, empty if the target is an address. What
 // Name refuses is not checked again.
 func (l Layers) Address(host string, addr netip.Addr) Denial {
-	return l.first(l.Operator.Address(host, addr), l.Product.Address(host, addr), l.Session.Address(host, addr))
+	d := l.first(l.Operator.Address(host, addr), l.Product.Address(host, addr), l.Session.Address(host, addr))
+	if d.Layer != "" {
+		d.Part = Address
+	}
+	return d
 }
 
 // first returns the first refusal of those of the layers.

@@ -92,11 +92,11 @@ func TestTheFirstLayerThatRefusesIsNamed(t *testing.T) {
 		layers policy.Layers
 		want   policy.Denial
 	}{
-		{policy.Layers{Operator: deny, Product: deny, Session: deny}, policy.Denial{Layer: policy.Operator, Rule: "example.com"}},
-		{policy.Layers{Product: deny, Session: deny}, policy.Denial{Layer: policy.Product, Rule: "example.com"}},
-		{policy.Layers{Session: deny}, policy.Denial{Layer: policy.Session, Rule: "example.com"}},
-		{policy.Layers{Session: deny, Reports: true}, policy.Denial{Layer: policy.Session, Rule: "example.com", Reported: true}},
-		{policy.Layers{Operator: deny, Session: deny, Reports: true}, policy.Denial{Layer: policy.Operator, Rule: "example.com"}},
+		{policy.Layers{Operator: deny, Product: deny, Session: deny}, policy.Denial{Layer: policy.Operator, Rule: "example.com", Part: policy.Host}},
+		{policy.Layers{Product: deny, Session: deny}, policy.Denial{Layer: policy.Product, Rule: "example.com", Part: policy.Host}},
+		{policy.Layers{Session: deny}, policy.Denial{Layer: policy.Session, Rule: "example.com", Part: policy.Host}},
+		{policy.Layers{Session: deny, Reports: true}, policy.Denial{Layer: policy.Session, Rule: "example.com", Reported: true, Part: policy.Host}},
+		{policy.Layers{Operator: deny, Session: deny, Reports: true}, policy.Denial{Layer: policy.Operator, Rule: "example.com", Part: policy.Host}},
 		{policy.Layers{}, policy.Denial{}},
 	} {
 		got := tc.layers.Name("example.com", 443)

@@ -82,6 +82,13 @@ func (r *Rules) Name(host string, port uint16) string {
 	return ""
 }
 
+// closes reports whether what Name refuses it refuses for the port.
+func (r *Rules) closes(host string, port uint16) bool {
+	only := len(r.ports) > 0 && r.ports.find(port) < 0
+	allowed := len(r.allow.ports) > 0 && r.allow.ports.find(port) < 0
+	return only || r.deny.ports.find(port) >= 0 || r.DeniedBy(host) == "" && allowed
+}
+
 // Address returns the rule that refuses an address, or "". It is called for what Name did
 // not refuse; host is the name that was looked up, empty if the target is an address.
 func (r *Rules) Address(host string, addr netip.Addr) string {

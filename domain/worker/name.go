@@ -3,6 +3,7 @@
 package worker
 
 import (
+	"cmp"
 	"strconv"
 	"strings"
 	"time"
@@ -182,3 +183,27 @@ func of(text string, kind func(byte) bool) bool {
 func digit(c byte) bool    { return c >= '0' && c <= '9' }
 func letter(c byte) bool   { return c|0x20 >= 'a' && c|0x20 <= 'z' }
 func nameByte(c byte) bool { return digit(c) || letter(c) || c == '_' }
+
+// CompareNames orders names as people count: w2 comes before w10.
+func CompareNames(a, b string) int {
+	x, y := a, b
+	for x != "" && y != "" {
+		n, m := digits(x), digits(y)
+		if n == 0 || m == 0 {
+			if x[0] != y[0] {
+				return cmp.Compare(x[0], y[0])
+			}
+			x, y = x[1:], y[1:]
+			continue
+		}
+		i, j := strings.TrimLeft(x[:n], "0"), strings.TrimLeft(y[:m], "0")
+		if c := cmp.Or(cmp.Compare(len(i), len(j)), strings.Compare(i, j)); c != 0 {
+			return c
+		}
+		x, y = x[n:], y[m:]
+	}
+	return cmp.Or(cmp.Compare(len(x), len(y)), strings.Compare(a, b))
+}
+
+// digits returns how many digits a text begins with.
+func digits(text string) int { return len(text) - len(strings.TrimLeft(text, "0123456789")) }

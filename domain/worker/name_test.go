@@ -3,6 +3,7 @@ package worker_test
 import (
 	"errors"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -178,4 +179,17 @@ func FuzzParse(f *testing.F) {
 	f.Add("-country-us-city-newyork-session-w07-ttl-10m-strict")
 	f.Add("-rotate")
 	f.Fuzz(func(t *testing.T, words string) { held(t, words) })
+}
+
+func TestNamesAreOrderedAsPeopleCount(t *testing.T) {
+	t.Parallel()
+	want := []string{"W1", "a", "w", "w01", "w1", "w1a", "w2", "w2_9x1", "w2_10", "w10", "w100", "x"}
+	got := slices.Clone(want)
+	for range 20 {
+		rand.Shuffle(len(got), func(i, j int) { got[i], got[j] = got[j], got[i] })
+		slices.SortFunc(got, worker.CompareNames)
+		if !slices.Equal(got, want) {
+			t.Fatalf("ordered %v, want %v", got, want)
+		}
+	}
 }

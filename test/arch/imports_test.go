@@ -43,7 +43,7 @@ var imports = []rule{
 
 	{"ports", "domain/..."},
 
-	{"app/accounts", "domain/... ports app/auditing app/cache app/changes app/idempotency app/notify app/procurement app/sessions"},
+	{"app/accounts", "domain/... ports app/auditing app/cache app/changes app/idempotency app/notify app/procurement app/ratelimit app/sessions"},
 	{"app/auditing", "domain/audit"},
 	{"app/cache", ""},
 	{"app/catalog", "domain/... ports"},

@@ -157,6 +157,9 @@ func healthOfLive(t *testing.T, st ports.Store) {
 			{ports.SessionFilter{Status: session.Active}, want[1:]},
 			{ports.SessionFilter{Type: session.Dynamic, LabelKey: "team", LabelValue: "prices"}, nil},
 			{ports.SessionFilter{Status: session.Terminated}, nil},
+			{ports.SessionFilter{Part: "ess_2"}, want[:1]},
+			{ports.SessionFilter{Part: "%"}, nil},
+			{ports.SessionFilter{Part: dynamicSession("agt_1", "sess_1").Exits[0].IP.String()}, want[1:]},
 		} {
 			live, liveErr := tx.Health().LiveSummaries(ctx, "agt_1", c.filter)
 			if liveErr != nil || !slices.Equal(live, c.want) {

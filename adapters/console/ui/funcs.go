@@ -52,14 +52,14 @@ func Bytes(n int64) string {
 	return fmt.Sprintf("%d B", n)
 }
 
-// When returns a time to the minute in UTC, and the exact one for programs; a dash for none.
+// When returns a time in UTC, which the script of the layout turns into the reader's zone; a dash for none.
 func When(t time.Time) template.HTML {
 	if t.IsZero() {
 		return "–"
 	}
 	t = t.UTC()
 	// The text has digits and punctuation alone.
-	return template.HTML(`<time datetime="` + t.Format(time.RFC3339) + `">` + t.Format("2006-01-02 15:04") + ` UTC</time>`)
+	return template.HTML(`<time datetime="` + t.Format(time.RFC3339) + `">` + t.Format(time.DateTime) + ` UTC</time>`)
 }
 
 // Until returns how long it is from one time to another, in its two largest units.

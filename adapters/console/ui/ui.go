@@ -40,6 +40,7 @@ type Frame struct {
 	Nav     []Link // none: the page has no navigation
 	Who     string // the account; empty: without a sign-in
 	SignOut string // the path of the form that signs out; empty: none
+	Help    string // the path of the documentation; empty: none
 	Notice  string // what was done
 	Problem *Problem
 	Refresh int // after how many seconds a browser without scripts reads the page again; 0: never

@@ -121,7 +121,7 @@ func TestFigures(t *testing.T) {
 			t.Errorf("%s is %q, want %q", d, got, want)
 		}
 	}
-	if got := ui.When(start); got != `<time datetime="2026-05-15T12:00:00Z">2026-05-15 12:00 UTC</time>` || ui.When(time.Time{}) != "–" {
+	if got := ui.When(start); got != `<time datetime="2026-05-15T12:00:00Z">2026-05-15 12:00:00 UTC</time>` || ui.When(time.Time{}) != "–" {
 		t.Errorf("the time is %s", got)
 	}
 }

@@ -17,13 +17,17 @@ var denied = Refusal{Status: http.StatusForbidden, Code: CodeTargetDenied, Proxy
 func Denied(d policy.Denial) *Refusal {
 	r := denied
 	r.Layer = string(d.Layer)
+	by, denied := "", ""
+	if d.Part != "" {
+		by, denied = " by its "+string(d.Part), ": the "+string(d.Part)+" is denied"
+	}
 	switch d.Layer {
 	case policy.Operator:
-		r.Message = "the operator of this service denies this target"
-		r.HowToFix = diagnose.FixDenied
+		r.Message = "the operator of this service denies this target" + by
+		r.HowToFix = diagnose.FixDenied + denied
 	case policy.Product:
-		r.Message = "the product of this session denies this target"
-		r.HowToFix = diagnose.FixDenied + ", or a session of another product"
+		r.Message = "the product of this session denies this target" + by
+		r.HowToFix = diagnose.FixDenied + ", or a session of another product" + denied
 	default:
 		r.Rule = d.Rule
 		r.Message = "the policy of this session denies this target by its rule " + d.Rule

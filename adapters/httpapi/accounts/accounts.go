@@ -5,9 +5,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
-	"errors"
 	"net/http"
-	"net/netip"
 
 	"github.com/danielgtaylor/huma/v2"
 
@@ -190,62 +188,27 @@ func (s *service) declareAccounts() {
 	})
 }
 
-// registration is where a call that opens an account comes from.
-type registration struct {
-	addr     netip.Addr // of the client
-	fromExit bool
-	counted  netip.Addr // what limits count it as
+// visitors returns what admits those who register.
+func (s *service) visitors() accounts.Visitors {
+	return accounts.Visitors{Accounts: s.Accounts, Limits: s.api.Limits}
 }
 
-// countRegistration refuses a registration if too many came from the same address. The exits of the
-// service count as one address too, because an agent with a session can use each of them. The
-// address comes first: a registration that it refuses asks nothing of the database.
-func (s *service) countRegistration(ctx context.Context) (err error) {
+// countRegistration refuses a registration if too many came from the same address.
+func (s *service) countRegistration(ctx context.Context) error {
 	c := endpoint.CallIn(ctx)
-	r := &registration{addr: s.api.ClientAddr(c.Request())}
-	r.counted = r.addr
-	if err := s.takeRegistration(r.counted); err != nil {
-		return err
-	}
-	if r.fromExit, err = s.Accounts.IsExit(c, r.addr, endpoint.PeerAddr(c.Request())); err != nil {
-		return err
-	}
-	if r.fromExit {
-		r.counted = netip.Addr{}
-		if err := s.takeRegistration(r.counted); err != nil {
-			return err
-		}
-	}
-	c.Found = r
-	return nil
-}
-
-func (s *service) takeRegistration(from netip.Addr) error {
-	if d := s.api.Limits.TakeRegistration(from); !d.Allowed {
-		return account.ErrRateLimited.Msgf(
-			"too many registrations from this address; wait for the seconds in Retry-After",
-		).After(d.RetryAfter)
-	}
-	return nil
+	r := c.Request()
+	admitted, err := s.visitors().Admit(c, accounts.Visitor{Addr: s.api.ClientAddr(r), Peer: endpoint.PeerAddr(r),
+		UserAgent: r.UserAgent()})
+	c.Found = admitted
+	return err
 }
 
 // register opens an account.
 func (s *service) register(ctx context.Context, in *struct{ Body registerBody }) (int, registeredReply, error) {
-	c := endpoint.CallIn(ctx)
-	r := c.Found.(*registration) // of countRegistration
-	if d := s.api.Limits.WrongCodes().Left(r.counted); !d.Allowed && in.Body.ReferralCode != "" {
-		return 0, registeredReply{}, account.ErrRateLimited.Msgf(
-			"too many wrong referral codes from this address; wait for the seconds in Retry-After",
-		).After(d.RetryAfter)
-	}
 	b := in.Body
-	out, err := s.Accounts.Register(ctx, accounts.Register{ReferralCode: b.ReferralCode,
-		Origin: account.Origin{Addr: r.addr, UserAgent: c.Request().UserAgent()}, FromExit: r.fromExit,
-		Profile: account.Profile{Name: b.Name, ContactEmail: b.ContactEmail, WebhookURL: b.WebhookURL,
-			Description: b.Description}})
-	if errors.Is(err, account.ErrReferralCode) && b.ReferralCode != "" {
-		s.api.Limits.WrongCodes().Record(r.counted)
-	}
+	out, err := s.visitors().Register(ctx, endpoint.CallIn(ctx).Found.(accounts.Admitted), // of countRegistration
+		accounts.Register{ReferralCode: b.ReferralCode, Profile: account.Profile{Name: b.Name,
+			ContactEmail: b.ContactEmail, WebhookURL: b.WebhookURL, Description: b.Description}})
 	if err != nil {
 		return 0, registeredReply{}, err
 	}
