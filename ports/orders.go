@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"agentproxy/domain"
+	"agentproxy/domain/account"
 	"agentproxy/domain/procurement"
 )
 
@@ -58,7 +59,7 @@ type Orders interface {
 	// Waiting lists the planned orders of a provider that are like o, as in CountOpen, o
 	// included: of each agent the oldest, no more than the limit, with its party and when an
 	// order of that was last sent to the provider.
-	Waiting(ctx context.Context, o procurement.Order, limit int) ([]procurement.Waiting, error)
+	Waiting(ctx context.Context, o procurement.Order, funding account.Funding, limit int) ([]procurement.Waiting, error)
 	// CountOpen counts the other orders of a provider that are sent, or unknown and
 	// not frozen, and of these the ones like o: the same SKU and country, where an
 	// empty one is like any. It holds a lock on the provider until the unit ends, so that

@@ -105,7 +105,7 @@ type Account struct {
 	Referral Referral `json:"referral"`
 	// Its state.
 	Status AccountState `json:"status"`
-	// funded: own money was credited; verified: by the operator. Products may ask for a tier.
+	// funded: enough own money came; verified: by the operator. Products may ask for a tier.
 	Tier Tier `json:"tier"`
 	// The trial credit; null without one.
 	Trial Trial `json:"trial"`
@@ -1729,7 +1729,7 @@ type Updated struct {
 	Referral Referral `json:"referral"`
 	// Its state.
 	Status AccountState `json:"status"`
-	// funded: own money was credited; verified: by the operator. Products may ask for a tier.
+	// funded: enough own money came; verified: by the operator. Products may ask for a tier.
 	Tier Tier `json:"tier"`
 	// The trial credit; null without one.
 	Trial Trial `json:"trial"`

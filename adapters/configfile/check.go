@@ -89,6 +89,10 @@ func (c *check) settings(config Config, providers int) (Settings, error) {
 	if s.TrialBalance, err = domain.ParseMoney(config.TrialBalance); err != nil || s.TrialBalance < 0 {
 		c.fault("AGENTPROXY_TRIAL_BALANCE", "must be an amount of 0 or more with at most 6 decimals")
 	}
+	from, err := domain.ParseMoney(config.FundedFrom)
+	if s.FundedFrom = account.Funding(from); err != nil || from < 0 {
+		c.fault("AGENTPROXY_FUNDED_FROM", "must be an amount of 0 or more with at most 6 decimals")
+	}
 	s.TrialDailyTotal = c.trialTotal(config.TrialDailyTotal, s.TrialBalance)
 	if config.Secret != "" {
 		if err := c.rules.RootSecret(config.Secret); err != nil {

@@ -101,6 +101,9 @@ type Config struct {
 	// Accounts a UTC day with trial credit from one network: an IPv4 /24 or an IPv6 /48, and all
 	// exits of this service together; 0 is unlimited. Beyond it accounts start with a balance of 0.
 	TrialPerNetwork *int `yaml:"trial_per_network" env:"AGENTPROXY_TRIAL_PER_NETWORK" default:"5; 0 in development mode"`
+	// Own money in US dollars, credited in sum by transfers and positive corrections, from which an account is
+	// `funded`; 0: any amount.
+	FundedFrom string `yaml:"funded_from" env:"AGENTPROXY_FUNDED_FROM"`
 	// Who may open an account: `open` is any agent, `referral` one with a valid code, `closed` the
 	// operator with `agentproxy agent add` alone.
 	Registration string `yaml:"registration" env:"AGENTPROXY_REGISTRATION"`
@@ -132,7 +135,8 @@ type Config struct {
 func defaults() Config {
 	return Config{HTTPAddr: "127.0.0.1:8080", GatewayAddr: "127.0.0.1:8081", AdminAddr: "127.0.0.1:8082",
 		DatabaseURL: "sqlite://agentproxy.db", DatabaseConns: 20, RateLimit: 600, SessionLimit: 200, SessionTunnels: 4096,
-		TrialBalance: "10.00", TrialDays: 14, Registration: "open", ClientAddressDays: 90, ExitLogDays: 90, ArchiveDays: 90,
+		TrialBalance: "10.00", TrialDays: 14, FundedFrom: "1.00", Registration: "open",
+		ClientAddressDays: 90, ExitLogDays: 90, ArchiveDays: 90,
 		LogLevel: "info", LogFormat: "auto"}
 }
 
@@ -195,6 +199,7 @@ type Settings struct {
 	TrialDays             int
 	TrialDailyTotal       domain.Money
 	TrialPerNetwork       int
+	FundedFrom            account.Funding
 	Registration          account.Registration
 	ClientAddressDays     int
 	ExitLogDays           int

@@ -46,6 +46,21 @@ func TestBoundsOfTheTrial(t *testing.T) {
 	}
 }
 
+func TestFromWhereAnAccountIsFunded(t *testing.T) {
+	for text, want := range map[string]account.Funding{"": account.Funding(domain.Dollar), "0": 0, "2.5": 2_500_000, "-1": -1,
+		"a lot": -1} {
+		clean(t)
+		if text != "" {
+			t.Setenv("AGENTPROXY_FUNDED_FROM", text)
+		}
+		s, err := configfile.Load(rules())
+		if err == nil && s.FundedFrom != want || (err == nil) != (want >= 0) ||
+			err != nil && !strings.Contains(err.Error(), "AGENTPROXY_FUNDED_FROM: must be an amount") {
+			t.Errorf("%q: %d, %v", text, s.FundedFrom, err)
+		}
+	}
+}
+
 func TestWayOfRegistration(t *testing.T) {
 	for text, want := range map[string]account.Registration{"": account.OpenRegistration, "open": account.OpenRegistration,
 		"referral": account.ReferralRegistration, "closed": account.ClosedRegistration, "invite": ""} {

@@ -150,7 +150,7 @@ func newWorld(t testing.TB, o options) *world {
 	log := slog.New(slog.NewJSONHandler(w.log, nil))
 	access := fulfilment.New(w.store, secrets, cat, log)
 	transitions := sessions.NewTransitions(w.ids, cat, access)
-	w.driver = procurement.NewDriver(w.store, clock, w.ids, cat, w.hub, transitions, access, nil, log)
+	w.driver = procurement.NewDriver(w.store, clock, w.ids, cat, w.hub, transitions, access, 0, nil, log)
 	rules := accounts.Config{TrialBalance: o.trial, TrialDays: 14, Dev: true, PerMinute: o.perMinute}
 	if o.config != nil {
 		o.config(&rules)

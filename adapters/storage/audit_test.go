@@ -294,7 +294,8 @@ func verifyNamesWhatWasBroken(t *testing.T, open func(testing.TB) *storage.Store
 		"INSERT INTO recharge_marks (network, final_number, final_time, latest, read_at) VALUES ('tron', 2, 0, 1, 0)": "a chain is read up to its head at most",
 		"UPDATE recharge_orders SET status = 'expired' WHERE id = 'PAY2'":                                             "a window closes once the chain is past it",
 		"INSERT INTO trial_grants (day, scope, granted) VALUES (0, 'total', 5)":                                       "what was granted of the trial on a day is counted",
-		"UPDATE wallets SET credited = 0, funded = 0":                                                                 "a wallet has the flags of the money that its entries credit",
+		"UPDATE wallets SET adjusted = adjusted + 1":                                                                  "a wallet has the sum and the flags of the own money that its entries credit",
+		"UPDATE wallets SET credited = 0, funded = 0":                                                                 "a wallet has the sum and the flags of the own money that its entries credit",
 		"UPDATE wallets SET spent_today = 1 WHERE agent_id = 'agt_2'":                                                 "what a wallet spent on its day was held on it",
 		"UPDATE wallets SET trial_expires_at = 1":                                                                     "trial credit ends a number of days after it was granted",
 		`INSERT INTO ledger_proofs (agent_id, entries, trial, own, held_trial, held_own, charged, refunded, recharged, digest)

@@ -39,7 +39,7 @@ type movedHealth struct {
 type movedWallet struct {
 	AgentID                                     string
 	Trial, Own, HeldTrial, HeldOwn              int64
-	Charged, Refunded, Recharged                int64
+	Charged, Refunded, Recharged, Adjusted      int64
 	Funded, Credited                            bool
 	LiveSessions, SpentDay, SpentToday, Entries int64
 }
@@ -165,9 +165,9 @@ func (b *batch) movedWallets() (rows []movedWallet) {
 		}
 		r := toWalletRow(w.Wallet)
 		rows = append(rows, movedWallet{AgentID: agentID, Trial: r.Trial, Own: r.Own, HeldTrial: r.HeldTrial,
-			HeldOwn: r.HeldOwn, Charged: r.Charged, Refunded: r.Refunded, Recharged: r.Recharged, Funded: r.Funded,
-			Credited: r.Credited, LiveSessions: int64(r.LiveSessions), SpentDay: r.SpentDay, SpentToday: r.SpentToday,
-			Entries: w.entries})
+			HeldOwn: r.HeldOwn, Charged: r.Charged, Refunded: r.Refunded, Recharged: r.Recharged, Adjusted: r.Adjusted,
+			Funded: r.Funded, Credited: r.Credited, LiveSessions: int64(r.LiveSessions), SpentDay: r.SpentDay,
+			SpentToday: r.SpentToday, Entries: w.entries})
 	}
 	return rows
 }

@@ -60,8 +60,8 @@ func (r ledger) Lock(_ context.Context, agentIDs []string) error {
 const postWallet = `UPDATE wallets SET
 	trial = trial + ?2, own = own + ?3, held_trial = held_trial + ?4, held_own = held_own + ?5,
 	charged = charged + ?6, refunded = refunded + ?7, recharged = recharged + ?8,
-	funded = CASE WHEN ?9 = 1 THEN 1 ELSE funded END,
-	credited = CASE WHEN ?14 = 1 THEN 1 ELSE credited END,
+	adjusted = adjusted + ?14, funded = CASE WHEN ?9 = 1 THEN 1 ELSE funded END,
+	credited = CASE WHEN ?8 + ?14 > 0 THEN 1 ELSE credited END,
 	live_sessions = live_sessions + ?10,
 	spent_today = CASE
 		WHEN ?11 = spent_day AND spent_today + ?12 >= 0 THEN spent_today + ?12
@@ -101,7 +101,7 @@ func (r ledger) Post(ctx context.Context, p ports.Posting) (billing.Entry, error
 	err := r.Returning(postWallet, []any{e.AgentID,
 		int64(e.Available.Trial), int64(e.Available.Own), int64(e.Held.Trial), int64(e.Held.Own),
 		int64(totals.Charged), int64(totals.Refunded), int64(totals.Recharged), column.Flag(e.Type == billing.Recharge),
-		p.Live, column.Micros(p.Day), int64(p.Spent), e.Ref, column.Flag(e.Credits())}, &e.BalanceAfter, &ord)
+		p.Live, column.Micros(p.Day), int64(p.Spent), e.Ref, int64(e.Adjusted())}, &e.BalanceAfter, &ord)
 	if errors.Is(err, sql.ErrNoRows) {
 		return e, r.refusal(ctx, e)
 	}

@@ -200,7 +200,7 @@ func TestOrdersAreFoundByIndex(t *testing.T) {
 			return err
 		}, []string{"upstream_orders_due (next_at>? AND next_at<?)"}},
 		"waiting": {func(ctx context.Context, tx ports.Tx) error {
-			_, err := tx.Orders().Waiting(ctx, order, 5)
+			_, err := tx.Orders().Waiting(ctx, order, 0, 5)
 			return err
 		}, []string{"upstream_orders_open (status=? AND provider=?)", "upstream_orders_provider (provider=?)"}},
 		"rivals": {func(ctx context.Context, tx ports.Tx) error {

@@ -24,6 +24,7 @@ type walletRow struct {
 	Charged          int64
 	Refunded         int64
 	Recharged        int64
+	Adjusted         int64
 	LiveSessions     int
 	BudgetDaily      *int64
 	BudgetTotal      *int64
@@ -45,10 +46,11 @@ func toWalletRow(w billing.Wallet) walletRow {
 		TrialExpiresAt:   column.Micros(w.TrialExpiresAt),
 		TrialExpired:     w.TrialExpired,
 		Funded:           w.Funded,
-		Credited:         w.Credited,
+		Credited:         w.Credited() > 0, // for programs of an earlier version
 		Charged:          int64(w.Charged),
 		Refunded:         int64(w.Refunded),
 		Recharged:        int64(w.Recharged),
+		Adjusted:         int64(w.Adjusted),
 		LiveSessions:     w.LiveSessions,
 		BudgetDaily:      (*int64)(w.Budget.Daily),
 		BudgetTotal:      (*int64)(w.Budget.Total),
@@ -71,12 +73,11 @@ func fromWalletRow(r walletRow) (billing.Wallet, error) {
 		TrialExpiresAt: column.Time(r.TrialExpiresAt),
 		TrialExpired:   r.TrialExpired,
 		Funded:         r.Funded,
-		// A program of an earlier version sets funded alone.
-		Credited:     r.Credited || r.Funded,
-		Charged:      domain.Money(r.Charged),
-		Refunded:     domain.Money(r.Refunded),
-		Recharged:    domain.Money(r.Recharged),
-		LiveSessions: r.LiveSessions,
+		Charged:        domain.Money(r.Charged),
+		Refunded:       domain.Money(r.Refunded),
+		Recharged:      domain.Money(r.Recharged),
+		Adjusted:       domain.Money(r.Adjusted),
+		LiveSessions:   r.LiveSessions,
 		Budget: billing.Budget{
 			Daily:      (*domain.Money)(r.BudgetDaily),
 			Total:      (*domain.Money)(r.BudgetTotal),

@@ -23,7 +23,7 @@ type Info struct {
 }
 
 func (a *Service) info(agent account.Agent, w billing.Wallet, now time.Time) Info {
-	return Info{Agent: agent, Wallet: w, IsTrial: w.IsTrial(now), Tier: agent.Tier(w.Credited),
+	return Info{Agent: agent, Wallet: w, IsTrial: w.IsTrial(now), Tier: agent.Tier(w.Credited(), a.cfg.FundedFrom),
 		PerMinute: a.perMinute(agent)}
 }
 

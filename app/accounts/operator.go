@@ -20,8 +20,8 @@ func (a *Service) SetTier(ctx context.Context, agentID string, to account.Tier,
 		if err != nil {
 			return err
 		}
-		*agent, err = agent.SetTier(to, evidence, w.Credited)
-		tier = agent.Tier(w.Credited)
+		*agent, err = agent.SetTier(to, evidence, w.Credited(), a.cfg.FundedFrom)
+		tier = agent.Tier(w.Credited(), a.cfg.FundedFrom)
 		return err
 	})
 	return tier, err

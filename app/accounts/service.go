@@ -21,6 +21,7 @@ type Config struct {
 	// number of trials of one network (account.Network); 0: unlimited.
 	TrialDailyTotal domain.Money
 	TrialPerNetwork int
+	FundedFrom      account.Funding
 	Registration    account.Registration // empty: open
 	KeepOriginDays  int                  // how long the origin of a registration is kept; 0: it is not
 	Exits           Exits

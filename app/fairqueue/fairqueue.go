@@ -6,6 +6,7 @@ import (
 	"context"
 	"time"
 
+	"agentproxy/domain/account"
 	"agentproxy/domain/procurement"
 	"agentproxy/domain/session"
 	"agentproxy/ports"
@@ -36,24 +37,26 @@ const (
 // ErrWaitedTooLong refuses an order that was not sent within waitLimit.
 var ErrWaitedTooLong = procurement.Refuse(procurement.RateLimited, "an order like it is undecided at the provider")
 
-// Queued is the Rule of an order for which nothing was requested yet: it waits until it is the first of
-// the queue. It locks the provider until the unit ends.
-func Queued(ctx context.Context, tx Repos, o procurement.Order, now time.Time) (wait time.Duration, err error) {
-	if wait, err = Exclusive(ctx, tx, o, now); err != nil {
-		return 0, err
+// Queued returns the Rule of an order for which nothing was requested yet: it waits until it is the first of
+// the queue, in which accounts that are funded come first. It locks the provider until the unit ends.
+func Queued(funding account.Funding) Rule {
+	return func(ctx context.Context, tx Repos, o procurement.Order, now time.Time) (wait time.Duration, err error) {
+		if wait, err = Exclusive(ctx, tx, o, now); err != nil {
+			return 0, err
+		}
+		line, err := tx.Orders().Waiting(ctx, alike(o), funding, agentsAtMost)
+		if err != nil {
+			return 0, err
+		}
+		place := procurement.Place(line, o.ID, now)
+		switch {
+		case wait == 0 && place == 0:
+			return 0, nil
+		case now.Sub(o.PlannedAt) >= waitLimit:
+			return 0, ErrWaitedTooLong
+		}
+		return min(Retry+time.Duration(place)*perOrder, mostRetry), nil
 	}
-	line, err := tx.Orders().Waiting(ctx, alike(o), agentsAtMost)
-	if err != nil {
-		return 0, err
-	}
-	place := procurement.Place(line, o.ID, now)
-	switch {
-	case wait == 0 && place == 0:
-		return 0, nil
-	case now.Sub(o.PlannedAt) >= waitLimit:
-		return 0, ErrWaitedTooLong
-	}
-	return min(Retry+time.Duration(place)*perOrder, mostRetry), nil
 }
 
 // Exclusive is the Rule of the first order of the queue: it waits until no order like it is open.

@@ -57,6 +57,7 @@ type Driver struct {
 	hub       *changes.Hub
 	lifecycle Lifecycle
 	access    *fulfilment.Service
+	funding   account.Funding
 	direct    *direct.Service
 	calls     ports.CallCounter
 	excess    func(provider string, x domain.Money) // nil: it is not counted
@@ -66,15 +67,14 @@ type Driver struct {
 
 // NewDriver returns a Driver. If calls is nil they are not counted.
 func NewDriver(store ports.Store, clock ports.Clock, ids ports.IDs, catalog *catalog.Catalog, hub *changes.Hub,
-	lifecycle Lifecycle, access *fulfilment.Service, calls ports.CallCounter, log *slog.Logger) *Driver {
+	lifecycle Lifecycle, access *fulfilment.Service, funding account.Funding, calls ports.CallCounter,
+	log *slog.Logger) *Driver {
 	return &Driver{store: narrow(store), clock: clock, ids: ids, catalog: catalog, hub: hub, lifecycle: lifecycle,
-		access: access,
-		calls:  calls, log: log, direct: direct.New(store, clock, ids, catalog, access, calls, log),
-		slots: slots.New(driveAtOnce, awaitedAtMost)}
+		access: access, funding: funding, calls: calls, log: log,
+		direct: direct.New(store, clock, ids, catalog, access, calls, log), slots: slots.New(driveAtOnce, awaitedAtMost)}
 }
 
-// CountExcess sets what counts the amounts by which orders cost more than they were to.
-// It must be called before the Driver is used.
+// CountExcess sets what counts the amounts by which orders cost more than they were to, before the Driver is used.
 func (u *Driver) CountExcess(count func(provider string, x domain.Money)) { u.excess = count }
 
 const (
@@ -116,7 +116,7 @@ func (u *Driver) state(ctx context.Context, id string) (st State, err error) {
 			return err
 		}
 		if st.Orders, err = tx.Orders().Of(ctx, id); len(st.Orders) > 0 {
-			st.party, err = partyOf(ctx, tx, st.Session.AgentID)
+			st.party, err = partyOf(ctx, tx, st.Session.AgentID, u.funding)
 		}
 		return err
 	})
@@ -124,13 +124,13 @@ func (u *Driver) state(ctx context.Context, id string) (st State, err error) {
 }
 
 // partyOf returns the party of an agent, as which it takes turns.
-func partyOf(ctx context.Context, tx Repos, agentID string) (procurement.Party, error) {
+func partyOf(ctx context.Context, tx Repos, agentID string, from account.Funding) (procurement.Party, error) {
 	agent, err := tx.Agents().Get(ctx, agentID)
 	if err != nil {
 		return procurement.Party{}, err
 	}
 	w, err := tx.Ledger().Wallet(ctx, agentID)
-	return procurement.Party{Key: agent.Party(), Funded: agent.Tier(w.Credited) != account.TrialTier}, err
+	return procurement.Party{Key: agent.Party(), Funded: agent.Tier(w.Credited(), from) != account.TrialTier}, err
 }
 
 // read reads an order at its provider.

@@ -18,7 +18,7 @@ func turn(ctx context.Context, u *Driver, p ports.Provider, o procurement.Order)
 		return true, nil
 	}
 	err = u.mark(ctx, o, func(ctx context.Context, c *change) (err error) {
-		now, err = c.waits(ctx, fairqueue.Queued)
+		now, err = c.waits(ctx, fairqueue.Queued(u.funding))
 		return err
 	})
 	return now, unlessTooLong(ctx, u, o, err)

@@ -30,7 +30,7 @@ func TestAnAgentWithManyOrdersDelaysOneOfAnotherByOne(t *testing.T) {
 	w := apptest.New(t)
 	w.Seller.Can(func(c *domain.Capabilities) { c.KeepsOrderKey = false })
 	replicas := []*procurement.Driver{w.Driver, procurement.NewDriver(w.Store, w.Clock, w.IDs, w.Catalog, w.Hub, w.Transitions,
-		w.Fulfilment, nil, slog.New(slog.DiscardHandler))}
+		w.Fulfilment, 0, nil, slog.New(slog.DiscardHandler))}
 	many, one := w.RegisterFunded(100), w.RegisterFunded(10)
 	reached, on := pauseCall(w, fake.Provision, fake.Step{})
 	var wg sync.WaitGroup

@@ -209,7 +209,7 @@ func (u *Service) quoteCreate(ctx context.Context, in Create, spec session.Spec)
 
 // affordable refuses what a purchase would refuse.
 func (u *Service) affordable(ctx context.Context, tx Repos, w billing.Wallet, p purchase, now time.Time) error {
-	if err := tierAllows(ctx, tx, w, p.product); err != nil {
+	if err := tierAllows(ctx, tx, w, p.product, u.FundedFrom); err != nil {
 		return err
 	}
 	if u.cfg.Limit > 0 && w.LiveSessions >= u.cfg.Limit {
@@ -224,7 +224,9 @@ func (u *Service) affordable(ctx context.Context, tx Repos, w billing.Wallet, p 
 
 // tierAllows refuses a product to an account of a lower tier. It locks no agent: an addition holds the locks of
 // its session and its wallet already.
-func tierAllows(ctx context.Context, tx Repos, w billing.Wallet, p catalog.Product) error {
+func tierAllows(
+	ctx context.Context, tx Repos, w billing.Wallet, p catalog.Product, funding account.Funding,
+) error {
 	if p.MinTier == "" || p.MinTier == account.TrialTier {
 		return nil
 	}
@@ -232,7 +234,7 @@ func tierAllows(ctx context.Context, tx Repos, w billing.Wallet, p catalog.Produ
 	if err != nil {
 		return err
 	}
-	return agent.Tier(w.Credited).Require(p.MinTier)
+	return agent.Tier(w.Credited(), funding).Require(p.MinTier)
 }
 
 // means returns what may pay for a delivery of a product by a provider.

@@ -24,7 +24,8 @@ func paidSeller(t *testing.T, change func(*catalog.Product)) *apptest.World {
 			change(&own[i])
 		}
 	}
-	return apptest.Open(t, apptest.Options{RepeatUpdates: true, SellerProducts: own})
+	return apptest.Open(t, apptest.Options{RepeatUpdates: true, SellerProducts: own,
+		FundedFrom: account.Funding(domain.Dollar)})
 }
 
 // trialRefused demands the refusal of a purchase that trial credit may not pay.
@@ -154,11 +155,26 @@ func TestTierOfAnAccount(t *testing.T) {
 	needs(apptest.Remote, account.FundedTier)
 	needs(apptest.RemoteStatic, account.VerifiedTier)
 
+	free := w.Buy(agent, apptest.Local)
 	_, err := w.Wallet.Adjust(t.Context(), agent, -apptest.Dollars("1"), "a correction downwards")
 	apptest.OK(t, err)
 	tier(account.TrialTier)
+	isTrial := func(want bool) {
+		t.Helper()
+		r, err := w.Traffic.Route(t.Context(), free.ID)
+		apptest.OK(t, err)
+		apptest.Equal(t, "a trial at the gateway", r.Trial, want)
+	}
+	credit(t, w, agent, domain.Dollar-1)
+	tier(account.TrialTier)
+	isTrial(true)
+	needs(apptest.Remote, account.FundedTier)
+	_, err = w.Accounts.SetTier(t.Context(), agent, account.FundedTier, "")
+	apptest.ErrorIs(t, err, domain.ErrInvalid)
+	credit(t, w, agent, -domain.Dollar/2) // what is taken back changes no sum of what was credited
 	credit(t, w, agent, 1)
 	tier(account.FundedTier)
+	isTrial(false)
 	w.Buy(agent, apptest.Remote)
 	needs(apptest.RemoteStatic, account.VerifiedTier)
 

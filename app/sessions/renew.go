@@ -207,7 +207,7 @@ func (u *Service) planRenewal(ctx context.Context, tx Repos, in Renew, now time.
 	if n.wallet, err = ledger.NewBook(tx, u.ids, now).Wallet(ctx, in.AgentID, in.DryRun); err != nil {
 		return n, err
 	}
-	if err := tierAllows(ctx, tx, n.wallet, product); err != nil {
+	if err := tierAllows(ctx, tx, n.wallet, product, u.FundedFrom); err != nil {
 		return n, err
 	}
 	n.means = u.means(product, n.was.Provider)

@@ -13,6 +13,7 @@ import (
 	"agentproxy/app/ledger"
 	"agentproxy/app/procurement"
 	"agentproxy/domain"
+	"agentproxy/domain/account"
 	"agentproxy/domain/eventlog"
 	"agentproxy/domain/health"
 	"agentproxy/domain/session"
@@ -25,7 +26,8 @@ const answerWithin = 55 * time.Second
 
 // Config is what the operator decides about sessions.
 type Config struct {
-	Limit int // live sessions of an agent; 0: unlimited
+	Limit      int // live sessions of an agent; 0: unlimited
+	FundedFrom account.Funding
 	// AnswerWithin is how long a create or a renewal waits for a provider; 0: 55 s. What
 	// takes longer is finished in the background.
 	AnswerWithin time.Duration
@@ -33,6 +35,7 @@ type Config struct {
 
 // Service is the use cases of proxy sessions: create, use and end.
 type Service struct {
+	FundedFrom  account.Funding
 	cfg         Config
 	store       ports.Unit[Repos]
 	clock       ports.Clock
@@ -52,8 +55,8 @@ func New(cfg Config, store ports.Store, clock ports.Clock, ids ports.IDs, secret
 	hub *changes.Hub,
 	log *slog.Logger) *Service {
 	cfg.AnswerWithin = cmp.Or(cfg.AnswerWithin, answerWithin)
-	return &Service{cfg: cfg, store: narrow(store), clock: clock, ids: ids, secrets: secrets, catalog: catalog,
-		transitions: transitions, driver: driver, access: access, hub: hub, log: log}
+	return &Service{FundedFrom: cfg.FundedFrom, cfg: cfg, store: narrow(store), clock: clock, ids: ids,
+		secrets: secrets, catalog: catalog, transitions: transitions, driver: driver, access: access, hub: hub, log: log}
 }
 
 // View is a session at one moment, as its agent may read it.

@@ -149,7 +149,7 @@ func (u topUps) payable(ctx context.Context, tx Repos, a addition, dryRun bool, 
 	if err != nil {
 		return w, err
 	}
-	if err := tierAllows(ctx, tx, w, a.product); err != nil {
+	if err := tierAllows(ctx, tx, w, a.product, u.FundedFrom); err != nil {
 		return w, err
 	}
 	if err := w.MaySpend(a.cost, now); err != nil {

@@ -78,7 +78,7 @@ func (t *Service) routed(ctx context.Context, s session.Session) (traffic.Route,
 		if err != nil {
 			return err
 		}
-		r.Trial = agent.Tier(w.Credited) == account.TrialTier
+		r.Trial = agent.Tier(w.Credited(), t.sessions.FundedFrom) == account.TrialTier
 		own, err := tx.Policies().Get(ctx, s.ID)
 		r.Policy, r.PolicyReports = own.Compile(), own.Mode == policy.Report
 		if err != nil || s.FairUse == 0 {

@@ -200,7 +200,7 @@ func (c agentLimitCmd) Run(k *kit) error {
 type agentTierCmd struct {
 	noted
 	AgentID  string `arg:"" name:"AGENT_ID"`
-	Tier     string `arg:"" name:"TIER" help:"verified, or what the agent is without: funded once own money was credited, else trial."`
+	Tier     string `arg:"" name:"TIER" help:"verified, or what the agent is without: funded once enough own money was credited, else trial."`
 	Evidence string `help:"What shows who the agent is; required for verified, kept with the account."`
 }
 

@@ -14,7 +14,7 @@ type Tier string
 // The tiers, the lowest first.
 const (
 	TrialTier    Tier = "trial"
-	FundedTier   Tier = "funded"   // own money was credited, by a transfer or a positive adjustment
+	FundedTier   Tier = "funded"   // own money of at least a Funding was credited
 	VerifiedTier Tier = "verified" // the operator has evidence of who the agent is
 )
 
@@ -28,12 +28,16 @@ var ErrTierRequired = &domain.Error{Kind: domain.Forbidden, Code: "TIER_REQUIRED
 // MaxEvidence is the largest number of characters of the evidence for a verification.
 const MaxEvidence = 500
 
-// Tier returns the tier of the account; credited is whether own money was ever credited to it.
-func (a Agent) Tier(credited bool) Tier {
+// Funding is the sum of own money, credited by transfers and positive adjustments, from which an account is
+// funded: a payment of next to nothing is not enough. At 0 any amount is.
+type Funding domain.Money
+
+// Tier returns the tier of the account; credited is the sum of own money that was ever credited to it.
+func (a Agent) Tier(credited domain.Money, from Funding) Tier {
 	switch {
 	case a.VerifiedFor != "":
 		return VerifiedTier
-	case credited:
+	case credited > 0 && credited >= domain.Money(from):
 		return FundedTier
 	}
 	return TrialTier
@@ -49,7 +53,7 @@ func (t Tier) Require(least Tier) error {
 
 // SetTier verifies the account with the operator's evidence, or withdraws the verification: the other
 // tiers follow from the money that was credited, so they are accepted only as what is left then.
-func (a Agent) SetTier(to Tier, evidence string, credited bool) (Agent, error) {
+func (a Agent) SetTier(to Tier, evidence string, credited domain.Money, from Funding) (Agent, error) {
 	evidence = strings.TrimSpace(evidence)
 	if to == VerifiedTier {
 		if evidence == "" || utf8.RuneCountInString(evidence) > MaxEvidence || hasControl(evidence, "") {
@@ -60,15 +64,14 @@ func (a Agent) SetTier(to Tier, evidence string, credited bool) (Agent, error) {
 	}
 	without := a
 	without.VerifiedFor = ""
-	switch left := without.Tier(credited); {
+	switch left := without.Tier(credited, from); {
 	case evidence != "":
 		return a, domain.InvalidField("evidence", "is for the tier verified alone")
 	case !slices.Contains(Tiers, to):
 		return a, domain.InvalidField("tier", "must be trial, funded or verified")
 	case to != left:
 		return a, domain.InvalidField("tier", "must be %s or verified: without a verification the tier follows "+
-			"from the money "+
-			"that was credited", left)
+			"from the money that was credited", left)
 	}
 	return without, nil
 }

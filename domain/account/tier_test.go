@@ -13,16 +13,20 @@ import (
 func TestTier(t *testing.T) {
 	for _, c := range []struct {
 		agent    account.Agent
-		credited bool
+		credited domain.Money
+		from     account.Funding
 		want     account.Tier
 	}{
-		{account.Agent{}, false, account.TrialTier},
-		{account.Agent{}, true, account.FundedTier},
-		{account.Agent{VerifiedFor: "contract 12"}, false, account.VerifiedTier},
-		{account.Agent{VerifiedFor: "contract 12"}, true, account.VerifiedTier},
+		{account.Agent{}, 0, 0, account.TrialTier},
+		{account.Agent{}, 1, 0, account.FundedTier},
+		{account.Agent{}, 1, account.Funding(domain.Dollar), account.TrialTier},
+		{account.Agent{}, domain.Dollar - 1, account.Funding(domain.Dollar), account.TrialTier},
+		{account.Agent{}, domain.Dollar, account.Funding(domain.Dollar), account.FundedTier},
+		{account.Agent{VerifiedFor: "contract 12"}, 0, 0, account.VerifiedTier},
+		{account.Agent{VerifiedFor: "contract 12"}, 1, account.Funding(domain.Dollar), account.VerifiedTier},
 	} {
-		if got := c.agent.Tier(c.credited); got != c.want {
-			t.Errorf("%+v, credited %v, is %s, want %s", c.agent, c.credited, got, c.want)
+		if got := c.agent.Tier(c.credited, c.from); got != c.want {
+			t.Errorf("%+v, credited %s of %d, is %s, want %s", c.agent, c.credited, c.from, got, c.want)
 		}
 	}
 }
@@ -51,23 +55,23 @@ func TestSetTier(t *testing.T) {
 		agent    account.Agent
 		to       account.Tier
 		evidence string
-		credited bool
+		credited domain.Money
 		want     string   // the evidence afterwards
 		faults   []string // of a refusal
 	}{
-		{"with evidence it is verified", account.Agent{}, account.VerifiedTier, " contract 12 ", false, "contract 12", nil},
-		{"without evidence it is not", account.Agent{}, account.VerifiedTier, "  ", true, "", []string{"evidence"}},
-		{"evidence is bounded", account.Agent{}, account.VerifiedTier, strings.Repeat("x", 501), true, "", []string{"evidence"}},
-		{"evidence has no control characters", account.Agent{}, account.VerifiedTier, "a\x1b[2J", true, "", []string{"evidence"}},
-		{"an account with money goes back to funded", verified, account.FundedTier, "", true, "", nil},
-		{"one without goes back to trial", verified, account.TrialTier, "", false, "", nil},
-		{"money that never came is not claimed", verified, account.FundedTier, "", false, "contract 12", []string{"tier"}},
-		{"money that came is not forgotten", verified, account.TrialTier, "", true, "contract 12", []string{"tier"}},
-		{"an unknown tier is refused", verified, "gold", "", true, "contract 12", []string{"tier"}},
-		{"evidence for another tier is refused", verified, account.FundedTier, "x", true, "contract 12", []string{"evidence"}},
+		{"with evidence it is verified", account.Agent{}, account.VerifiedTier, " contract 12 ", domain.Dollar - 1, "contract 12", nil},
+		{"without evidence it is not", account.Agent{}, account.VerifiedTier, "  ", domain.Dollar, "", []string{"evidence"}},
+		{"evidence is bounded", account.Agent{}, account.VerifiedTier, strings.Repeat("x", 501), domain.Dollar, "", []string{"evidence"}},
+		{"evidence has no control characters", account.Agent{}, account.VerifiedTier, "a\x1b[2J", domain.Dollar, "", []string{"evidence"}},
+		{"an account with money goes back to funded", verified, account.FundedTier, "", domain.Dollar, "", nil},
+		{"one without goes back to trial", verified, account.TrialTier, "", domain.Dollar - 1, "", nil},
+		{"money that never came is not claimed", verified, account.FundedTier, "", domain.Dollar - 1, "contract 12", []string{"tier"}},
+		{"money that came is not forgotten", verified, account.TrialTier, "", domain.Dollar, "contract 12", []string{"tier"}},
+		{"an unknown tier is refused", verified, "gold", "", domain.Dollar, "contract 12", []string{"tier"}},
+		{"evidence for another tier is refused", verified, account.FundedTier, "x", domain.Dollar, "contract 12", []string{"evidence"}},
 	} {
 		t.Run(c.claim, func(t *testing.T) {
-			got, err := c.agent.SetTier(c.to, c.evidence, c.credited)
+			got, err := c.agent.SetTier(c.to, c.evidence, c.credited, account.Funding(domain.Dollar))
 			if got.VerifiedFor != c.want || !slices.Equal(faults(t, err), c.faults) {
 				t.Errorf("got %q, %v", got.VerifiedFor, err)
 			}

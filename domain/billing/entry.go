@@ -104,10 +104,8 @@ func (e Entry) Refunded() domain.Money { return e.ofType(RefundEntry, e.Amount()
 // Recharged returns what an entry of type recharge credited, 0 for other types.
 func (e Entry) Recharged() domain.Money { return e.ofType(Recharge, e.Amount()) }
 
-// Credits reports whether an entry brought the agent own money: a transfer or a positive adjustment.
-func (e Entry) Credits() bool {
-	return e.Type == Recharge || e.Type == Adjustment && e.Available.Own > 0
-}
+// Adjusted returns the own money that a positive adjustment credited, 0 for other entries.
+func (e Entry) Adjusted() domain.Money { return e.ofType(Adjustment, max(0, e.Available.Own)) }
 
 func (e Entry) ofType(t Type, x domain.Money) domain.Money {
 	if e.Type != t {

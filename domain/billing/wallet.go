@@ -19,11 +19,11 @@ type Wallet struct {
 	TrialExpiresAt time.Time // zero if no trial credit was granted
 	TrialExpired   bool      // the rest of the credit has been written off
 	Funded         bool      // a transfer was credited, which ends the trial
-	Credited       bool      // own money was credited, by a transfer or an adjustment
 
 	Charged   domain.Money // ever
 	Refunded  domain.Money // ever
 	Recharged domain.Money // ever
+	Adjusted  domain.Money // own money that adjustments credited, ever; what they took lowers it not
 
 	LiveSessions int // creating and active
 	Budget       Budget
@@ -33,6 +33,9 @@ type Wallet struct {
 
 // Balance returns the spendable amount.
 func (w Wallet) Balance() domain.Money { return w.Available.Total() }
+
+// Credited returns the own money that was ever credited: what is spent, refunded or taken back changes it not.
+func (w Wallet) Credited() domain.Money { return w.Recharged + w.Adjusted }
 
 // Insufficient returns ErrInsufficientBalance with what is required and what the wallet has.
 func (w Wallet) Insufficient(required domain.Money) error {
@@ -163,8 +166,8 @@ func (w Wallet) Apply(p Posting) (Wallet, error) {
 	after.Charged += e.Charged()
 	after.Refunded += e.Refunded()
 	after.Recharged += e.Recharged()
+	after.Adjusted += e.Adjusted()
 	after.Funded = w.Funded || e.Type == Recharge
-	after.Credited = w.Credited || e.Credits()
 	after.LiveSessions += p.Live
 	switch {
 	case p.Day.Equal(w.SpentDay):

@@ -193,10 +193,10 @@ func TestApply(t *testing.T) {
 		want  func(*billing.Wallet)
 	}{
 		{"a recharge funds the wallet", billing.Posting{Entry: billing.CreditRecharge(7)}, func(w *billing.Wallet) {
-			w.Available.Own, w.Recharged, w.Funded, w.Credited = 12, 7, true, true
+			w.Available.Own, w.Recharged, w.Funded = 12, 7, true
 		}},
 		{"a correction upwards credits it", billing.Posting{Entry: adjustment(w, 1)}, func(w *billing.Wallet) {
-			w.Available.Own, w.Credited = 6, true
+			w.Available.Own, w.Adjusted = 6, 1
 		}},
 		{"one downwards does not", billing.Posting{Entry: adjustment(w, -1)}, func(w *billing.Wallet) { w.Available.Own = 4 }},
 		{"a charge takes what is held", billing.Posting{Entry: billing.Charge(w.Held, 2), Live: -1}, func(w *billing.Wallet) {

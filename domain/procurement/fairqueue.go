@@ -9,7 +9,7 @@ import (
 // of one party, as far as this is known.
 type Party struct {
 	Key    string // of those who share their turns; empty: the service itself
-	Funded bool   // own money was credited
+	Funded bool   // the account is no trial
 }
 
 // first reports whether a party comes before those on trial. Trial accounts cost nothing.

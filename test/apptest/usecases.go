@@ -13,6 +13,7 @@ import (
 	"agentproxy/app/sessions"
 	"agentproxy/app/traffic"
 	"agentproxy/app/workers"
+	"agentproxy/domain/account"
 	"agentproxy/ports"
 )
 
@@ -40,7 +41,8 @@ type Dependencies struct {
 	Catalog      *catalog.Catalog
 	Hub          *changes.Hub
 	Limits       *ratelimit.Limits
-	SessionLimit int               // live sessions an agent; 0: no limit
+	SessionLimit int // live sessions an agent; 0: no limit
+	FundedFrom   account.Funding
 	Calls        ports.CallCounter // may be nil
 	Log          *slog.Logger
 }
@@ -49,10 +51,11 @@ type Dependencies struct {
 func NewUseCases(d Dependencies) (u UseCases) {
 	u.Fulfilment = fulfilment.New(d.Store, d.Secrets, d.Catalog, d.Log)
 	u.Transitions = sessions.NewTransitions(d.IDs, d.Catalog, u.Fulfilment)
-	u.Driver = procurement.NewDriver(d.Store, d.Clock, d.IDs, d.Catalog, d.Hub, u.Transitions, u.Fulfilment, d.Calls, d.Log)
+	u.Driver = procurement.NewDriver(d.Store, d.Clock, d.IDs, d.Catalog, d.Hub, u.Transitions, u.Fulfilment, d.FundedFrom,
+		d.Calls, d.Log)
 	u.Desk = procurement.NewDesk(d.Store, u.Driver)
 	u.Callbacks = procurement.NewCallbacks(d.Store, d.Clock, d.Catalog, u.Driver)
-	u.Sessions = sessions.New(sessions.Config{Limit: d.SessionLimit}, d.Store, d.Clock, d.IDs, d.Secrets, d.Catalog,
+	u.Sessions = sessions.New(sessions.Config{Limit: d.SessionLimit, FundedFrom: d.FundedFrom}, d.Store, d.Clock, d.IDs, d.Secrets, d.Catalog,
 		u.Transitions, u.Driver, u.Fulfilment, d.Hub, d.Log)
 	u.Traffic = traffic.New(d.Store, d.Clock, d.IDs, u.Sessions, u.Transitions, u.Fulfilment, d.Hub, d.Log)
 	u.Policies = policy.New(d.Store, d.Hub)

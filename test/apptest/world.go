@@ -20,6 +20,7 @@ import (
 	"agentproxy/app/telemetry"
 	"agentproxy/app/webhooks"
 	"agentproxy/domain"
+	"agentproxy/domain/account"
 	"agentproxy/domain/catalog"
 	"agentproxy/domain/country"
 	"agentproxy/domain/procurement"
@@ -29,8 +30,9 @@ import (
 
 // Options are the differences of a world from the default one.
 type Options struct {
-	SessionLimit    int                    // live sessions an agent; 0: no limit
-	TrialBalance    domain.Money           // 0: 10 dollars, negative: none
+	SessionLimit    int          // live sessions an agent; 0: no limit
+	TrialBalance    domain.Money // 0: 10 dollars, negative: none
+	FundedFrom      account.Funding
 	Exits           int                    // of the embedded provider, half of them static; 0: 400
 	Database        string                 // the path or URL of an existing database; empty: a new one
 	RepeatUpdates   bool                   // every update runs once and is rolled back, then runs again
@@ -70,6 +72,7 @@ type World struct {
 	Receiver  *WebhookReceiver
 
 	limit   int // live sessions an agent
+	funding account.Funding
 	exits   embedded.Config
 	unbound sync.Map // addresses that cannot be bound any more
 }
@@ -135,7 +138,7 @@ func Start(t testing.TB, s Options) (*World, func()) {
 
 // Wire creates all use cases anew, as a restart of the program does.
 func (w *World) Wire(s Options, clock ports.Clock, ids ports.IDs) {
-	w.IDs, w.limit = ids, s.SessionLimit
+	w.IDs, w.limit, w.funding = ids, s.SessionLimit, s.FundedFrom
 	if s.TrialBalance == 0 {
 		s.TrialBalance = 10 * domain.Dollar
 	}
@@ -158,7 +161,8 @@ func (w *World) Wire(s Options, clock ports.Clock, ids ports.IDs) {
 	w.Limits = ratelimit.New(ratelimit.Config{RegistrationsPerMinute: 3}, clock, nil, slog.New(slog.DiscardHandler))
 	w.Observer = telemetry.NewObserver(w.Store, clock, ids)
 	w.Connect(s.SessionLimit, clock, nil, slog.New(slog.DiscardHandler))
-	config := accounts.Config{TrialBalance: max(s.TrialBalance, 0), TrialDays: 14, PerMinute: s.PerMinute}
+	config := accounts.Config{TrialBalance: max(s.TrialBalance, 0), TrialDays: 14, FundedFrom: s.FundedFrom,
+		PerMinute: s.PerMinute}
 	if s.Accounts != nil {
 		s.Accounts(&config)
 	}
@@ -175,8 +179,10 @@ func (w *World) Wire(s Options, clock ports.Clock, ids ports.IDs) {
 // Connect creates the use cases that depend on the catalogue.
 func (w *World) Connect(limit int, clock ports.Clock, calls ports.CallCounter, log *slog.Logger) {
 	w.UseCases = NewUseCases(Dependencies{Store: w.Store, Clock: clock, IDs: w.IDs, Secrets: w.Secrets,
-		Catalog: w.Catalog, Hub: w.Hub, Limits: w.Limits, SessionLimit: limit, Calls: calls, Log: log})
-	w.Other = procurementapp.NewDriver(w.Store, clock, w.IDs, w.Catalog, w.Hub, w.Transitions, w.Fulfilment, calls, log)
+		Catalog: w.Catalog, Hub: w.Hub, Limits: w.Limits, SessionLimit: limit, FundedFrom: w.funding, Calls: calls,
+		Log: log})
+	w.Other = procurementapp.NewDriver(w.Store, clock, w.IDs, w.Catalog, w.Hub, w.Transitions, w.Fulfilment, w.funding,
+		calls, log)
 }
 
 // Reconnect creates the use cases that depend on the catalogue, with another catalogue.

@@ -114,6 +114,11 @@ func fund(agentID, ref string, own domain.Money) ports.Posting {
 		Description: "a transfer", At: storeNow}}
 }
 
+func adjust(agentID, ref string, own domain.Money) ports.Posting {
+	return ports.Posting{Entry: billing.Entry{ID: "txn_" + ref, AgentID: agentID, Type: billing.Adjustment,
+		Available: billing.Funds{Own: own}, Account: billing.Corrections, Counter: -own, Ref: ref, At: storeNow}}
+}
+
 func post(t testing.TB, st ports.Store, p ports.Posting) (booked billing.Entry, err error) {
 	t.Helper()
 	err = st.Update(t.Context(), func(ctx context.Context, tx ports.Tx) error {

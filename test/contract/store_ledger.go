@@ -218,8 +218,10 @@ func postingMovesTotals(t *testing.T, st ports.Store) {
 		Held: billing.Funds{Own: -40}, Account: billing.Revenue, Counter: 40, Ref: "charge:1", SessionID: "sess_1", At: storeNow}})
 	mustPost(t, st, ports.Posting{Entry: billing.Entry{ID: "txn_r", AgentID: "agt_1", Type: billing.RefundEntry,
 		Available: billing.Funds{Own: 15}, Account: billing.Revenue, Counter: -15, Ref: "refund:1", SessionID: "sess_1", At: storeNow}})
-	want := billing.Wallet{AgentID: "agt_1", TrialExpiresAt: storeNow.Add(time.Hour), Available: billing.Funds{Own: 55},
-		Held: billing.Funds{Own: 20}, Funded: true, Credited: true, Charged: 40, Refunded: 15, Recharged: 100,
+	mustPost(t, st, adjust("agt_1", "adjust:1", 9))
+	mustPost(t, st, adjust("agt_1", "adjust:2", -4))
+	want := billing.Wallet{AgentID: "agt_1", TrialExpiresAt: storeNow.Add(time.Hour), Available: billing.Funds{Own: 60},
+		Held: billing.Funds{Own: 20}, Funded: true, Charged: 40, Refunded: 15, Recharged: 100, Adjusted: 9,
 		SpentDay: billing.Day(storeNow), SpentToday: 60}
 	if diff := cmp.Diff(want, wallet(t, st, "agt_1")); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)

@@ -42,6 +42,10 @@ func ledgerModel(t *testing.T, st ports.Store) {
 				x := domain.Money(amount.Draw(rt, "own"))
 				m.post(billing.Entry{Type: billing.Recharge, Available: billing.Funds{Own: x}, Account: billing.USDT, Counter: -x}, 0)
 			},
+			"adjust": func(*rapid.T) {
+				x := domain.Money(rapid.Int64Range(-50, 50).Draw(rt, "own"))
+				m.post(billing.Entry{Type: billing.Adjustment, Available: billing.Funds{Own: x}, Account: billing.Corrections, Counter: -x}, 0)
+			},
 			"grant": func(*rapid.T) { m.post(billing.GrantTrial(domain.Money(amount.Draw(rt, "trial"))), 0) },
 			"hold": func(*rapid.T) {
 				s := split("hold")

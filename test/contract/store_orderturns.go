@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"agentproxy/domain"
+	"agentproxy/domain/account"
 	"agentproxy/domain/billing"
 	"agentproxy/domain/procurement"
 	"agentproxy/domain/session"
@@ -87,7 +88,9 @@ func upstreamWaiting(t *testing.T, st ports.Store) {
 			return tx.Ledger().Open(ctx, billing.Wallet{AgentID: id})
 		})
 	}
-	mustPost(t, st, fund("f", "fund:f", domain.Dollar))
+	mustPost(t, st, fund("f", "fund:f", domain.Dollar-1))
+	mustPost(t, st, adjust("f", "adjust:f", 1))
+	mustPost(t, st, fund("b", "fund:b", domain.Dollar-1))
 	parties := map[string]procurement.Party{"a": {Key: "a"}, "b": {Key: "198.51.100.0/24"}, "c": {Key: "c", Funded: true},
 		"d": {Key: "d"}, "f": {Key: "198.51.100.0/24", Funded: true}}
 	list := ofAgents(t, st, "one", "aaabbcdf")
@@ -123,7 +126,7 @@ func upstreamWaiting(t *testing.T, st ports.Store) {
 			"of any SKU and place":  {procurement.Order{ID: "ord_x", Provider: "one"}, 2, []procurement.Waiting{waiting(1, "a", time.Minute), waiting(4, "b", time.Second)}},
 			"of a provider without": {procurement.Order{ID: "ord_x", Provider: "two"}, 10, nil},
 		} {
-			got, err := tx.Orders().Waiting(ctx, c.of, c.limit)
+			got, err := tx.Orders().Waiting(ctx, c.of, account.Funding(domain.Dollar), c.limit)
 			sameList(t, claim, c.want, got, err)
 		}
 		return nil

@@ -62,7 +62,7 @@ type accountReply struct {
 	Status        account.Status    `json:"status"`
 	AuthMode      accounts.AuthMode `json:"auth_mode" doc:"How this very request was authenticated."`
 	RateLimit     rateLimitReply    `json:"rate_limit"`
-	Tier          account.Tier      `json:"tier" doc:"funded: own money was credited; verified: by the operator. Products may ask for a tier."`
+	Tier          account.Tier      `json:"tier" doc:"funded: enough own money came; verified: by the operator. Products may ask for a tier."`
 	Trial         Trial             `json:"trial"`
 	Referral      referralReply     `json:"referral"`
 	BillingUserID string            `json:"billing_user_id" doc:"The backend user that the account maps to."`

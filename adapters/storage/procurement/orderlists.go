@@ -106,7 +106,7 @@ const servedAmong = 256
 // listWaiting reads the planned orders of a provider from the partial index, whose text it repeats.
 // An agent that is not known, or has no origin, is a party by its id.
 const listWaiting = `SELECT w.id, w.planned_at, w.agent, COALESCE(a.verified_for, ''), a.registered_from,
-		COALESCE(l.credited, 0) + COALESCE(l.funded, 0) FROM (
+		COALESCE(l.recharged, 0) + COALESCE(l.adjusted, 0) FROM (
 		SELECT o.id, COALESCE(s.agent_id, '') AS agent, o.planned_at, o.seq,
 			ROW_NUMBER() OVER (PARTITION BY s.agent_id ORDER BY o.seq) AS n
 		FROM upstream_orders o LEFT JOIN sessions s ON s.id = o.session_id
@@ -121,7 +121,9 @@ const listServed = `SELECT s.agent_id, COALESCE(a.verified_for, ''), a.registere
 	JOIN sessions s ON s.id = o.session_id LEFT JOIN agents a ON a.id = s.agent_id
 	GROUP BY s.agent_id, a.verified_for, a.registered_from`
 
-func (r orders) Waiting(ctx context.Context, o procurement.Order, limit int) (list []procurement.Waiting, err error) {
+func (r orders) Waiting(
+	ctx context.Context, o procurement.Order, funding account.Funding, limit int,
+) (list []procurement.Waiting, err error) {
 	served := map[string]int64{} // by party
 	err = r.Rows(ctx, listServed, []any{o.Provider, servedAmong}, func(row engine.Row) error {
 		var a account.Agent
@@ -140,12 +142,13 @@ func (r orders) Waiting(ctx context.Context, o procurement.Order, limit int) (li
 		var w procurement.Waiting
 		var a account.Agent
 		var from []byte
-		var planned, credited int64
+		var planned int64
+		var credited domain.Money
 		if err := row.Scan(&w.OrderID, &planned, &a.ID, &a.VerifiedFor, &from, &credited); err != nil {
 			return err
 		}
 		a.Origin.Addr = column.Addr(from)
-		w.Party = procurement.Party{Key: a.Party(), Funded: a.Tier(credited > 0) != account.TrialTier}
+		w.Party = procurement.Party{Key: a.Party(), Funded: a.Tier(credited, funding) != account.TrialTier}
 		w.PlannedAt, w.ServedAt = column.Time(planned), column.Time(served[w.Party.Key])
 		list = append(list, w)
 		return nil

@@ -26,7 +26,7 @@ const (
 	refunds   = "a static session that ends early is refunded its unused days by its reason"
 	ordered   = "a session is what was ordered for it"
 	exits     = "the addresses of a session are its exits"
-	flags     = "a wallet has the flags of the money that its entries credit"
+	flags     = "a wallet has the sum and the flags of the own money that its entries credit"
 	decided   = "what an operator decides of an account is an action of his"
 	spent     = "what a wallet spent on its day was held on it"
 	ownPlace  = "what an agent pays goes to an address of its own"

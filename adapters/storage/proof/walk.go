@@ -24,7 +24,7 @@ const (
 	noneMissing  = "no entry is missing"
 	provedStay   = "no entry that was proved has changed"
 	oldProved    = "every old entry is proved"
-	creditedOwn  = "a wallet has the flags of the money that its entries credit"
+	creditedOwn  = "a wallet has the sum and the flags of the own money that its entries credit"
 	spentOnDay   = "what a wallet spent on its day was held on it"
 	trialEnds    = "trial credit ends a number of days after it was granted"
 	trialOver    = "expired trial credit is not spendable"
@@ -41,6 +41,7 @@ type wallet struct {
 	Trial, Own                   int64
 	HeldTrial, HeldOwn           int64
 	Charged, Refunded, Recharged int64
+	Adjusted                     int64
 	TrialExpiresAt               int64
 	TrialExpired                 int64
 	Funded, Credited             int64
@@ -74,6 +75,7 @@ type facts struct {
 	unproved         bool
 	grantedAt        int64
 	credited, funded int64
+	adjusted         int64
 	held, released   int64 // on the wallet's day of spending or later
 	since            int64 // the first entry on that day
 	on               int64 // the entries on that day or later
@@ -176,6 +178,7 @@ func (f *facts) add(e *entry) {
 	case billing.Adjustment:
 		if e.Own > 0 {
 			f.credited = 1
+			f.adjusted += int64(e.Own)
 		}
 	case billing.HoldEntry:
 		if e.Trial+e.Own < 0 {
@@ -216,8 +219,9 @@ func (w *walk) endAgent() {
 		w.fault(noneMissing, x.AgentID, "wallet %d; entries %d, last %d", x.Entries, c.Entries, f.lastOrd)
 	}
 	// A program of an earlier version sets funded alone.
-	if f.funded != x.Funded || f.credited != max(x.Credited, x.Funded) {
-		w.fault(creditedOwn, x.AgentID, "funded %d, credited %d; entries %d, %d", x.Funded, x.Credited, f.funded, f.credited)
+	if f.funded != x.Funded || f.credited != max(x.Credited, x.Funded) || f.adjusted != x.Adjusted {
+		w.fault(creditedOwn, x.AgentID, "funded %d, credited %d, adjusted %d; entries %d, %d, %d", x.Funded, x.Credited,
+			x.Adjusted, f.funded, f.credited, f.adjusted)
 	}
 	w.trial(f)
 	w.spent(f)

@@ -19,8 +19,9 @@ import (
 
 func accountsConfig(s configfile.Settings, exits *embedded.Provider) accounts.Config {
 	return accounts.Config{TrialBalance: s.TrialBalance, TrialDays: s.TrialDays, TrialDailyTotal: s.TrialDailyTotal,
-		TrialPerNetwork: s.TrialPerNetwork, Registration: s.Registration, KeepOriginDays: s.ClientAddressDays,
-		Exits: accounts.Exits{Sold: exits.Has, Other: otherExits(s)}, Dev: s.Dev, PerMinute: s.RateLimit}
+		TrialPerNetwork: s.TrialPerNetwork, FundedFrom: s.FundedFrom, Registration: s.Registration,
+		KeepOriginDays: s.ClientAddressDays,
+		Exits:          accounts.Exits{Sold: exits.Has, Other: otherExits(s)}, Dev: s.Dev, PerMinute: s.RateLimit}
 }
 
 // otherExits returns a function that reports whether traffic of agents may leave from an address besides

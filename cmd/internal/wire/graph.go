@@ -53,6 +53,7 @@ import (
 	"agentproxy/app/workers"
 	"agentproxy/cmd/internal/version"
 	"agentproxy/domain"
+	"agentproxy/domain/account"
 	"agentproxy/domain/egress"
 	"agentproxy/ports"
 )
@@ -89,8 +90,9 @@ func core(s configfile.Settings, log *slog.Logger, database fx.Option) fx.Option
 			accountsConfig, limitConfig,
 			paymentsConfig, paymentNetwork, playmoney.New,
 			func(s configfile.Settings) sessions.Config {
-				return sessions.Config{Limit: s.SessionLimit}
+				return sessions.Config{Limit: s.SessionLimit, FundedFrom: s.FundedFrom}
 			},
+			func(s configfile.Settings) account.Funding { return s.FundedFrom },
 			newCounter,
 			func(l *sessions.Transitions) procurement.Lifecycle { return l },
 			sharedLimits,
