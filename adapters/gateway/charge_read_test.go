@@ -129,9 +129,7 @@ func TestAClientThatDoesNotReadPaysThroughAnUpstream(t *testing.T) {
 	w.via(id, s.endpoint(session.HTTP))
 	for range 5 {
 		c := w.connect(id, "127.0.0.1:80")
-		for before := int64(-1); before != sent.Load(); time.Sleep(50 * time.Millisecond) {
-			before = sent.Load()
-		}
+		stalled(t, sent.Load)
 		_ = (<-opened).SetWriteDeadline(time.Now()) // else more is sent while the gateway reads the rest
 		<-stopped
 		_ = c.Close()

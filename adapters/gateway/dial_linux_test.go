@@ -3,6 +3,9 @@ package gateway_test
 import (
 	"fmt"
 	"net"
+	"net/netip"
+	"os"
+	"strings"
 	"testing"
 	"time"
 
@@ -35,6 +38,17 @@ func deaf(t *testing.T) string {
 	return addr
 }
 
+// dialled reports whether a connection to an address on 127.0.0.1 is being attempted.
+func dialled(t *testing.T, addr string) bool {
+	t.Helper()
+	table, err := os.ReadFile("/proc/net/tcp")
+	if err != nil {
+		t.Fatal(err)
+	}
+	port := netip.MustParseAddrPort(addr).Port()
+	return strings.Contains(string(table), fmt.Sprintf(" 0100007F:%04X 02 ", port)) // 02 is SYN_SENT
+}
+
 func TestConnectTimeout(t *testing.T) {
 	t.Parallel()
 	w := begin(t, newCore(t), func(c *setup) { c.Timing.Connect = 300 * time.Millisecond })
@@ -52,11 +66,12 @@ func TestTerminateWhileDialling(t *testing.T) {
 	w := begin(t, newCore(t), func(c *setup) { c.Timing.Connect = time.Hour })
 	id := w.add(1, 0)
 	target := deaf(t)
-	time.AfterFunc(100*time.Millisecond, func() {
-		w.change(id, func(r *traffic.Route) { r.Status = session.Terminated })
-		w.Changed(id)
-	})
-	if got := w.connectAs(w.dial(), basic(user(id, 0), password(id)), target); got != 410 {
+	c, status := w.dial(), make(chan int)
+	go func() { status <- w.connectAs(c, basic(user(id, 0), password(id)), target) }()
+	waitFor(t, "the attempt", func() bool { return dialled(t, target) })
+	w.change(id, func(r *traffic.Route) { r.Status = session.Terminated })
+	w.Changed(id)
+	if got := <-status; got != 410 {
 		t.Errorf("status %d, want 410", got)
 	}
 }

@@ -28,6 +28,7 @@ type fakeCore struct {
 	observations []traffic.Observation
 	down         bool          // every call fails
 	late         bool          // Renew takes effect, and then fails
+	lossy        bool          // so does every third Renew: the gateway may ask for nothing first after a failure
 	delay        time.Duration // of every Renew
 	routes       int           // calls of Route
 	renewals     int
@@ -82,16 +83,18 @@ func (b *fakeCore) outage(down bool) {
 	b.down = down
 }
 
-// reclaim loses every lease of a session, as the core does after 15 seconds.
-func (b *fakeCore) reclaim(id string) {
+// reclaim loses every lease of a session, as the core does after 15 seconds, and reports whether there was one.
+func (b *fakeCore) reclaim(id string) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	a := b.sessions[id]
+	held := len(a.leases) > 0
 	for lease, l := range a.leases {
 		a.usage.Leased -= l.Unused()
 		a.lost[lease] = true
 		delete(a.leases, lease)
 	}
+	return held
 }
 
 // usage returns what was reported to the core.
@@ -179,7 +182,7 @@ func (b *fakeCore) Renew(ctx context.Context, replica string, asks []traffic.Lea
 	for _, ask := range asks {
 		grants = append(grants, b.renew(ask))
 	}
-	if b.late {
+	if b.late || b.lossy && b.renewals%3 == 0 {
 		return nil, errDown
 	}
 	return grants, nil

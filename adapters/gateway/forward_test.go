@@ -247,7 +247,7 @@ func TestStaleUpstream(t *testing.T) {
 	w := begin(t, newCore(t), nil)
 	id := w.add(1, 0)
 	s := newSite(t, func(w http.ResponseWriter, r *http.Request) { _, _ = io.WriteString(w, "ok") })
-	c := w.client(id)
+	c, pass := w.client(id), elsewhere(t)
 	for i := range 3 {
 		res, err := c.Get(s.URL)
 		if err != nil || res.StatusCode != 200 {
@@ -256,7 +256,7 @@ func TestStaleUpstream(t *testing.T) {
 		_, _ = io.Copy(io.Discard, res.Body)
 		_ = res.Body.Close()
 		s.CloseClientConnections()
-		time.Sleep(10 * time.Millisecond)
+		pass()
 	}
 }
 

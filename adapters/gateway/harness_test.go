@@ -112,6 +112,17 @@ func (w *world) connect(id, target string) *net.TCPConn {
 	return c
 }
 
+// connectLater is like connect for a gateway that admits for a short time: one of a machine with much to do may have
+// no lease in time.
+func (w *world) connectLater(id, target string) (c *net.TCPConn) {
+	w.t.Helper()
+	waitFor(w.t, "a lease in time", func() bool {
+		c = w.dial()
+		return w.connectAs(c, basic(user(id, 0), password(id)), target) == 200
+	})
+	return c
+}
+
 // connectAs sends CONNECT with a header line and returns the status. The head is
 // read byte by byte, so nothing of the tunnel is lost.
 func (w *world) connectAs(c net.Conn, auth, target string) int {
@@ -128,6 +139,41 @@ func (w *world) connectAs(c net.Conn, auth, target string) int {
 		w.t.Fatalf("%q: %v", head, err)
 	}
 	return status
+}
+
+// ping sends a byte through a tunnel to an echo and waits for it.
+func ping(c net.Conn) error {
+	_ = c.SetReadDeadline(time.Now().Add(patience))
+	_, err := c.Write([]byte{1})
+	if err == nil {
+		_, err = io.ReadFull(c, make([]byte, 1))
+	}
+	return err
+}
+
+// elsewhere returns a function that passes bytes through a tunnel of another gateway, there and back: what can move in
+// this process moves meanwhile, however slow the machine is.
+func elsewhere(t testing.TB) (pass func()) {
+	t.Helper()
+	w := begin(t, newCore(t), nil)
+	c := w.connect(w.add(1, 0), echo(t))
+	return func() {
+		t.Helper()
+		for range 200 {
+			if err := ping(c); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+}
+
+// stalled waits until a number stays what it is while bytes pass elsewhere.
+func stalled(t testing.TB, number func() int64) {
+	t.Helper()
+	pass := elsewhere(t)
+	for before := int64(-1); before != number(); pass() {
+		before = number()
+	}
 }
 
 // client is an ordinary HTTP client that uses the gateway.

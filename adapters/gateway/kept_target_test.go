@@ -8,59 +8,7 @@ import (
 	"net/http"
 	"sync/atomic"
 	"testing"
-	"time"
 )
-
-// A target may close a kept connection, or send bytes on it that no request asked
-// for. Either is noticed before the connection is used for a request that must not be
-// sent twice.
-func TestKeptConnectionsAreCheckedBeforeUse(t *testing.T) {
-	t.Parallel()
-	for name, after := range map[string]func(net.Conn){
-		"closed":  func(c net.Conn) { _ = c.Close() },
-		"unasked": func(c net.Conn) { _, _ = io.WriteString(c, "HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nfalse") },
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			w := begin(t, newCore(t), nil)
-			id := w.add(1, 0)
-			l := listen(t)
-			done := make(chan struct{}, 8)
-			go serve(l, func(c net.Conn) {
-				for r := bufio.NewReader(c); ; {
-					req, err := http.ReadRequest(r)
-					if err != nil {
-						return
-					}
-					_, _ = io.Copy(io.Discard, req.Body)
-					_, _ = io.WriteString(c, "HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\ntrue")
-					time.Sleep(20 * time.Millisecond) // until the gateway keeps the connection
-					after(c)
-					done <- struct{}{}
-				}
-			})
-			c := w.dial()
-			r := bufio.NewReader(c)
-			for n := range 5 {
-				fmt.Fprintf(c, "POST http://%s/ HTTP/1.1\r\nHost: x\r\n%sContent-Length: 2\r\n\r\nhi", l.Addr(), basic(user(id, 0), password(id)))
-				res, err := http.ReadResponse(r, nil)
-				if err != nil {
-					t.Fatalf("request %d: %v", n, err)
-				}
-				if body, _ := io.ReadAll(res.Body); res.StatusCode != 200 || string(body) != "true" {
-					t.Fatalf("request %d: %d %q", n, res.StatusCode, body)
-				}
-				<-done
-				time.Sleep(20 * time.Millisecond) // until the gateway's kernel has what the target did
-			}
-			for _, o := range w.noted(5) {
-				if o.Evidence != "success" {
-					t.Errorf("observed %+v", o)
-				}
-			}
-		})
-	}
-}
 
 // A target may close a kept connection while a request is on its way. What can be sent again is, and a request that
 // cannot is the first of its client on a connection that no other client used.

@@ -71,8 +71,7 @@ func TestLimitHalfCloses(t *testing.T) {
 	c := w.connect(id, newCounting(t).addr())
 	_, _ = c.Write(order(1<<30, 1<<30))
 	go func() {
-		for _, err := c.Write(make([]byte, 1<<10)); err == nil; _, err = c.Write(make([]byte, 1<<10)) {
-			time.Sleep(time.Millisecond)
+		for err := error(nil); err == nil; _, err = c.Write(make([]byte, 1<<10)) {
 		}
 	}()
 	if _, err := io.Copy(io.Discard, c); err != nil {
@@ -104,21 +103,13 @@ func TestWaitsForAnotherReplica(t *testing.T) {
 		t.Errorf("status %d, want 503", status)
 	}
 	patient := begin(t, b, nil)
-	time.AfterFunc(100*time.Millisecond, func() { // without waiting it would be refused before
-		_, _ = b.Renew(t.Context(), "other", []traffic.LeaseRequest{{SessionID: id, Lease: "theirs", Close: true}})
-	})
-	patient.connect(id, target)
-}
-
-// ping sends a byte through a tunnel to an echo and returns when, and whether the byte came
-// back until a time.
-func ping(c net.Conn, until time.Time) (written time.Time, err error) {
-	_ = c.SetReadDeadline(until)
-	written = time.Now()
-	if _, err = c.Write([]byte{1}); err == nil {
-		_, err = io.ReadFull(c, make([]byte, 1))
+	c, status := patient.dial(), make(chan int)
+	go func() { status <- patient.connectAs(c, basic(user(id, 0), password(id)), target) }()
+	waitFor(t, "the connection to wait for the core's answers", func() bool { return patient.Stats().LeaseWaits > 2 })
+	_, _ = b.Renew(t.Context(), "other", []traffic.LeaseRequest{{SessionID: id, Lease: "theirs", Close: true}})
+	if got := <-status; got != 200 {
+		t.Errorf("after the rest became free: %d, want 200", got)
 	}
-	return written, err
 }
 
 // Without the core the gateway relays what it was granted.
@@ -127,13 +118,13 @@ func TestAnOutageStopsNoTunnelAtOnce(t *testing.T) {
 	w := begin(t, newCore(t), func(c *setup) { c.Timing.Heartbeat, c.Timing.IdleGive = 10*time.Millisecond, patience })
 	id := w.add(1, 0)
 	c := w.connect(id, echo(t))
-	if _, err := ping(c, time.Now().Add(patience)); err != nil {
+	if err := ping(c); err != nil {
 		t.Fatal(err)
 	}
 	w.outage(true)
 	failed := w.renewed()
 	for w.renewed() < failed+3 {
-		if _, err := ping(c, time.Now().Add(patience)); err != nil {
+		if err := ping(c); err != nil {
 			t.Fatal("during the outage:", err)
 		}
 	}
@@ -144,50 +135,56 @@ func TestAnOutageStopsNoTunnelAtOnce(t *testing.T) {
 // twice when the core is back.
 func TestOutage(t *testing.T) {
 	t.Parallel()
-	const expiry = 500 * time.Millisecond
-	w := begin(t, newCore(t), func(c *setup) {
-		c.Timing.StopAfter = expiry
-		c.Timing.Heartbeat = 100 * time.Millisecond
-		c.Timing.IdleGive = patience
-		c.Timing.Admit = 200 * time.Millisecond
-	})
+	w := expiring(t)
 	id := w.add(1, 0)
-	target := echo(t)
-	var c *net.TCPConn
-	waitFor(t, "a lease in time", func() bool {
-		c = w.dial()
-		return w.connectAs(c, basic(user(id, 0), password(id)), target) == 200
+	l := listen(t)
+	var got atomic.Int64
+	go serve(l, func(c net.Conn) {
+		for b := make([]byte, 1); ; {
+			if _, err := c.Read(b); err != nil {
+				return
+			}
+			got.Add(1)
+			_, _ = c.Write(b)
+		}
 	})
-	if _, err := ping(c, time.Now().Add(patience)); err != nil {
+	target := l.Addr().String()
+	c := w.connectLater(id, target)
+	if err := ping(c); err != nil {
 		t.Fatal(err)
 	}
 	w.outage(true)
-	down, sent := time.Now(), 1
-	for err := error(nil); err == nil; sent++ {
-		time.Sleep(10 * time.Millisecond)
-		var written time.Time
-		written, err = ping(c, later(down.Add(expiry), time.Now()).Add(200*time.Millisecond))
-		if d := written.Sub(down); err == nil && d > expiry {
-			t.Fatalf("relayed %v after the last renewal, the lease expires after %v", d, expiry)
-		}
-	}
-	if status := w.connectAs(w.dial(), basic(user(id, 0), password(id)), target); status != 503 {
-		t.Errorf("a new connection during the outage: %d", status)
+	w.expired(id, target)
+	waits := w.Stats().LeaseWaits
+	_, _ = c.Write([]byte{1})
+	waitFor(t, "the byte to arrive at the gateway", func() bool { return w.Stats().LeaseWaits > waits || got.Load() > 1 })
+	if n := got.Load(); n != 1 {
+		t.Errorf("the target got %d bytes, want 1: the second was sent on an expired lease", n)
 	}
 	w.outage(false)
-	_ = c.SetReadDeadline(time.Now().Add(patience))
 	if _, err := io.ReadFull(c, make([]byte, 1)); err != nil { // the one that was held back
 		t.Fatal("not resumed:", err)
 	}
 	_ = c.Close()
-	waitFor(t, "the report", func() bool { return w.usage(id).Down == int64(sent) && w.usage(id).Up == int64(sent) })
+	waitFor(t, "the report", func() bool { return w.usage(id).Down == 2 && w.usage(id).Up == 2 })
 }
 
-func later(a, b time.Time) time.Time {
-	if a.After(b) {
-		return a
-	}
-	return b
+// expiring begins a gateway whose leases expire soon, which keeps them until then.
+func expiring(t *testing.T) *world {
+	return begin(t, newCore(t), func(c *setup) {
+		c.Timing.StopAfter, c.Timing.Heartbeat, c.Timing.IdleGive = 200*time.Millisecond, 50*time.Millisecond, patience
+		c.Timing.Admit = 50 * time.Millisecond
+	})
+}
+
+// expired waits in an outage until a session's lease has expired: until then a new connection is served.
+func (w *world) expired(id, target string) {
+	w.t.Helper()
+	waitFor(w.t, "the lease to expire", func() bool {
+		c := w.dial()
+		defer c.Close()
+		return w.connectAs(c, basic(user(id, 0), password(id)), target) == 503
+	})
 }
 
 // A renewal that took effect and whose answer was lost counts nothing twice.
@@ -200,30 +197,17 @@ func TestLostAnswers(t *testing.T) {
 	for range 8 {
 		tunnels = append(tunnels, w.connect(id, target.addr()))
 	}
-	stop := make(chan struct{})
-	var wg sync.WaitGroup
-	wg.Go(func() {
-		for late := true; ; late = !late {
-			select {
-			case <-stop:
-				return
-			case <-time.After(20 * time.Millisecond):
-				w.mu.Lock()
-				w.late = late
-				w.mu.Unlock()
-			}
-		}
-	})
+	w.mu.Lock()
+	w.lossy = true
+	w.mu.Unlock()
 	var delivered atomic.Int64
 	var down sync.WaitGroup
 	for _, c := range tunnels {
 		down.Go(func() { delivered.Add(download(t, c, 5_000_000)) })
 	}
 	down.Wait()
-	close(stop)
-	wg.Wait()
 	w.mu.Lock()
-	w.late = false
+	w.lossy = false
 	w.mu.Unlock()
 	if u := w.settled(id); u.Down != delivered.Load() || u.Down != 40_000_000 {
 		t.Errorf("charged %d, delivered %d", u.Down, delivered.Load())
@@ -234,26 +218,27 @@ func TestLostAnswers(t *testing.T) {
 // on with a new one.
 func TestLostLease(t *testing.T) {
 	t.Parallel()
-	w, registry := metered(t, newCore(t), func(c *setup) { c.Timing.IdleGive = patience })
+	w, registry := metered(t, newCore(t), func(c *setup) {
+		c.Timing.IdleGive, c.Timing.Report, c.Timing.Heartbeat = patience, time.Millisecond, time.Millisecond
+	})
 	id := w.add(1, 0)
 	c := w.connect(id, echo(t))
-	for range 20 {
+	for n := range 20 {
 		if _, err := c.Write(make([]byte, 1000)); err != nil {
 			t.Fatal(err)
 		}
 		if _, err := io.ReadFull(c, make([]byte, 1000)); err != nil {
 			t.Fatal(err)
 		}
-		w.reclaim(id)
-		time.Sleep(5 * time.Millisecond)
+		waitFor(t, "a lease", func() bool { return w.reclaim(id) })
+		waitFor(t, "the lost lease to be counted", func() bool {
+			return scrape(t, registry).value("agentproxy_gateway_leases_lost_total") == float64(n+1)
+		})
 	}
 	_ = c.Close()
 	if u := w.settled(id); u.Used() > 40_000 || u.Leased != 0 {
 		t.Errorf("usage %+v after 40,000 bytes", u)
 	}
-	waitFor(t, "the lost lease to be counted", func() bool {
-		return scrape(t, registry).value("agentproxy_gateway_leases_lost_total") >= 1
-	})
 }
 
 // An idle tunnel gives its lease back and keeps it alive; use is reported soon.

@@ -318,16 +318,21 @@ func TestSeriesAreReadableUnderLoad(t *testing.T) {
 	t.Parallel()
 	w, r := metered(t, newCore(t), nil)
 	target := echo(t)
-	stop := time.Now().Add(300 * time.Millisecond)
-	done := make(chan struct{})
+	stop, done := make(chan struct{}), make(chan struct{})
 	go func() {
 		defer close(done)
-		for time.Now().Before(stop) {
-			scrape(t, r)
+		for {
+			select {
+			case <-stop:
+				return
+			default:
+				scrape(t, r)
+			}
 		}
 	}()
-	for n := 0; time.Now().Before(stop); n++ {
+	for n := range 200 {
 		_ = w.connect(w.add(n, 0), target).Close()
 	}
+	close(stop)
 	<-done
 }

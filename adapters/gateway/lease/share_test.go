@@ -15,13 +15,18 @@ type counter struct {
 	usage traffic.Usage
 	by    map[int64]int64 // bytes by worker
 	fail  bool            // the answer is lost
+	calls int
+	most  int // calls that are answered; 0 for any number
 }
 
 func (c *counter) Renew(_ context.Context, _ string, requests []traffic.LeaseRequest) (grants []traffic.Grant, err error) {
+	if c.calls++; c.most > 0 && c.calls > c.most {
+		return nil, context.DeadlineExceeded
+	}
 	for _, request := range requests {
 		d, l, g := traffic.Renew(c.usage, c.lease, request, time.Unix(1, 0))
 		c.lease = l
-		c.usage.Up, c.usage.Down = c.usage.Up+d.Up, c.usage.Down+d.Down
+		c.usage.Up, c.usage.Down, c.usage.Leased = c.usage.Up+d.Up, c.usage.Down+d.Down, c.usage.Leased+d.Leased
 		for _, w := range d.Workers {
 			c.by[w.ID] += w.Up + w.Down
 		}
