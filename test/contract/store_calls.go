@@ -108,7 +108,7 @@ func callsWithOneKey(t *testing.T, st ports.Store) {
 				if _, found, err = tx.Idempotency().Find(ctx, "agt_1", "/p", "k", time.Time{}); err != nil || found {
 					return err
 				}
-				time.Sleep(5 * time.Millisecond)
+				overlap()
 				return tx.Idempotency().Put(ctx, ports.Call{AgentID: "agt_1", Path: "/p", Key: "k", CreatedAt: storeNow})
 			})
 			if err != nil {
@@ -306,7 +306,9 @@ func changesOutOfOrder(t *testing.T, st ports.Store) {
 				return err
 			}
 			once.Do(func() { close(slow) })
-			time.Sleep(100 * time.Millisecond)
+			for range 20 { // where units run side by side, those below run meanwhile
+				overlap()
+			}
 			return nil
 		})
 	}()

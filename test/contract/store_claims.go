@@ -97,7 +97,7 @@ func claimsRace(t *testing.T, st ports.Store) {
 				if err != nil {
 					return err
 				}
-				time.Sleep(5 * time.Millisecond) // so that without the lock they overlap
+				overlap()
 				order := fmt.Sprintf("ord_%d", n)
 				return tx.Claims().Add(ctx, []procurement.Claim{claimOf(fmt.Sprintf("line%d", len(taken)), order, 0)})
 			})

@@ -7,7 +7,6 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
-	"time"
 
 	"agentproxy/domain/traffic"
 	"agentproxy/ports"
@@ -120,7 +119,7 @@ func inEitherOrder(t *testing.T, st ports.Store, units int, ids []string,
 					if err := write(ctx, tx, id); err != nil {
 						return err
 					}
-					time.Sleep(2 * time.Millisecond) // so that without the lock they overlap
+					overlap()
 				}
 				return nil
 			})

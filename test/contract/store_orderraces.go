@@ -7,7 +7,6 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -90,7 +89,7 @@ func twenty(t *testing.T, st ports.Store, refused error, run func(ctx context.Co
 	}
 	all(func(int) error {
 		return st.Read(t.Context(), func(context.Context, ports.Tx) error {
-			time.Sleep(20 * time.Millisecond)
+			overlap()
 			return nil
 		})
 	})
@@ -107,7 +106,7 @@ func oneAdoption(t *testing.T, st ports.Store) {
 	}
 	won := twenty(t, st, ports.ErrDuplicate, func(ctx context.Context, tx ports.Tx, n int) error {
 		err := tx.Orders().Put(ctx, confirmed(upstreamOrder(n, "one"), "R/1"))
-		time.Sleep(20 * time.Millisecond)
+		overlap()
 		return err
 	})
 	view(t, st, func(ctx context.Context, tx ports.Tx) error {
@@ -196,7 +195,7 @@ func oneDecision(t *testing.T, st ports.Store) {
 			if !o.ClosedAt.IsZero() {
 				return procurement.ErrDecided
 			}
-			time.Sleep(20 * time.Millisecond)
+			overlap()
 			o.ClosedAt = storeNow
 			return tx.Orders().Put(ctx, o)
 		})
@@ -229,7 +228,7 @@ func oneIsSent(t *testing.T, st ports.Store) {
 		if open > 0 {
 			return procurement.ErrDecided
 		}
-		time.Sleep(20 * time.Millisecond)
+		overlap()
 		if o, err = o.Send(procurement.Snapshot{}, storeNow); err != nil {
 			return err
 		}

@@ -137,7 +137,7 @@ func oneMakesItFinal(t *testing.T, st ports.Store) {
 					if _, _, err := tx.Recharges().Transfer(ctx, x.Key); err != nil {
 						return err
 					}
-					time.Sleep(time.Millisecond)
+					overlap()
 					changed, err = tx.Recharges().PutTransfer(ctx, x)
 					return err
 				})

@@ -210,6 +210,10 @@ func lookIsCurrent(t *testing.T, st ports.Store) {
 	}
 }
 
+// overlap is a pause within a unit, between what it reads and what it writes: without the lock that is under test others
+// do the same meanwhile. With the lock the result is the same however short it is.
+func overlap() { time.Sleep(5 * time.Millisecond) }
+
 func oneTerminationWins(t *testing.T, st ports.Store) {
 	addSessions(t, st, dynamicSession("agt_1", "sess_1"))
 	var won atomic.Int32
@@ -224,7 +228,7 @@ func oneTerminationWins(t *testing.T, st ports.Store) {
 				if s.Status.Over() {
 					return errUnit
 				}
-				time.Sleep(20 * time.Millisecond)
+				overlap()
 				s.Status, s.EndedAt = session.Terminated, storeNow
 				return tx.Sessions().Put(ctx, s)
 			})

@@ -71,8 +71,7 @@ func killAfter(t *testing.T, s *service, seen []*answered, answers int) {
 		return n
 	}
 	until, deadline := count()+answers, time.Now().Add(soon)
-	for count() < until && time.Now().Before(deadline) {
-		time.Sleep(time.Millisecond)
+	for ; count() < until && time.Now().Before(deadline); time.Sleep(time.Millisecond) {
 	}
 	s.kill()
 }

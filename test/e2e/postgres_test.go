@@ -40,12 +40,11 @@ func TestKeysSentToTwoReplicasTakeEffectOnce(t *testing.T) {
 		var mu sync.Mutex
 		ids := map[string]bool{}
 		counts, _ := together(*sends, func(i int) (reply, error) {
-			for {
+			for ; ; time.Sleep(50 * time.Millisecond) {
 				r, err := both[i%2].call(t.Context(), "POST", "/sessions", key,
 					fmt.Sprintf(`{"type":"dynamic","config":{"product_no":%q,"traffic_gb":0.1}}`, products[n%2]),
 					"Idempotency-Key", fmt.Sprint("k", n))
 				if err == nil && (r.status == 503 || r.code() == "IDEMPOTENCY_CONFLICT") {
-					time.Sleep(50 * time.Millisecond)
 					continue
 				}
 				if err == nil && r.status < 300 {

@@ -320,13 +320,13 @@ func (s *service) call(ctx context.Context, method, path, key, body string, head
 // patient is like call, and repeats a call that a busy database had no time for, as the answer 503 asks
 // for. The call must have an Idempotency-Key if it changes something that is counted.
 func (s *service) patient(ctx context.Context, method, path, key, body string, headers ...string) (reply, error) {
-	for repeats := 0; ; repeats++ {
+	for repeats := 0; ; time.Sleep(time.Second) {
 		r, err := s.call(ctx, method, path, key, body, headers...)
 		if err != nil || r.code() != "SERVICE_UNAVAILABLE" || r.header.Get("Retry-After") == "" || repeats == 10 {
 			return r, err
 		}
+		repeats++
 		s.t.Logf("%s %s: the database is busy", method, path)
-		time.Sleep(time.Second)
 	}
 }
 
