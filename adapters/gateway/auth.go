@@ -33,7 +33,7 @@ func (g *Gateway) authenticate(c *client.Conn, user, password []byte) (credentia
 	}
 	c.PasswordNo, ok = traffic.PasswordNumber(string(password))
 	if !ok {
-		return u, g.authFailed(c)
+		return u, g.wrongPassword(c, u.SessionID)
 	}
 	if e := c.Entry(); e != nil { // of an earlier request on this connection
 		if e.ID == u.SessionID && matches(e, password) {
@@ -49,12 +49,12 @@ func (g *Gateway) authenticate(c *client.Conn, user, password []byte) (credentia
 	case e != nil && (matches(e, password) || g.derived(g.cfg.OlderKeys, u, password) || g.replaced(c, u, password)):
 	case e != nil:
 		e.Unpin()
-		return u, g.authFailed(c)
+		return u, g.wrongPassword(c, u.SessionID)
 	case g.derived(g.cfg.OlderKeys, u, password) || len(g.cfg.Key) > 0 && g.derived([][]byte{g.cfg.Key}, u, password):
 		// The entry keeps the password of the current key, whichever came.
 		e = g.routes.Add(u.SessionID, traffic.Password(g.cfg.Key, u.SessionID))
 	default:
-		return u, g.authFailed(c)
+		return u, g.wrongPassword(c, u.SessionID)
 	}
 	c.SetEntry(e)
 	return u, nil
@@ -107,6 +107,17 @@ func (g *Gateway) authFailed(c *client.Conn) *refusal.Refusal {
 	}
 	return refusal.NoCredential
 }
+
+// wrongPassword counts a wrong password of a session, which its agent reads in the events.
+func (g *Gateway) wrongPassword(c *client.Conn, sessionID string) *refusal.Refusal {
+	ref := g.authFailed(c)
+	g.observer.Observe(traffic.Observation{SessionID: sessionID, At: g.now(), Type: traffic.AuthFailed,
+		StatusCode: ref.Status, Code: ref.Code.String(), HowToFix: fixPassword, Client: clientAddr(c)})
+	return ref
+}
+
+// fixPassword is what an agent is to do about wrong passwords in the events of its session.
+const fixPassword = "programs use a wrong password of this session: give them proxy.full_url as it is now"
 
 // path is how one connection reaches its target.
 type path struct {
@@ -174,7 +185,7 @@ func (g *Gateway) find(ctx context.Context, c *client.Conn, u credential) (path,
 // where the session may be used from.
 func (g *Gateway) admits(c *client.Conn, r *traffic.Route) *refusal.Refusal {
 	if c.PasswordNo != r.PasswordNo {
-		return g.authFailed(c)
+		return g.wrongPassword(c, r.SessionID)
 	}
 	if len(r.Allowed) == 0 {
 		return nil

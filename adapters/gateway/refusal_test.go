@@ -53,8 +53,12 @@ func TestCredentials(t *testing.T) {
 		})
 	}
 	waitFor(t, "five tunnels", func() bool { return w.Stats().Tunnels == 5 })
-	if seen := w.observed("tunnel"); len(seen) != 0 {
+	if seen := w.observed("tunnel", "auth_failed"); len(seen) != 0 {
 		t.Errorf("wrong credentials were observed: %+v", seen)
+	}
+	wrong := w.observed("tunnel")
+	if len(wrong) != 2 || wrong[0].SessionID != id || wrong[0].StatusCode != 407 || wrong[0].Code != "PROXY_AUTH_REQUIRED" || wrong[0].HowToFix == "" {
+		t.Errorf("of the wrong passwords of user names were observed %+v", wrong)
 	}
 }
 

@@ -215,8 +215,8 @@ func TestWordsBehindAWrongBase(t *testing.T) {
 	if status := w.connectAs(w.dial(), basic(user(id, 0)+"-session-a", "wrong"), target); status != 407 {
 		t.Errorf("a wrong password: %d", status)
 	}
-	if len(w.observed()) > 0 {
-		t.Errorf("%+v", w.observed())
+	if seen := w.observed(); len(seen) != 1 || seen[0].Type != "auth_failed" || seen[0].SessionID != id {
+		t.Errorf("of the wrong password alone were observed %+v", seen)
 	}
 }
 

@@ -43,10 +43,10 @@ func (f *free) add(e eventlog.Event, allowed func() bool) {
 	if len(e.TargetHost) > freeHost {
 		e.TargetHost = e.TargetHost[:freeHost]
 	}
-	e.Count = 1
+	e.Count = max(e.Count, 1)
 	key := sameness{e.Type, e.TargetHost, e.Code, e.StatusCode}
 	if i, known := f.index[key]; known {
-		f.events[i].Count++
+		f.events[i].Count += e.Count
 		f.events[i].At = e.At
 		return
 	}
@@ -58,7 +58,7 @@ func (f *free) add(e eventlog.Event, allowed func() bool) {
 		f.events = append(f.events, e)
 		return
 	}
-	count := f.rest.Count + 1
+	count := f.rest.Count + e.Count
 	f.rest = e
 	f.rest.TargetHost, f.rest.Count = "", count
 }

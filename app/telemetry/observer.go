@@ -29,13 +29,14 @@ type Observer struct {
 	sessions map[of]*observations
 	workers  int // of the keys of sessions
 	budgets  freeBudgets
+	guesses  guesses
 	peers    peers
 }
 
 // NewObserver returns an empty Observer.
 func NewObserver(store ports.Store, clock ports.Clock, ids ports.IDs) *Observer {
 	return &Observer{store: narrow(store), clock: clock, ids: ids, sessions: map[of]*observations{},
-		budgets: freeBudgets{}, peers: newPeers(clock.Now())}
+		budgets: freeBudgets{}, guesses: guesses{}, peers: newPeers(clock.Now())}
 }
 
 // of is what observations are about: a session, or one of its workers.
@@ -202,6 +203,10 @@ func (o *Observer) Observe(ob traffic.Observation) {
 		TargetHost: ob.Host, StatusCode: ob.StatusCode, Code: ob.Code, Bytes: ob.Bytes,
 		LatencyMS: int(ob.Latency.Milliseconds()), ExitIP: ob.ExitIP, Retryable: ob.Retryable, HowToFix: ob.HowToFix,
 		Worker: ob.Worker}
+	if ob.Type == traffic.AuthFailed {
+		o.observeGuess(ob, e)
+		return
+	}
 	o.peers.add(ob)
 	o.add(ob.SessionID, ob.AgentID, e, health.Event{Type: ob.Evidence, StatusCode: ob.StatusCode,
 		Host: health.CanonicalHost(ob.Host), At: ob.At})
@@ -214,14 +219,15 @@ const FlushEvery = 500 * time.Millisecond
 // Flush stores the events, and the evidence that has waited for its report.
 func (o *Observer) Flush(ctx context.Context) error {
 	now := o.clock.Now()
-	return errors.Join(o.flush(ctx, now), o.peers.flush(ctx, o.store, now, false))
+	return errors.Join(o.logGuesses(ctx, now), o.flush(ctx, now), o.peers.flush(ctx, o.store, now, false))
 }
 
 // FlushAll stores everything, evidence that still waits included. It is called
 // before the process stops.
 func (o *Observer) FlushAll(ctx context.Context) error {
 	now := o.clock.Now()
-	return errors.Join(o.flush(ctx, now.Add(time.Hour)), o.peers.flush(ctx, o.store, now, true))
+	all := now.Add(time.Hour)
+	return errors.Join(o.logGuesses(ctx, all), o.flush(ctx, all), o.peers.flush(ctx, o.store, now, true))
 }
 
 func (o *Observer) flush(ctx context.Context, upTo time.Time) error {

@@ -53,7 +53,7 @@ var beforeGateway = []rule{
 			`rejected by the SOCKS5 server`, `socks5? authentication failed`,
 			`username/password authentication failed`,
 		),
-		// All that undici and Chromium write of a refused CONNECT; the event log has every refusal but this one.
+		// All that undici and Chromium write of a refused CONNECT; the event log has other refusals at once.
 		text: oneOf(`request was cancelled`, `ERR_TUNNEL_CONNECTION_FAILED`),
 	},
 	{

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"net/netip"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -255,5 +256,34 @@ func BenchmarkName(b *testing.B) {
 		if l.Name("www.shop.example.org", 443).Layer != "" {
 			b.Fatal("refused")
 		}
+	}
+}
+
+func TestRulesAreListedAsTheyAreWritten(t *testing.T) {
+	t.Parallel()
+	var b policy.Builder
+	for _, rule := range []string{"25", "6660-6669", "10.0.0.0/8", "2001:db8::/32", "192.0.2.7", "b.example", "a.example", ".ads.example"} {
+		if err := b.Deny(rule); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, err := range []error{b.Allow(".shop.example"), b.Port("443"), b.Port("80")} {
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	r := b.Rules()
+	want := policy.Listing{Allow: []string{".shop.example"}, Ports: []string{"80", "443"},
+		Deny: []string{"25", "6660-6669", "10.0.0.0/8", "192.0.2.7", "2001:db8::/32", "b.example", "a.example", ".ads.example"}}
+	if got := r.List(100); !reflect.DeepEqual(got, want) {
+		t.Errorf("the rules are %+v, want %+v", got, want)
+	}
+	for most, more := range map[int]int{0: 11, 1: 8, 2: 6, 7: 1} {
+		if got := r.List(most); got.More != more || len(got.Deny) != most {
+			t.Errorf("of %d each: %+v, want %d more", most, got, more)
+		}
+	}
+	if got := (*policy.Rules)(nil).List(10); !reflect.DeepEqual(got, policy.Listing{}) {
+		t.Errorf("without rules: %+v", got)
 	}
 }

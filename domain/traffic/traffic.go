@@ -100,6 +100,8 @@ const (
 	Unmet     = "failed"  // by the target, or on the path to it
 	// Reported is a target that the session's policy would refuse if it were enforced.
 	Reported = "would_refuse"
+	// AuthFailed is a wrong password of a user name that may be the session's.
+	AuthFailed = "auth_failed"
 )
 
 // Observation is an event that the gateway observed, for the event log and, when

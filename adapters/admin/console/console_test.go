@@ -59,6 +59,7 @@ type world struct {
 	recharges *payments.Orders
 	watcher   *payments.Watcher
 	sent      *[]string // by the development chain
+	rules     *policy.Published
 	log       *bytes.Buffer
 }
 
@@ -67,7 +68,7 @@ func open(t *testing.T) world {
 	var text bytes.Buffer
 	st, log := operator.Audited(w.Store, w.IDs), slog.New(slog.NewTextHandler(&text, nil))
 	chain := fake.NewChain("tron-test", fake.Start)
-	x := world{World: w, trail: operator.NewTrail(st, w.Clock, w.IDs), jobs: &parkedJobs{}, sent: new([]string), log: &text,
+	x := world{World: w, trail: operator.NewTrail(st, w.Clock, w.IDs), jobs: &parkedJobs{}, sent: new([]string), log: &text, rules: policy.Publish(nil),
 		recharges: payments.NewOrders(payments.Config{}, st, w.Clock, w.IDs, chain, fake.NewKeys("a")),
 		watcher:   payments.NewWatcher(st, w.Clock, w.IDs, chain, log)}
 	host := console.Host{User: "root", Version: "1.2.3",
@@ -82,7 +83,7 @@ func open(t *testing.T) world {
 		Wallet:   ledger.NewWallet(st, w.Clock, w.IDs), Orders: procurement.NewDesk(st, w.Driver),
 		Exits: exitlog.New(exitlog.Config{Days: 90}, st, w.Clock, w.IDs), Recharges: x.recharges, Payments: x.watcher,
 		Proof: w.DB, Owed: reconcile.NewWatch(st, log), Reconcile: reconcile.New(st, w.Clock, w.Catalog, w.Desk, nil, log),
-		Catalog: w.Catalog, Policy: policy.Publish(nil), Access: fulfilment.New(st, w.Secrets, w.Catalog, log), Jobs: x.jobs,
+		Catalog: w.Catalog, Policy: x.rules, Access: fulfilment.New(st, w.Secrets, w.Catalog, log), Jobs: x.jobs,
 		Host: host, IDs: w.IDs, Clock: w.Clock, Log: log})
 	return x
 }

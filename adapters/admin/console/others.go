@@ -3,14 +3,17 @@ package console
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"net/http"
 	"net/netip"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
 
 	"agentproxy/domain"
 	"agentproxy/domain/exitlog"
+	"agentproxy/domain/policy"
 )
 
 // jobStates are the states of jobs and what the page calls them.
@@ -107,22 +110,41 @@ func endpoint(a netip.AddrPort) cell {
 	return text(a.String())
 }
 
+// mostRules is how many rules of each list a page has.
+const mostRules = 200
+
+// ruleSections lists the rules that hold now, those of the operator first.
+func ruleSections(rules *policy.Shared) []section {
+	var shared policy.Shared
+	if rules != nil {
+		shared = *rules
+	}
+	of := func(title, id string, r *policy.Rules) section {
+		l := r.List(mostRules)
+		s := section{Title: title, ID: id, Facts: []figure{
+			{Name: "Denied", ID: id + "-deny", Value: text(cmp.Or(strings.Join(l.Deny, ", "), "nothing"))},
+			{Name: "Allowed", ID: id + "-allow", Value: text(cmp.Or(strings.Join(l.Allow, ", "), "what is not denied"))},
+			{Name: "Ports", ID: id + "-ports", Value: text(cmp.Or(strings.Join(l.Ports, ", "), "what is not denied"))}}}
+		if l.More > 0 {
+			s.Note = fmt.Sprintf("%d more rules are not listed.", l.More)
+		}
+		return s
+	}
+	list := []section{of("Rules of the operator", "operator-rules", shared.Operator)}
+	list[0].Note = strings.TrimSpace("They are in the configuration file; kill -HUP reads them again. " + list[0].Note)
+	for _, no := range slices.Sorted(maps.Keys(shared.Products)) {
+		list = append(list, of("Rules of the product "+no, "rules-"+no, shared.Products[no]))
+	}
+	return list
+}
+
 // policy checks a target by the rules that hold now.
 func (c *Console) policy(r *http.Request) (page, error) {
 	p, q := page{Title: "Policy about targets"}, r.URL.Query()
 	rules := c.use.Policy.Now()
-	facts := []figure{{Name: "Rules of the operator", ID: "operator-rules", Value: text("none")},
-		{Name: "Products with rules", ID: "product-rules", Value: text("none")}}
-	if rules != nil && rules.Operator != nil {
-		facts[0].Value = text("yes")
-	}
-	if rules != nil && len(rules.Products) > 0 {
-		facts[1].Value = number(len(rules.Products))
-	}
 	s := section{Title: "Is a target denied?", Filter: []field{given(r, "host", "Host or address"), given(r, "port",
 		"Port"), given(r, "product", "Product")}}
-	p.Sections = []section{{Facts: facts,
-		Note: "The rules are in the configuration file; kill -HUP reads them again."}, s}
+	p.Sections = append([]section{s}, ruleSections(rules)...)
 	host := strings.ToLower(strings.TrimSuffix(strings.TrimSpace(q.Get("host")), "."))
 	if host == "" {
 		return p, nil
@@ -151,6 +173,6 @@ func (c *Console) policy(r *http.Request) (page, error) {
 		verdict.Value, verdict.Note = cell{Text: "denied", Tag: "bad"}, fmt.Sprintf("by the %s's rule %s", d.Layer,
 			d.Rule)
 	}
-	p.Sections[1].Facts = []figure{verdict}
+	p.Sections[0].Facts = []figure{verdict}
 	return p, nil
 }

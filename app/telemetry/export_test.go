@@ -1,0 +1,4 @@
+package telemetry
+
+// GuessedSessions is of how many sessions wrong passwords are counted at a time.
+const GuessedSessions = guessedSessions
