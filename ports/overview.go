@@ -53,6 +53,7 @@ type OverviewFilter struct {
 type AgentMoney struct {
 	account.Agent
 	Wallet billing.Wallet
+	Seen   time.Time // the last use of one of its keys; zero: none, or long ago
 }
 
 // MarginKey is what margins are grouped by.

@@ -21,7 +21,7 @@ type registerData struct {
 
 // registration reports whether people may open accounts themselves, and whether they need a code for it.
 func (c *Console) registration() (open, byCode bool) {
-	way := c.Accounts.Registration()
+	way := accounts.Visitors{Accounts: c.Accounts, Limits: c.Limits}.Registration()
 	return way != account.ClosedRegistration, way == account.ReferralRegistration
 }
 

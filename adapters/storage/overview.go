@@ -67,8 +67,23 @@ func (r overview) Agents(
 		}
 		return err
 	})
+	seen := map[string]int64{}
+	if err == nil {
+		query = "SELECT agent_id, MAX(used_at) FROM api_keys WHERE agent_id IN " + in + " GROUP BY agent_id"
+		err = r.Rows(ctx, query, args, func(row engine.Row) error {
+			var id string
+			var at int64
+			err := row.Scan(&id, &at)
+			seen[id] = at
+			return err
+		})
+	}
 	for _, a := range found.Items {
-		list.Items = append(list.Items, ports.AgentMoney{Agent: a, Wallet: wallets[a.ID]})
+		m := ports.AgentMoney{Agent: a, Wallet: wallets[a.ID], Seen: a.KeyUsedAt}
+		if at := column.Time(seen[a.ID]); at.After(m.Seen) {
+			m.Seen = at
+		}
+		list.Items = append(list.Items, m)
 	}
 	return list, work.Wrap("list agents with their money", err)
 }

@@ -23,8 +23,13 @@ type Info struct {
 }
 
 func (a *Service) info(agent account.Agent, w billing.Wallet, now time.Time) Info {
-	return Info{Agent: agent, Wallet: w, IsTrial: w.IsTrial(now), Tier: agent.Tier(w.Credited(), a.cfg.FundedFrom),
+	return Info{Agent: agent, Wallet: w, IsTrial: w.IsTrial(now), Tier: a.TierOf(agent, w),
 		PerMinute: a.perMinute(agent)}
+}
+
+// TierOf returns the tier of an account with a wallet.
+func (a *Service) TierOf(agent account.Agent, w billing.Wallet) account.Tier {
+	return agent.Tier(w.Credited(), a.cfg.FundedFrom)
 }
 
 func (a *Service) perMinute(agent account.Agent) int {

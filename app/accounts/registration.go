@@ -30,9 +30,6 @@ func (a *Service) IsExit(ctx context.Context, addr, peer netip.Addr) (bool, erro
 	return sold, err
 }
 
-// Registration returns who may open an account.
-func (a *Service) Registration() account.Registration { return a.cfg.Registration }
-
 // mayRegister refuses what the operator's way of registration does not take.
 func (a *Service) mayRegister(in Register, code string) error {
 	switch {

@@ -16,6 +16,9 @@ type Visitors struct {
 	Limits   *ratelimit.Limits
 }
 
+// Registration returns who may open an account.
+func (v Visitors) Registration() account.Registration { return v.Accounts.cfg.Registration }
+
 // Visitor is where a call that opens an account comes from.
 type Visitor struct {
 	Addr      netip.Addr // of the client

@@ -15,6 +15,7 @@ import (
 	"agentproxy/domain/catalog"
 	"agentproxy/domain/procurement"
 	"agentproxy/domain/session"
+	"agentproxy/domain/spelling"
 	"agentproxy/ports"
 )
 
@@ -117,10 +118,29 @@ func (c *Catalog) Product(no string) (catalog.Product, error) {
 	o := c.offer.Load()
 	i, ok := o.byNo[no]
 	if !ok {
-		return catalog.Product{}, catalog.ErrProductNotFound
+		return catalog.Product{}, o.unknown(no)
 	}
 	return o.products[i], nil
 }
+
+// unknown returns the refusal of a code, with the one of a product that was probably meant.
+func (o *offer) unknown(no string) error {
+	var codes []string
+	for _, p := range o.products {
+		codes = append(codes, p.No)
+	}
+	if len(no) > maxCode {
+		return catalog.ErrProductNotFound
+	}
+	meant := spelling.Meant(no, codes)
+	if meant == "" {
+		return catalog.ErrProductNotFound
+	}
+	return catalog.ErrProductNotFound.With("nearest", []string{meant})
+}
+
+// maxCode bounds the codes that are compared with those of products.
+const maxCode = 64
 
 // Provider returns a provider by its name; false if it is not configured.
 func (c *Catalog) Provider(name string) (ports.Provider, bool) {

@@ -1,6 +1,7 @@
 package catalog_test
 
 import (
+	"errors"
 	"fmt"
 	"strings"
 	"testing"
@@ -100,4 +101,17 @@ func TestProductsAfter(t *testing.T) {
 	apptest.OK(t, w.Catalog.Replace(sold[1:]))
 	_, err = w.Catalog.ProductsAfter(catalog.Filter{}, page)
 	apptest.ErrorIs(t, err, domain.ErrInvalid)
+}
+
+func TestAMisspeltProductNamesTheOneThatIsMeant(t *testing.T) {
+	t.Parallel()
+	w := apptest.New(t)
+	for no, want := range map[string]any{"dyn_fast1": []string{apptest.Local}, "DYN-FAST-1": []string{apptest.Local},
+		"something": nil, strings.Repeat("x", 100_000): nil} {
+		_, err := w.Catalog.Product(no)
+		e, ok := errors.AsType[*domain.Error](err)
+		if !ok || !errors.Is(err, catalog.ErrProductNotFound) || fmt.Sprint(e.Details["nearest"]) != fmt.Sprint(want) {
+			t.Errorf("%.20s: %v, want %v", no, err, want)
+		}
+	}
 }

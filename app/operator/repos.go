@@ -14,6 +14,8 @@ type trailRepos interface {
 type repos interface {
 	procurement.Repos
 	Overview() ports.Overview
+	Peers() ports.Peers
+	Workers() ports.Workers
 }
 
 func narrow(store ports.Store) ports.Unit[repos] {

@@ -1,13 +1,19 @@
 package operator
 
 import (
+	"cmp"
 	"context"
+	"slices"
 
 	"agentproxy/app/changes"
 	"agentproxy/app/sessions"
 	"agentproxy/domain"
+	"agentproxy/domain/billing"
+	"agentproxy/domain/eventlog"
 	orders "agentproxy/domain/procurement"
 	"agentproxy/domain/session"
+	"agentproxy/domain/traffic"
+	"agentproxy/domain/worker"
 	"agentproxy/ports"
 )
 
@@ -42,7 +48,14 @@ type Detail struct {
 	ports.SessionRead
 	Orders []orders.Order
 	Cost   domain.Money // of the confirmed orders
+	// Events are the newest, and Hosts those with the most traffic of the last days, mostShown at most.
+	Events  []eventlog.Event
+	Hosts   []traffic.Host
+	Workers []worker.Worker
 }
+
+// mostShown is how many events, and how many hosts, a Detail has.
+const mostShown = 50
 
 // Show returns a session of any agent. It returns session.ErrNotFound for an unknown id.
 func (u *Sessions) Show(ctx context.Context, id string) (d Detail, err error) {
@@ -57,6 +70,9 @@ func (u *Sessions) Show(ctx context.Context, id string) (d Detail, err error) {
 		if d.Orders, err = tx.Orders().Of(ctx, id); err != nil {
 			return err
 		}
+		if err := u.seen(ctx, tx, &d); err != nil {
+			return err
+		}
 		d.Cost = 0
 		for _, o := range d.Orders {
 			if o.Status == orders.Confirmed {
@@ -66,6 +82,23 @@ func (u *Sessions) Show(ctx context.Context, id string) (d Detail, err error) {
 		return nil
 	})
 	return d, err
+}
+
+// seen reads what happened in a session.
+func (u *Sessions) seen(ctx context.Context, tx repos, d *Detail) error {
+	events, err := tx.Events().Page(ctx, d.ID, domain.Page{Number: 1, Size: mostShown})
+	if err != nil {
+		return err
+	}
+	hosts, err := tx.Peers().Hosts(ctx, d.ID, billing.Day(u.clock.Now()).Add(-traffic.KeepHosts))
+	if err != nil {
+		return err
+	}
+	slices.SortStableFunc(hosts, func(a, b traffic.Host) int { return cmp.Compare(b.Bytes, a.Bytes) })
+	d.Events, d.Hosts = events.Items, hosts[:min(len(hosts), mostShown)]
+	d.Workers, err = tx.Workers().Of(ctx, d.ID)
+	slices.SortStableFunc(d.Workers, func(a, b worker.Worker) int { return worker.CompareNames(a.Name, b.Name) })
+	return err
 }
 
 // End ends a live session. The unused part is given back: traffic that was not used, and the whole

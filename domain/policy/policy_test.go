@@ -287,3 +287,16 @@ func TestRulesAreListedAsTheyAreWritten(t *testing.T) {
 		t.Errorf("without rules: %+v", got)
 	}
 }
+
+func TestAURLIsNoRule(t *testing.T) {
+	t.Parallel()
+	err := policy.Own{Deny: []string{"https://shop.example/cart"}}.Check("")
+	var e *domain.Error
+	if !errors.As(err, &e) {
+		t.Fatal(err)
+	}
+	issues := e.Details["fields"].([]domain.FieldIssue)
+	if len(issues) != 1 || !strings.Contains(issues[0].Issue, "is a URL") || !strings.Contains(issues[0].Issue, "shop.example\"") {
+		t.Errorf("the issues are %+v", issues)
+	}
+}

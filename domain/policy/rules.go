@@ -192,6 +192,10 @@ func parse(text string) (rule, error) {
 	if r, ok, err := parsePorts(text); ok || err != nil {
 		return rule{ports: r}, err
 	}
+	if _, rest, ok := strings.Cut(text, "://"); ok {
+		host, _, _ := strings.Cut(rest, "/")
+		return rule{}, fmt.Errorf("%s is a URL; write its host alone, such as %s", quote(text), quote(host))
+	}
 	if strings.Contains(text, "/") {
 		p, err := parseNetwork(text)
 		return rule{network: p}, err

@@ -2,10 +2,12 @@ package console
 
 import (
 	"cmp"
+	"encoding/csv"
 	"net/http"
 	"net/url"
 	"strconv"
 	"strings"
+	"time"
 
 	"agentproxy/domain"
 	"agentproxy/domain/account"
@@ -22,34 +24,89 @@ func withoutQuery(address string) string {
 	return before
 }
 
+// agentFilter reads what a list of agents is narrowed to.
+func agentFilter(q url.Values) (f ports.AgentFilter, err error) {
+	f = ports.AgentFilter{Search: q.Get("search"), Referrer: q.Get("referrer"), Status: account.Status(q.Get("status"))}
+	if text := q.Get("registered_from"); text != "" {
+		f.RegisteredFrom, err = account.ParseNetwork(text)
+	}
+	return f, err
+}
+
 // agents lists accounts.
 func (c *Console) agents(r *http.Request) (page, error) {
-	p, at, q := page{Title: "Agents"}, pageOf(r), r.URL.Query()
-	f := ports.AgentFilter{Search: q.Get("search"), Referrer: q.Get("referrer"), Status: account.Status(q.Get("status"))}
-	if text := q.Get("registered_from"); text != "" {
-		var err error
-		if f.RegisteredFrom, err = account.ParseNetwork(text); err != nil {
-			return p, err
-		}
+	p, at := page{Title: "Agents"}, pageOf(r)
+	f, err := agentFilter(r.URL.Query())
+	if err != nil {
+		return p, err
 	}
 	list, err := c.use.Money.Agents(r.Context(), f, at)
-	t := &table{Columns: []string{"Agent", "Name", "Status", "Balance", "Held", "Charged", "Recharged", "Live",
-		"Since"},
+	t := &table{Columns: []string{"Agent", "Name", "Status", "Tier", "Balance", "Charged", "Recharged", "Live",
+		"Since", "Last seen"},
 		Empty: "No agent matches."}
 	for _, a := range list.Items {
 		w := a.Wallet
 		t.Rows = append(t.Rows, row{ID: "agent-" + a.ID, Cells: []cell{link(a.ID, "/agents/"), text(a.Name),
-			tag(a.Status),
-			usd(w.Balance()), usd(w.Held.Total()), usd(w.Charged - w.Refunded), usd(w.Recharged), number(w.LiveSessions),
-			when(a.CreatedAt)}})
+			tag(a.Status), text(string(c.use.Accounts.TierOf(a.Agent, w))),
+			usd(w.Balance()), usd(w.Charged - w.Refunded), usd(w.Recharged), number(w.LiveSessions),
+			when(a.CreatedAt), when(a.Seen)}})
 	}
 	s := section{Table: t, Filter: []field{given(r, "search", "Id, name or address"), given(r, "referrer",
 		"Referrer"),
 		choice(r, "status", "Status", "active", "disabled"), given(r, "registered_from", "Registered from network")},
 		Links: []button{{Text: "Open an account", Href: "/do/agent-add"}, {Text: "Referring agents",
-			Href: "/agents/referrers"}, {Text: "Disable a network", Href: "/do/agent-disable-network", Danger: true}}}
+			Href: "/agents/referrers"}, {Text: "Download as CSV", Href: "/agents.csv?" + r.URL.Query().Encode()},
+			{Text: "Disable a network", Href: "/do/agent-disable-network", Danger: true}}}
 	p.Sections = []section{s.paged(r, at, list.Total)}
 	return p, err
+}
+
+// agentFile answers all accounts that match, for a spreadsheet that sorts them.
+func (c *Console) agentFile(w http.ResponseWriter, r *http.Request) {
+	allowSlow(w)
+	at := domain.Page{Number: 1, Size: domain.MaxPageSize}
+	f, err := agentFilter(r.URL.Query())
+	var list domain.List[ports.AgentMoney]
+	if err == nil {
+		list, err = c.use.Money.Agents(r.Context(), f, at)
+	}
+	if err != nil {
+		problem, status := c.problemOf(err)
+		c.render(w, r, status, page{Title: "Agents", problem: problem})
+		return
+	}
+	w.Header().Set("Content-Type", "text/csv; charset=utf-8")
+	w.Header().Set("Content-Disposition", `attachment; filename="agents.csv"`)
+	out := csv.NewWriter(w)
+	_ = out.Write([]string{"agent_id", "name", "contact_email", "status", "tier", "balance", "held", "charged",
+		"recharged", "live_sessions", "referrer", "created_at", "last_seen_at"})
+	for len(list.Items) > 0 {
+		for _, a := range list.Items {
+			m, seen := a.Wallet, ""
+			if !a.Seen.IsZero() {
+				seen = a.Seen.UTC().Format(time.RFC3339)
+			}
+			_ = out.Write([]string{a.ID, harmless(a.Name), harmless(a.ContactEmail), string(a.Status),
+				string(c.use.Accounts.TierOf(a.Agent, m)), m.Balance().String(), m.Held.Total().String(),
+				(m.Charged - m.Refunded).String(), m.Recharged.String(), strconv.Itoa(int(m.LiveSessions)),
+				harmless(a.Referrer.Name), a.CreatedAt.UTC().Format(time.RFC3339), seen})
+		}
+		if at.Number++; (at.Number-1)*at.Size >= list.Total || out.Error() != nil {
+			break
+		}
+		if list, err = c.use.Money.Agents(r.Context(), f, at); err != nil {
+			panic(http.ErrAbortHandler) // a file that is cut must not look whole
+		}
+	}
+	out.Flush()
+}
+
+// harmless keeps a spreadsheet from taking a text of a stranger for a formula.
+func harmless(s string) string {
+	if s != "" && strings.ContainsRune("=+-@\t\r", rune(s[0])) {
+		return "'" + s
+	}
+	return s
 }
 
 // agent shows one account with its sessions and its ledger.

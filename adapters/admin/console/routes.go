@@ -28,6 +28,7 @@ func New(d Deps) *Console {
 	} {
 		mux.HandleFunc("GET "+path, c.serve(show))
 	}
+	mux.HandleFunc("GET /agents.csv", c.agentFile)
 	mux.HandleFunc("GET /recharges/addresses.csv", c.addressFile)
 	mux.HandleFunc("GET /do/{action}", c.actionForm)
 	mux.HandleFunc("POST /do/{action}", c.act)

@@ -1,14 +1,19 @@
 package console
 
 import (
+	"cmp"
 	"net/http"
 	"slices"
+	"strconv"
 	"strings"
 
 	"agentproxy/adapters/console/ui"
 	"agentproxy/domain/billing"
+	"agentproxy/domain/eventlog"
 	"agentproxy/domain/procurement"
 	"agentproxy/domain/session"
+	"agentproxy/domain/traffic"
+	"agentproxy/domain/worker"
 	"agentproxy/ports"
 )
 
@@ -82,8 +87,48 @@ func (c *Console) session(r *http.Request) (page, error) {
 			Note: ui.USD(m.Charged.Trial) + " of trial credit"},
 		{Name: "Refunded", ID: "refunded", Value: usd(m.Refunded.Total())}, {Name: "Cost at sellers", ID: "cost",
 			Value: usd(d.Cost)},
-	}}, facts, {Title: "Orders at sellers", Table: orderTable("order-", d.Orders).without("Session")}}
+	}}, facts, {Title: "Orders at sellers", Table: orderTable("order-", d.Orders).without("Session")},
+		{Title: "Last events", ID: "events", Table: eventTable(d.Events)}, {Title: "Where the traffic went", ID: "hosts",
+			Note: "The last 7 days, the most traffic first.", Table: hostTable(d.Hosts)}}
+	if len(d.Workers) > 0 {
+		p.Sections = append(p.Sections, section{Title: "Workers", ID: "workers", Table: workerTable(d.Workers)})
+	}
 	return p, nil
+}
+
+func eventTable(list []eventlog.Event) *table {
+	t := &table{Columns: []string{"When", "From", "What", "Code", "Times", "Target", "Exit", "Worker"}, Empty: "No event."}
+	for _, e := range list {
+		what := strings.ReplaceAll(e.Type, "_", " ")
+		if e.StatusCode > 0 {
+			what += " " + strconv.Itoa(e.StatusCode)
+		}
+		t.Rows = append(t.Rows, row{Cells: []cell{when(e.At), text(e.Source.String()), text(what), text(e.Code),
+			number(max(e.Count, 1)), text(e.TargetHost), text(e.ExitIP), text(e.Worker)}})
+	}
+	return t
+}
+
+func hostTable(list []traffic.Host) *table {
+	t := &table{Columns: []string{"Host", "Traffic", "Connections", "Failed"}, Empty: "No connection has ended."}
+	for _, h := range list {
+		t.Rows = append(t.Rows, row{Cells: []cell{text(cmp.Or(h.Name, "all others")), {Text: ui.Bytes(h.Bytes), Num: true},
+			number(h.Connections), number(h.Failures)}})
+	}
+	return t
+}
+
+func workerTable(list []worker.Worker) *table {
+	t := &table{Columns: []string{"Name", "State", "Exit", "Traffic", "Connections", "Last failure"}}
+	for _, w := range list {
+		exit := ""
+		if w.Exit.IP.IsValid() {
+			exit = w.Exit.IP.String()
+		}
+		t.Rows = append(t.Rows, row{Cells: []cell{text(w.Name), tag(w.Status()), text(exit),
+			{Text: ui.Bytes(w.Usage.Bytes()), Num: true}, number(w.Usage.Connections), text(w.LastError.Code)}})
+	}
+	return t
 }
 
 // orderTable lists orders. The ids of its rows begin with prefix, since a page may list an order twice.

@@ -181,8 +181,11 @@ function draw() {
       }
     }
   }
-  for (const tag of doc.tags) {
+  // What a reader does first comes first: registering, and the service itself after everything that one does with it.
+  const own = (tag) => tag.name === "service";
+  for (const tag of [...doc.tags].sort((a, b) => own(a) - own(b))) {
     const mine = all.filter((o) => o.op.tags[0] === tag.name);
+    mine.sort((a, b) => (b.op.operationId === "register") - (a.op.operationId === "register"));
     const section = el("section", {}, el("h2", {}, tag.name), el("p", { class: "tag-doc" }, tag.description));
     const list = el("ul");
     for (const o of mine) {

@@ -1,0 +1,73 @@
+package console_test
+
+import (
+	"encoding/csv"
+	"strings"
+	"testing"
+	"time"
+
+	"agentproxy/app/accounts"
+	"agentproxy/app/workers"
+	"agentproxy/domain"
+	"agentproxy/domain/account"
+	"agentproxy/domain/health"
+	. "agentproxy/test/apptest"
+)
+
+func TestAgentsHaveTheirTierAndWhenTheyWereSeen(t *testing.T) {
+	w := open(t)
+	r, ctx := w.RegisterCredentials(), t.Context()
+	_, err := w.Accounts.Update(ctx, accounts.Update{AgentID: r.Agent.ID, Update: account.Update{Name: new("=1+1")}})
+	OK(t, err)
+	w.RegisterFunded(50)
+	c, err := w.Accounts.AuthenticateKey(ctx, r.APIKey, nil)
+	OK(t, err)
+	_, further, err := w.Accounts.Keys.Create(ctx, c, accounts.NewKey{Name: "ci"})
+	OK(t, err)
+	w.Clock.Advance(time.Hour)
+	_, err = w.Accounts.AuthenticateKey(ctx, further, nil)
+	OK(t, err)
+	OK(t, w.Accounts.Keys.StoreUses(ctx))
+	_, body := w.get("/agents")
+	seen := w.Clock.Now().UTC()
+	if !strings.Contains(body, "Last seen") || !strings.Contains(body, seen.Format(time.DateTime)) || !strings.Contains(body, "trial") {
+		t.Errorf("the agents are\n%s", body)
+	}
+	code, file := w.get("/agents.csv")
+	rows, err := csv.NewReader(strings.NewReader(file)).ReadAll()
+	if err != nil || code != 200 || len(rows) != 3 || rows[2][1] != "'=1+1" || rows[2][4] != "trial" || rows[2][12] != seen.Format(time.RFC3339) || rows[1][12] != "" {
+		t.Errorf("%d, %v: the file is\n%s", code, err, file)
+	}
+	if _, file = w.get("/agents.csv?search=" + r.Agent.ID); strings.Count(file, "\n") != 2 {
+		t.Errorf("of one agent the file is\n%s", file)
+	}
+	if code, _ = w.get("/agents.csv?registered_from=x"); code != 400 {
+		t.Errorf("a network that is none: %d", code)
+	}
+	for range domain.MaxPageSize {
+		w.Register()
+	}
+	if _, file = w.get("/agents.csv"); strings.Count(file, "\n") != domain.MaxPageSize+3 {
+		t.Errorf("the file has %d lines", strings.Count(file, "\n"))
+	}
+}
+
+func TestTheOperatorSeesWhatHappenedInASession(t *testing.T) {
+	w := open(t)
+	agent := w.RegisterFunded(50)
+	s := w.Buy(agent, Local)
+	w.Observe(s.ID, "shop.test", health.Success)
+	w.Report(agent, s.ID, "captcha")
+	OK(t, w.Observer.FlushAll(t.Context()))
+	_, _, err := w.Workers.Create(t.Context(), workers.Create{AgentID: agent, SessionID: s.ID, Names: []string{"w10", "w2"}})
+	OK(t, err)
+	_, body := w.get("/sessions/" + s.ID)
+	for _, want := range []string{`id="events"`, "captcha", `id="hosts"`, "shop.test", `id="workers"`} {
+		if !strings.Contains(body, want) {
+			t.Errorf("the page does not have %q:\n%s", want, body)
+		}
+	}
+	if strings.Index(body, ">w2<") < 0 || strings.Index(body, ">w2<") > strings.Index(body, ">w10<") {
+		t.Error("the workers are not in the order in which people count")
+	}
+}
