@@ -37,7 +37,9 @@ type Service struct {
 	catalog *catalog.Catalog
 	access  *fulfilment.Service
 	calls   ports.CallCounter
-	log     *slog.Logger
+	// restarts counts the counters that began anew; nil: they are not counted.
+	restarts func(provider string)
+	log      *slog.Logger
 }
 
 // New returns a Service.
@@ -80,11 +82,14 @@ func (d *Service) cut(ctx context.Context, p ports.Dynamic, o procurement.Order)
 	err := p.Disable(bounded, o.Ref)
 	d.calls.Count(p, "disable", err)
 	state := o.State
-	var used procurement.Usage
 	if procurement.ClassOf(err) == procurement.Unsupported {
+		var used procurement.Usage
 		used, err = p.Usage(bounded, o.Ref)
 		d.calls.Count(p, "usage", err)
 		if err == nil && !used.Gone {
+			if sure, err := d.book(ctx, p, o, used); err != nil || !sure {
+				return err
+			}
 			err = p.Cancel(bounded, o.Ref)
 			d.calls.Count(p, "cancel", err)
 			state = procurement.Gone
@@ -101,17 +106,37 @@ func (d *Service) cut(ctx context.Context, p ports.Dynamic, o procurement.Order)
 		return d.postpone(ctx, o, procurement.ReasonOf(err))
 	}
 	return d.change(ctx, o, func(ctx context.Context, c *change) error {
-		_, more, err := BookUsage(ctx, c.tx, c.session, used.Bytes, c.now)
+		c.order.State, c.order.CutAt, c.order.NextAt = state, c.now, c.now
+		c.order.LostAt, c.order.Reason = time.Time{}, ""
+		return c.tx.Orders().Put(ctx, c.order)
+	})
+}
+
+// book books what a provider counts of an access that is not given up yet. It returns false if the counter fell, and
+// has to be read again before there is nothing to read.
+func (d *Service) book(
+	ctx context.Context, p ports.Dynamic, o procurement.Order, u procurement.Usage,
+) (sure bool, err error) {
+	sure = true
+	lag := p.Capabilities().CounterLag
+	err = d.change(ctx, o, func(ctx context.Context, c *change) error {
+		total, err := Total(ctx, c.tx, &c.order, u, lag)
 		if err != nil {
 			return err
 		}
-		c.order.State, c.order.CutAt, c.order.NextAt = state, c.now, c.now
-		c.order.LostAt, c.order.Reason = time.Time{}, ""
+		if sure = !c.order.Counter.Doubtful(u, lag); !sure {
+			c.order.NextAt = c.now.Add(max(lag, procurement.RereadCounterAfter))
+		}
+		_, more, err := BookUsage(ctx, c.tx, c.session, total, c.now)
+		if err != nil {
+			return err
+		}
 		if err := c.tx.Orders().Put(ctx, c.order); err != nil {
 			return err
 		}
 		return CountUsage(ctx, c.tx, c.session, more)
 	})
+	return sure, err
 }
 
 // count books what the provider counted, and settles the session once that is complete:
@@ -131,15 +156,24 @@ func (d *Service) count(ctx context.Context, p ports.Dynamic, o procurement.Orde
 	}
 	lag := p.Capabilities().CounterLag
 	return d.change(ctx, o, func(ctx context.Context, c *change) error {
-		before, more, err := BookUsage(ctx, c.tx, c.session, used.Bytes, c.now)
+		total, err := Total(ctx, c.tx, &c.order, used, lag)
 		if err != nil {
 			return err
 		}
-		complete := !used.AsOf.Before(c.order.CutAt.Add(lag)) && (more == 0 || lag == 0)
+		before, more, err := BookUsage(ctx, c.tx, c.session, total, c.now)
+		if err != nil {
+			return err
+		}
+		again := max(lag, time.Second)
+		doubtful := c.order.Counter.Doubtful(used, lag)
+		if doubtful {
+			again = max(lag, procurement.RereadCounterAfter)
+		}
+		complete := !doubtful && !used.AsOf.Before(c.order.CutAt.Add(lag)) && (more == 0 || lag == 0)
 		if complete || before.Used()+more >= c.session.Bytes {
 			err = d.settle(ctx, c)
 		} else {
-			c.order.LostAt, c.order.NextAt = time.Time{}, c.now.Add(max(lag, time.Second))
+			c.order.LostAt, c.order.NextAt = time.Time{}, c.now.Add(again)
 			err = c.tx.Orders().Put(ctx, c.order)
 		}
 		if err != nil {
@@ -217,15 +251,23 @@ type change struct {
 // settled the session meanwhile.
 func (d *Service) change(ctx context.Context, o procurement.Order,
 	fn func(ctx context.Context, c *change) error) error {
-	return d.store.Update(ctx, func(ctx context.Context, tx Repos) error {
+	var before, after procurement.Order
+	err := d.store.Update(ctx, func(ctx context.Context, tx Repos) error {
 		s, err := tx.Sessions().Load(ctx, o.SessionID)
 		if err != nil {
 			return err
 		}
-		cur, err := tx.Orders().Get(ctx, o.ID)
-		if err != nil || s.Money.Held.Total() == 0 || !cur.ClosedAt.IsZero() {
+		before, err = tx.Orders().Get(ctx, o.ID)
+		if after = before; err != nil || s.Money.Held.Total() == 0 || !before.ClosedAt.IsZero() {
 			return err
 		}
-		return fn(ctx, &change{tx: tx, now: d.clock.Now(), session: s, order: cur})
+		c := &change{tx: tx, now: d.clock.Now(), session: s, order: before}
+		err = fn(ctx, c)
+		after = c.order
+		return err
 	})
+	if err == nil {
+		d.ReportRestart(before, after)
+	}
+	return err
 }

@@ -74,7 +74,7 @@ func TestACostAboveThePriceIsReported(t *testing.T) {
 	w.Driver.CountExcess(func(provider string, x domain.Money) {
 		apptest.Equal(t, "the provider", provider, "remote")
 		excess += x
-	})
+	}, nil)
 	w.Seller.SetAsync(2)
 	agent := w.Register()
 	v := w.Buy(agent, apptest.RemoteStatic)

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"time"
 
+	"agentproxy/app/direct"
 	"agentproxy/app/notify"
 	"agentproxy/domain/eventlog"
 	"agentproxy/domain/procurement"
@@ -179,21 +180,18 @@ func (u deliveries) refresh(ctx context.Context, c *change, d procurement.Delive
 
 // pollUsage books what a provider counted of a direct session.
 func (u deliveries) pollUsage(ctx context.Context, p ports.Provider, s session.Session, o procurement.Order) error {
-	d, ok := p.(ports.Dynamic)
-	if !ok || s.Type != session.Dynamic {
-		return nil
-	}
-	bounded, cancel := withCallTimeout(ctx)
-	defer cancel()
-	used, err := d.Usage(bounded, o.Ref)
-	u.calls.Count(p, "usage", err)
-	if err != nil {
+	used, ok, err := u.direct.Poll(ctx, p, s, o)
+	if err != nil || !ok {
 		return err
 	}
 	return u.change(ctx, o, func(ctx context.Context, c *change) error {
 		if c.session.Status != session.Active {
 			return nil
 		}
-		return u.lifecycle.RecordUsage(ctx, c.tx, c.session, used.Bytes, c.now)
+		total, err := direct.Total(ctx, c.tx, &c.order, used, p.Capabilities().CounterLag)
+		if err != nil {
+			return err
+		}
+		return u.lifecycle.RecordUsage(ctx, c.tx, c.session, total, c.now)
 	})
 }

@@ -126,8 +126,7 @@ func (u *Desk) decided(
 	return o, err
 }
 
-// Tally counts the orders whose outcome is still to come, and of these the
-// ones that wait for the operator.
+// Tally counts the orders whose outcome is still to come, and of these the ones that wait for the operator.
 func (u *Desk) Tally(ctx context.Context) (open, frozen int, err error) {
 	err = u.store.View(ctx, func(ctx context.Context, tx Repos) error {
 		open, frozen, err = tx.Orders().Tally(ctx)

@@ -1,8 +1,12 @@
 package procurement_test
 
 import (
+	"bytes"
 	"context"
 	"errors"
+	"log/slog"
+	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -25,7 +29,7 @@ func directWorld(t *testing.T) (*apptest.World, *fake.Provider, string) {
 	seller.Can(func(c *procurement.Capabilities) { c.ViaUpstream, c.Direct = true, true })
 	p := apptest.SharedProduct("dyn_straight", session.Dynamic, procurement.Source{Provider: "direct"})
 	p.Direct = true
-	w := apptest.Open(t, apptest.Options{Providers: []ports.Provider{seller}, Products: []catalog.Product{p}})
+	w := apptest.Open(t, apptest.Options{RepeatUpdates: true, Providers: []ports.Provider{seller}, Products: []catalog.Product{p}})
 	return w, seller, w.RegisterFunded(100)
 }
 
@@ -62,6 +66,44 @@ func TestDirectSessions(t *testing.T) {
 	}
 	apptest.OK(t, w.RunOrders())
 	apptest.Equal(t, "given up at the seller", len(seller.Live()), 0)
+}
+
+// A seller's counter that begins anew, as with a billing month, goes on from what was used before, up to what was
+// bought, and the operator is warned.
+func TestACounterThatBeginsAnewGoesOn(t *testing.T) {
+	t.Parallel()
+	w, seller, agent := directWorld(t)
+	seller.SetClock(w.Clock.Now)
+	var text bytes.Buffer
+	var restarts []string
+	w.Connect(0, w.Clock, nil, slog.New(slog.NewTextHandler(&text, nil)))
+	w.Driver.CountExcess(nil, func(provider string) { restarts = append(restarts, provider) })
+	v := w.Buy(agent, "dyn_straight")
+	shows := func(thousandths int64, used int64, charged string) sessions.View {
+		t.Helper()
+		uses(seller, v.ID, v.Bytes*thousandths/1000)
+		w.Clock.Advance(time.Minute)
+		apptest.OK(t, w.RunOrders())
+		got := w.Read(agent, v.ID)
+		apptest.Equal(t, "used", got.Usage.Used(), v.Bytes*used/1000)
+		apptest.Equal(t, "charged", got.Cost.Charged, apptest.Dollars(charged))
+		return got
+	}
+	shows(450, 450, "0.225")
+	shows(445, 450, "0.225") // an old reading
+	shows(450, 450, "0.225")
+	shows(5, 450, "0.225")
+	apptest.Equal(t, "reports of one that fell once", len(restarts), 0)
+	shows(445, 895, "0.4475")
+	shows(450, 900, "0.45")
+	if !slices.Equal(restarts, []string{"direct"}) || strings.Count(text.String(), "began anew") != 1 {
+		t.Errorf("reported %v\n%s", restarts, &text)
+	}
+	shows(1, 900, "0.45")
+	over := shows(300, 1000, "0.5")
+	if over.Status != session.Expired || over.Cost.Held != 0 {
+		t.Errorf("used up, it is %s, %+v", over.Status, over.Cost)
+	}
 }
 
 // Whether a session goes through the gateway is decided when it is delivered. No

@@ -242,6 +242,36 @@ func TestASellerWithoutASwitchIsCountedBeforeTheEnd(t *testing.T) {
 	})
 }
 
+// A counter that begins anew at the end is read until it is known that it did, and before the access is given up.
+func TestACounterThatBeginsAnewAtTheEnd(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		lag      time.Duration
+		unswitch bool
+	}{"at once": {0, false}, "late": {lag, false}, "without a switch": {0, true}, "late without one": {lag, true}} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w, seller, agent, v := lateWorld(t)
+			seller.Can(func(p *procurement.Capabilities) { p.CounterLag = c.lag })
+			if c.unswitch {
+				seller.Always(fake.Disable, fake.Refuse(procurement.Unsupported))
+			}
+			uses(seller, v.ID, v.Bytes*4/10)
+			goOn(w, time.Minute)
+			_, err := w.Sessions.Terminate(t.Context(), agent, v.ID)
+			apptest.OK(t, err)
+			uses(seller, v.ID, v.Bytes/10)
+			goOn(w, 0)
+			apptest.Equal(t, "given up at the seller at once", seller.Of(v.ID)[0].Released, false)
+			goOn(w, 3*c.lag+2*time.Minute)
+			if now := w.Read(agent, v.ID); now.Cost.Charged != apptest.Dollars("0.25") || now.Cost.Held != 0 {
+				t.Errorf("it cost %+v", now.Cost)
+			}
+			apptest.Equal(t, "given up at the seller", seller.Of(v.ID)[0].Released, true)
+		})
+	}
+}
+
 // An access that the seller does not show is looked for again: an empty list makes
 // nothing free.
 func TestADirectSessionThatIsNotShownIsLookedForAgain(t *testing.T) {

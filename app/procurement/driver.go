@@ -46,9 +46,8 @@ const (
 	awaitedAtMost = 256
 )
 
-// Driver drives the orders of sessions at providers from planned to closed.
-// Every step is decided anew from what is stored, so any replica may take the
-// next one, and money is spent by one call that is stored before it is made.
+// Driver drives the orders of sessions at providers from planned to closed. Every step is decided anew from what is
+// stored, so any replica may take the next one, and money is spent by one call that is stored before it is made.
 type Driver struct {
 	store     ports.Unit[Repos]
 	clock     ports.Clock
@@ -74,8 +73,11 @@ func NewDriver(store ports.Store, clock ports.Clock, ids ports.IDs, catalog *cat
 		direct: direct.New(store, clock, ids, catalog, access, calls, log), slots: slots.New(driveAtOnce, awaitedAtMost)}
 }
 
-// CountExcess sets what counts the amounts by which orders cost more than they were to, before the Driver is used.
-func (u *Driver) CountExcess(count func(provider string, x domain.Money)) { u.excess = count }
+// CountExcess sets what counts the excess of orders and the restarts of counters, before the Driver is used.
+func (u *Driver) CountExcess(excess func(provider string, x domain.Money), restarts func(provider string)) {
+	u.excess = excess
+	u.direct.CountRestarts(restarts)
+}
 
 const (
 	// callTimeout bounds the calls of a provider that only read.
@@ -178,6 +180,9 @@ func (u *Driver) mark(ctx context.Context, o procurement.Order, fn func(ctx cont
 		c = change{tx: tx, now: u.clock.Now(), session: s, order: before}
 		return fn(ctx, &c)
 	})
+	if err == nil {
+		u.direct.ReportRestart(before, c.order)
+	}
 	if err == nil && c.order.Excess() > before.Excess() {
 		u.reportExcess(c.order, c.order.Excess()-before.Excess())
 	}

@@ -181,8 +181,7 @@ func (u *Driver) Drive(ctx context.Context, id string) (State, error) {
 	return u.state(ctx, id)
 }
 
-// step takes the first step that is due. It returns the state that it decided by,
-// and more if another step may follow.
+// step takes the first step that is due. It returns the state that it decided by, and more if another step may follow.
 func (u *Driver) step(ctx context.Context, id string) (st State, more bool, err error) {
 	if st, err = u.state(ctx, id); err != nil {
 		return st, false, err

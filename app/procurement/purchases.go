@@ -179,8 +179,7 @@ func (u purchases) resolve(ctx context.Context, s session.Session, o procurement
 	return nil
 }
 
-// evidence reads what the provider has of an unknown order, and the whole
-// delivery if that proves to be the order.
+// evidence reads what the provider has of an unknown order, and the whole delivery if that proves to be the order.
 func (u purchases) evidence(
 	ctx context.Context, p ports.Provider, o procurement.Order,
 ) (e procurement.Evidence, d procurement.Delivery, err error) {

@@ -58,6 +58,7 @@ type Order struct {
 	State  State  // of a confirmed order
 	// SealedDelivery is the Delivery of a confirmed order, encrypted.
 	SealedDelivery []byte
+	Counter        Counter      // of a direct session
 	Cost           domain.Money // what the provider charged, or was to charge
 	Class          Class        // of a refused or unknown one
 	Reason         string       // in the provider's words

@@ -139,11 +139,12 @@ func wantUpstream(t testing.TB, st ports.Store, want ...procurement.Order) {
 func upstreamRoundTrip(t *testing.T, st ports.Store) {
 	full := upstreamOrder(1, "one")
 	for i, at := range []*time.Time{&full.SentAt, &full.DecidedAt, &full.NextAt, &full.FrozenAt, &full.LostAt, &full.ClosedAt,
-		&full.ExpiresAt, &full.CutAt} {
+		&full.ExpiresAt, &full.CutAt, &full.Counter.FellAt} {
 		*at = storeNow.Add(time.Duration(i+1) * time.Hour)
 	}
 	full.Status, full.State, full.Class = procurement.Unknown, procurement.Pending, procurement.Ambiguous
 	full.Before = procurement.Snapshot{Refs: []string{"a", `"é"' <,>`, ""}, Funds: procurement.ProviderBalance{Amount: -7, Known: true}, At: storeNow.Add(-time.Minute)}
+	full.Counter.Base = 900_000_000
 	full.Ref, full.SealedDelivery, full.Cost, full.Reason = "R/1", []byte{0, 1, 255}, 8_123_456, "no answer; é\u2028'\\"
 	taken := upstreamOrder(2, "two")
 	taken.Intent.Taken = map[string]bool{"127.0.0.2": true}

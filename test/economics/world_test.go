@@ -117,7 +117,7 @@ func (w *world) start(n int, skew time.Duration) {
 	clock := skewed{w.Clock, skew}
 	r.UseCases = apptest.NewUseCases(apptest.Dependencies{Store: r.store, Clock: clock, IDs: w.IDs, Secrets: w.Secrets,
 		Catalog: w.Catalog, Hub: w.Hub, Limits: w.Limits, Log: w.log})
-	r.Driver.CountExcess(func(_ string, x domain.Money) { w.excess += x })
+	r.Driver.CountExcess(func(_ string, x domain.Money) { w.excess += x }, nil)
 	r.reconcile = reconcile.New(r.store, clock, w.Catalog, r.Desk, nil, w.log)
 	w.replicas[n] = r
 }

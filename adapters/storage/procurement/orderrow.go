@@ -60,6 +60,8 @@ type orderProgress struct {
 	ClosedAt       time.Time `gorm:"serializer:micros"`
 	ExpiresAt      time.Time `gorm:"serializer:micros"`
 	CutAt          time.Time `gorm:"serializer:micros"`
+	CounterBase    int64
+	CounterFellAt  time.Time `gorm:"serializer:micros"`
 }
 
 func toOrderRow(o procurement.Order) (orderRow, error) {
@@ -79,6 +81,7 @@ func toOrderRow(o procurement.Order) (orderRow, error) {
 			BeforeKnown: o.Before.Funds.Known, BeforeAt: o.Before.At, SealedDelivery: column.Bytes(o.SealedDelivery),
 			Cost: o.Cost, Class: o.Class, Reason: o.Reason, SentAt: o.SentAt, DecidedAt: o.DecidedAt, NextAt: o.NextAt,
 			FrozenAt: o.FrozenAt, LostAt: o.LostAt, ClosedAt: o.ClosedAt, ExpiresAt: o.ExpiresAt, CutAt: o.CutAt,
+			CounterBase: o.Counter.Base, CounterFellAt: o.Counter.FellAt,
 		},
 	}, nil
 }
@@ -96,7 +99,8 @@ func fromOrderRow(row orderRow) (procurement.Order, error) {
 		Before: procurement.Snapshot{
 			Funds: procurement.ProviderBalance{Amount: r.BeforeAmount, Known: r.BeforeKnown}, At: r.BeforeAt,
 		},
-		Ref: r.Ref, State: r.State, Cost: r.Cost, Class: r.Class, Reason: r.Reason,
+		Ref: r.Ref, State: r.State, Counter: procurement.Counter{Base: r.CounterBase, FellAt: r.CounterFellAt},
+		Cost: r.Cost, Class: r.Class, Reason: r.Reason,
 		PlannedAt: plan.PlannedAt, SentAt: r.SentAt, DecidedAt: r.DecidedAt, NextAt: r.NextAt,
 		FrozenAt: r.FrozenAt, LostAt: r.LostAt, ClosedAt: r.ClosedAt, ExpiresAt: r.ExpiresAt, CutAt: r.CutAt,
 	}

@@ -76,6 +76,9 @@ var soldRules = []rule{
 		FROM sessions s JOIN upstream_orders o ON o.session_id = s.id AND o.kind = 'purchase' AND o.status = 'confirmed'
 		WHERE s.status = 'active' AND o.ref = o.id AND o.quantity <> (SELECT COUNT(*) FROM list_claims c
 		WHERE c.provider = o.provider AND c.order_id = o.id)`},
+	{"the counter of a direct session began anew within what was used", `SELECT s.id, 'order ' || o.id || ' from ' ||
+		o.counter_base || ', used ' || (s.up + s.down) FROM upstream_orders o JOIN sessions s ON s.id = o.session_id
+		WHERE o.counter_base NOT BETWEEN 0 AND s.up + s.down`},
 	{"a session is settled soon after it was used or ended", // by the last count of a direct one: 73 hours
 		`SELECT id, status || ', to be settled at ' || settle_at FROM sessions WHERE settle_at > 0 AND leased = 0
 		AND settle_at > created_at + 4 * ` + day + ` AND settle_at > usage_at + 4 * ` + day + `

@@ -377,12 +377,14 @@ func newCounter(in counterIn) (ports.CallCounter, error) {
 	return count, in.Registry.Register(calls)
 }
 
-// countExcess counts what orders cost above the most that they were to cost.
+// countExcess counts what orders cost above the most that they were to cost, and counters that began anew.
 func countExcess(driver *procurementapp.Driver, registry *prometheus.Registry) error {
 	excess := prometheus.NewCounterVec(prometheus.CounterOpts{Name: "agentproxy_provider_excess_usd_total",
 		Help: "What providers charged for orders above the most that they were to cost."}, []string{"provider"})
+	restarts := prometheus.NewCounterVec(prometheus.CounterOpts{Name: "agentproxy_provider_counter_restarts_total",
+		Help: "Counters of direct sessions that began anew at their provider."}, []string{"provider"})
 	driver.CountExcess(func(provider string, x domain.Money) {
 		excess.WithLabelValues(provider).Add(float64(x) / float64(domain.Dollar))
-	})
-	return registry.Register(excess)
+	}, func(provider string) { restarts.WithLabelValues(provider).Inc() })
+	return errors.Join(registry.Register(excess), registry.Register(restarts))
 }
