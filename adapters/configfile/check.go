@@ -11,6 +11,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+	"unicode"
+	"unicode/utf8"
 
 	"agentproxy/domain"
 	"agentproxy/domain/account"
@@ -79,6 +81,7 @@ func (c *check) settings(config Config, providers int) (Settings, error) {
 	s.PublicHost, s.PublicPort = c.publicGateway(config.PublicGateway, gateway)
 	s.PublicURL, s.MCPReveal = c.publicURL(config.PublicURL, api), config.MCPReveal
 	s.Downloads = config.Downloads
+	s.ShopName = c.shopName(config.ShopName)
 	s.AbuseContact = c.contact("AGENTPROXY_ABUSE_CONTACT", config.AbuseContact)
 	s.TrustedProxies = c.networks("AGENTPROXY_TRUSTED_PROXIES", config.TrustedProxies)
 	s.AllowNetworks = c.networks("AGENTPROXY_ALLOW_NETWORKS", config.AllowNetworks)
@@ -270,6 +273,16 @@ func (c *check) baseURL(name, text string) string {
 		c.fault(name, "must be an http or https URL without user info")
 	}
 	return strings.TrimSuffix(text, "/")
+}
+
+// shopName returns the name of the shop as pages show it.
+func (c *check) shopName(text string) string {
+	text = strings.TrimSpace(text)
+	shown := func(r rune) bool { return !unicode.IsGraphic(r) }
+	if n := utf8.RuneCountInString(text); n < 1 || n > 60 || strings.ContainsFunc(text, shown) {
+		c.fault("AGENTPROXY_SHOP_NAME", "must have 1 to 60 characters, all of them visible")
+	}
+	return text
 }
 
 // contact checks the URI of a contact (RFC 9116 section 2.5.3). A bare address becomes a mailto URI.

@@ -36,6 +36,8 @@ type Config struct {
 	// Who handles abuse and vulnerabilities, published at `/.well-known/security.txt`: an https or
 	// mailto URI, or an e-mail address.
 	AbuseContact string `yaml:"abuse_contact" env:"AGENTPROXY_ABUSE_CONTACT"`
+	// Name of the shop on pages for people and on statements, at most 60 characters.
+	ShopName string `yaml:"shop_name" env:"AGENTPROXY_SHOP_NAME"`
 	// Folder with builds of apx, named `apx-linux-amd64` and so on (linux, darwin, windows; amd64, arm64). Those that are
 	// there are served below `/download/`, each with its checksum, and named in the pages for agents. The image has all.
 	Downloads string `yaml:"downloads" env:"AGENTPROXY_DOWNLOADS"`
@@ -134,6 +136,7 @@ type Config struct {
 // defaults returns a Config of what neither the file nor a variable sets.
 func defaults() Config {
 	return Config{HTTPAddr: "127.0.0.1:8080", GatewayAddr: "127.0.0.1:8081", AdminAddr: "127.0.0.1:8082",
+		ShopName:    "agentproxy",
 		DatabaseURL: "sqlite://agentproxy.db", DatabaseConns: 20, RateLimit: 600, SessionLimit: 200, SessionTunnels: 4096,
 		TrialBalance: "10.00", TrialDays: 14, FundedFrom: "1.00", Registration: "open",
 		ClientAddressDays: 90, ExitLogDays: 90, ArchiveDays: 90,
@@ -172,6 +175,7 @@ type Settings struct {
 	PublicHost            string // of the gateway, as written into full_url
 	PublicPort            int
 	PublicURL             string // of the API, without /v1
+	ShopName              string // on pages for people
 	AbuseContact          string // a URI; empty if none is published
 	Downloads             string // a folder; empty if nothing is offered
 	MCPReveal             bool   // whether answers of tools may hold proxy passwords

@@ -225,3 +225,24 @@ func TestExitsDeclareTheirPlaces(t *testing.T) {
 		}
 	}
 }
+
+func TestTheNameOfTheShop(t *testing.T) {
+	for text, want := range map[string]string{" Proxies of Anna ": "Proxies of Anna", "Прокси": "Прокси"} {
+		clean(t)
+		t.Setenv("AGENTPROXY_SHOP_NAME", text)
+		if s, err := configfile.Load(rules()); err != nil || s.ShopName != want {
+			t.Errorf("%q becomes %q, %v", text, s.ShopName, err)
+		}
+	}
+	clean(t)
+	if s, err := configfile.Load(rules()); err != nil || s.ShopName != "agentproxy" {
+		t.Errorf("the default is %q, %v", s.ShopName, err)
+	}
+	for _, text := range []string{" ", strings.Repeat("x", 61), "a\nb", "a\u202eb"} {
+		clean(t)
+		t.Setenv("AGENTPROXY_SHOP_NAME", text)
+		if _, err := configfile.Load(rules()); err == nil || !strings.Contains(err.Error(), "AGENTPROXY_SHOP_NAME: must have") {
+			t.Errorf("%q is taken: %v", text, err)
+		}
+	}
+}

@@ -29,7 +29,8 @@ const Base = "/console"
 type Config struct {
 	GatewayHost string // where agents reach the gateway
 	GatewayPort int
-	Dev         bool // development mode: the cookie is sent without TLS too
+	Shop        string // the name on the pages; empty: agentproxy
+	Dev         bool   // development mode: the cookie is sent without TLS too
 }
 
 // Deps are the use cases that the pages show and call.

@@ -37,7 +37,7 @@ func (c *Console) showRegister(w http.ResponseWriter, form url.Values, problem *
 
 // showOutside answers a page without a sign-in.
 func (c *Console) showOutside(w http.ResponseWriter, status int, name string, f ui.Frame) {
-	f.Base, f.Brand, f.Help = Base, "agentproxy", helpAt
+	f.Base, f.Brand, f.Help = Base, c.brand(), helpAt
 	if err := c.pages.Render(w, status, name, f); err != nil {
 		c.Log.Error("a page failed", "err", err)
 		http.Error(w, errInternal.Message, http.StatusInternalServerError)

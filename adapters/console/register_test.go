@@ -21,6 +21,9 @@ func TestAPersonOpensAnAccount(t *testing.T) {
 	if body := w.get("/console/sign-in"); !strings.Contains(body, `href="/console/register"`) || !strings.Contains(body, `href="/docs/quickstart.md"`) {
 		t.Errorf("the sign-in offers no account, or no help:\n%s", body)
 	}
+	if body := w.get("/console/register"); !strings.Contains(body, "<title>Open an account · Proxies of Anna</title>") {
+		t.Errorf("the page does not name the shop:\n%s", body)
+	}
 	code, body := w.send("POST", "/console/register", url.Values{"name": {"Price watcher"}, "contact_email": {"ops@example.com"}})
 	if code != http.StatusOK || w.headers.Get("Cache-Control") != "no-store" {
 		t.Fatalf("opening an account answers %d %v\n%s", code, w.headers, body)

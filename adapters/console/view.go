@@ -1,6 +1,7 @@
 package console
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"log/slog"
@@ -105,9 +106,12 @@ func (v *view) admit(scope account.Scope) error {
 // may reports whether the key of the sign-in has a permission.
 func (v *view) may(s account.Scope) bool { return v.caller.May(s) == nil }
 
+// brand returns the name on the pages.
+func (c *Console) brand() string { return cmp.Or(c.cfg.Shop, "agentproxy") }
+
 // frame returns the layout of a page.
 func (v *view) frame(title string, data any) ui.Frame {
-	f := ui.Frame{Base: Base, Brand: "agentproxy", Title: title, Who: v.name, SignOut: Base + "/sign-out", Data: data,
+	f := ui.Frame{Base: Base, Brand: v.c.brand(), Title: title, Who: v.name, SignOut: Base + "/sign-out", Data: data,
 		Help:   helpOf(strings.TrimPrefix(v.r.URL.Path, Base)),
 		Notice: doneTexts[v.r.URL.Query().Get("done")]}
 	for _, l := range []struct {

@@ -66,7 +66,7 @@ func (w *world) restart(o options) {
 	log := slog.New(slog.NewTextHandler(&w.log, nil))
 	w.watcher = payments.NewWatcher(w.Store, w.Clock, w.IDs, w.chain, log)
 	w.limits = ratelimit.New(o.limits, w.Clock, nil, log)
-	w.console = console.New(console.Config{GatewayHost: "proxy.test", GatewayPort: 8081, Dev: !o.secure}, console.Deps{
+	w.console = console.New(console.Config{GatewayHost: "proxy.test", GatewayPort: 8081, Dev: !o.secure, Shop: "Proxies of Anna"}, console.Deps{
 		Accounts: w.Accounts, Catalog: w.Catalog, Overview: overview.New(w.Store, w.Clock), Sessions: w.Sessions,
 		Policies: w.Policies, Wallet: w.Wallet, Stats: w.Stats,
 		Recharges: payments.NewOrders(payments.Config{}, w.Store, w.Clock, w.IDs, w.chain, fake.NewKeys("test")),

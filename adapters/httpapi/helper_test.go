@@ -181,6 +181,7 @@ func newWorld(t testing.TB, o options) *world {
 			GatewayPort:    8081,
 			TrustedProxies: o.trusted,
 			Version:        "1.2.3",
+			Shop:           "Proxies of Anna",
 			AbuseContact:   "mailto:abuse@example.com",
 			ToolTable:      toolTable(),
 			GatewayErrors:  gatewayErrors(),

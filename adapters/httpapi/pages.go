@@ -99,7 +99,7 @@ func (s *Server) serveSecurity(src pages.Sources) {
 
 // sources returns what the pages show.
 func (s *Server) sources() pages.Sources {
-	src := pages.Sources{Base: s.base(), Version: s.cfg.Version, Contact: s.cfg.AbuseContact,
+	src := pages.Sources{Base: s.base(), Shop: s.api.Shop, Version: s.cfg.Version, Contact: s.cfg.AbuseContact,
 		Gateway: net.JoinHostPort(s.cfg.GatewayHost, strconv.Itoa(s.cfg.GatewayPort)), Target: "https://example.com/",
 		Errors: documented(s.api.Refusals()), Gateways: s.cfg.GatewayErrors}
 	if s.cfg.Dev {

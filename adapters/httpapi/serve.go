@@ -24,6 +24,7 @@ func New(cfg Config, deps Deps) *Server {
 	s.table = conns.New(conns.Config{Name: "api", Limit: cfg.Connections, PerAddress: cfg.PerAddress,
 		Exempt: cfg.TrustedProxies})
 	s.api = endpoint.New(endpoint.Config{PublicURL: cfg.PublicURL, Version: cfg.Version,
+		Shop:           cmp.Or(cfg.Shop, "agentproxy"),
 		TrustedProxies: cfg.TrustedProxies,
 		Accounts:       deps.Accounts, Limits: deps.Limits, Clock: deps.Clock, IDs: deps.IDs, Log: deps.Log,
 		Trace: deps.Trace, Misplaced: s.misplaced})

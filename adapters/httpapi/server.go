@@ -43,6 +43,7 @@ type Config struct {
 	Connections    int    // of clients; 0: unlimited
 	PerAddress     int    // of them without a credential from one client address; 0: unlimited
 	RevealSecrets  bool   // whether answers of tools may hold the credentials of a session
+	Shop           string // the name on pages; empty: agentproxy
 	AbuseContact   string // URI of those who handle abuse; empty: none is published
 	Downloads      string // the folder with the builds of apx that are offered; empty: none are
 	ToolTable      []pages.Tool

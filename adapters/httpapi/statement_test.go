@@ -46,6 +46,9 @@ func TestStatementForms(t *testing.T) {
 		t.Errorf("as CSV it has %d lines, Link %q", n, filed.header.Get("Link"))
 	}
 	printed := string(w.do("GET", whole, "", a.as, header("Accept", "text/html")).body)
+	if !strings.Contains(printed, "<title>Proxies of Anna: statement ") {
+		t.Errorf("the statement does not name the shop:\n%s", printed)
+	}
 	for _, want := range []string{"Spent: 1<", "agent", static.str("data.session_id")} {
 		if !strings.Contains(printed, want) || strings.Count(printed, "sess_") != 23 || strings.Contains(printed, "More sessions") {
 			t.Errorf("the page to print has no %q, or not all sessions:\n%s", want, printed)

@@ -136,6 +136,16 @@ func TestAPersonUsesTheConsole(t *testing.T) {
 	}
 	page := evaluate[string](b, `location.pathname`)
 
+	// Snippets are tabs that remember the last one, and times are those of the reader.
+	b.press("tab-client-go", "snippet-go")
+	b.visit(page)
+	if got := evaluate[string](b, `[...document.querySelectorAll("[data-tab]")].filter(p => p.open).map(p => p.dataset.tab).join()`); got != "go" {
+		t.Errorf("after a visit the tab %q is open", got)
+	}
+	if got := evaluate[string](b, `document.querySelector("time").title`); !strings.HasSuffix(got, " UTC") || !strings.Contains(got, "·") {
+		t.Errorf("the title of a time is %q", got)
+	}
+
 	// What is copied from the page connects, and a failure is shown with its reason.
 	b.press("reveal", "hide")
 	proxy := b.text("proxy-0")
@@ -197,7 +207,8 @@ func TestAPersonUsesTheConsole(t *testing.T) {
 func (b *browser) looks(page string) {
 	b.suits("/console/", "/console/sessions", page, "/console/sessions/new", "/console/sessions/new?product_no=sta_isp_1",
 		"/console/sessions/quote?product_no=dyn_fast_1&traffic_gb=1", page+"/end", "/console/money", "/console/access",
-		"/console/access/rotate-secret")
+		"/console/access/rotate-secret",
+		"/console/access/keys/new", "/console/register", page+"/settings", page+"/traffic?traffic_gb=1")
 }
 
 // suits checks each page in both widths and both settings: nothing is wider than the window, nothing

@@ -39,6 +39,7 @@ type statementReply struct {
 	Pagination     endpoint.Pagination  `json:"pagination"`
 
 	agent account.Agent // of the page to print
+	shop  string        // its name there
 }
 
 // amounts are those of each type of entry.
@@ -100,7 +101,9 @@ func (s *service) declareStatements() {
 		if err != nil {
 			return 0, statementReply{}, err
 		}
-		return http.StatusOK, toStatement(st), nil
+		r := toStatement(st)
+		r.shop = s.api.Shop
+		return http.StatusOK, r, nil
 	})
 }
 
@@ -124,7 +127,7 @@ func (r statementReply) Print(next string) ([]byte, error) {
 	type row struct{ Name, Amount string }
 	t := r.ByType
 	data := map[string]any{"S": r, "Next": next, "Opening": show(r.OpeningBalance), "Closing": show(r.ClosingBalance),
-		"Spent": show(r.Spent), "Agent": r.agent,
+		"Spent": show(r.Spent), "Agent": r.agent, "Shop": r.shop,
 		"Types": []row{
 			{"Trial credit", show(value.Money(t[billing.TrialGrant]))},
 			{"Recharges", show(value.Money(t[billing.Recharge]))},
@@ -141,7 +144,8 @@ func (r statementReply) Print(next string) ([]byte, error) {
 }
 
 var statementPage = template.Must(template.New("statement").Parse(`<!doctype html>
-<html lang="en"><head><meta charset="utf-8"><title>Statement {{.S.Month}}</title></head><body>
+<html lang="en"><head><meta charset="utf-8"><title>{{.Shop}}: statement {{.S.Month}}</title></head><body>
+<p>{{.Shop}}</p>
 <h1>Statement {{.S.Month}}</h1>
 <p>{{.Agent.Name}}{{with .Agent.ContactEmail}}, {{.}}{{end}} (account {{.Agent.ID}})</p>
 <p>Amounts in {{.S.Currency}}. The month is that of UTC.</p>
@@ -168,6 +172,6 @@ var (
 		[]statementItemReply{{openapi.ExampleSession, "dynamic", "dyn_global_1", openapi.USD("0.25"), openapi.USD("0.03"),
 			openapi.USD("0.22"), 0,
 			openapi.USD("-0.03")}},
-		endpoint.ExamplePagination, account.Agent{}}
+		endpoint.ExamplePagination, account.Agent{}, ""}
 	exampleMonth = time.Date(2026, 5, 1, 0, 0, 0, 0, time.UTC)
 )

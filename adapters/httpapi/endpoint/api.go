@@ -28,6 +28,7 @@ const Prefix = "/v1"
 type Config struct {
 	PublicURL      string // the base URL of the document's server, without Prefix; empty: relative
 	Version        string // of the document
+	Shop           string // the name on pages for people
 	TrustedProxies []netip.Prefix
 	Accounts       *accounts.Service
 	Limits         *ratelimit.Limits

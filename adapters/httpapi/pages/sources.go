@@ -11,6 +11,7 @@ type Sources struct {
 	Base    string // the base URL of the service, without a slash at its end
 	Gateway string // host:port of the gateway
 	Target  string // the URL that examples fetch through a proxy
+	Shop    string // the name on pages for people
 	Version string
 	Contact string // URI of those who handle abuse; empty: none is published
 

@@ -291,11 +291,12 @@ func apiConfig(s configfile.Settings, b conns.Budget) httpapi.Config {
 	return httpapi.Config{Addr: s.HTTPAddr, PublicURL: s.PublicURL, GatewayHost: s.PublicHost, GatewayPort: s.PublicPort,
 		TrustedProxies: s.TrustedProxies, Version: version.String(), Dev: s.Dev, Connections: b.API,
 		PerAddress: perAddress(s), RevealSecrets: s.MCPReveal, AbuseContact: s.AbuseContact,
+		Shop:      s.ShopName,
 		Downloads: s.Downloads, ToolTable: toolTable(), GatewayErrors: gatewayErrors()}
 }
 
 func consoleConfig(s configfile.Settings) console.Config {
-	return console.Config{GatewayHost: s.PublicHost, GatewayPort: s.PublicPort, Dev: s.Dev}
+	return console.Config{GatewayHost: s.PublicHost, GatewayPort: s.PublicPort, Dev: s.Dev, Shop: s.ShopName}
 }
 
 // newTools serves the tools of agents by the API's operations.
