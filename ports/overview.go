@@ -29,6 +29,9 @@ type Overview interface {
 	Received(ctx context.Context, from, to time.Time) (map[time.Time]domain.Money, error)
 	// Providers counts what names each provider.
 	Providers(ctx context.Context) (map[string]Named, error)
+	// Unbooked sums by agent what sessions used up of what they hold since their last charge: of some agents or,
+	// with none given, of all. Charges are booked by the hour.
+	Unbooked(ctx context.Context, agentIDs ...string) (map[string]domain.Money, error)
 	// Live counts live sessions by status.
 	Live(ctx context.Context) (map[session.Status]int, error)
 }
@@ -49,11 +52,12 @@ type OverviewFilter struct {
 	Provider  string
 }
 
-// AgentMoney is an agent and its wallet.
+// AgentMoney is an agent, its wallet, and what of its hold is used up and not charged yet.
 type AgentMoney struct {
 	account.Agent
-	Wallet billing.Wallet
-	Seen   time.Time // the last use of one of its keys; zero: none, or long ago
+	Wallet   billing.Wallet
+	Unbooked domain.Money
+	Seen     time.Time // the last use of one of its keys; zero: none, or long ago
 }
 
 // MarginKey is what margins are grouped by.

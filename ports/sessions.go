@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"agentproxy/domain"
+	"agentproxy/domain/billing"
 	"agentproxy/domain/health"
 	"agentproxy/domain/session"
 	"agentproxy/domain/traffic"
@@ -75,4 +76,12 @@ type SessionRead struct {
 	session.Session
 	Usage  traffic.Usage
 	Health *health.State // shared and not to be changed; never nil
+}
+
+// Cost returns what the session was charged and what it holds if all that it used up were booked, and what of that is
+// not: charges are booked by the hour. Agents and the operator see the same.
+func (r SessionRead) Cost() (charged, held billing.Funds, unbooked domain.Money) {
+	unbooked = r.ChargeDue(r.Usage.Used())
+	taken := billing.Charge(r.Money.Held, unbooked).Held
+	return r.Money.Charged.Add(taken.Neg()), r.Money.Held.Add(taken), unbooked
 }

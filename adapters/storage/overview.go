@@ -78,14 +78,40 @@ func (r overview) Agents(
 			return err
 		})
 	}
+	if err != nil {
+		return list, work.Wrap("list agents with their money", err)
+	}
+	due, err := r.Unbooked(ctx, ids...)
 	for _, a := range found.Items {
-		m := ports.AgentMoney{Agent: a, Wallet: wallets[a.ID], Seen: a.KeyUsedAt}
+		m := ports.AgentMoney{Agent: a, Wallet: wallets[a.ID], Unbooked: due[a.ID], Seen: a.KeyUsedAt}
 		if at := column.Time(seen[a.ID]); at.After(m.Seen) {
 			m.Seen = at
 		}
 		list.Items = append(list.Items, m)
 	}
-	return list, work.Wrap("list agents with their money", err)
+	return list, err
+}
+
+func (r overview) Unbooked(ctx context.Context, agentIDs ...string) (map[string]domain.Money, error) {
+	query := "SELECT s.agent_id, " + dueColumns + " FROM sessions s" + r.store.by("sessions_open") + " WHERE " + holdsMoney
+	var args []any
+	if len(agentIDs) > 0 {
+		var in string
+		in, args = work.InTexts(agentIDs)
+		query += " AND s.agent_id IN " + in
+	}
+	sums := map[string]domain.Money{}
+	err := r.Rows(ctx, query, args, func(row engine.Row) error {
+		var agent string
+		var d dueRow
+		if err := row.Scan(append([]any{&agent}, d.targets()...)...); err != nil {
+			return err
+		}
+		due, err := d.due()
+		sums[agent] += due
+		return err
+	})
+	return sums, work.Wrap("sum what is not charged yet", err)
 }
 
 func (r overview) Accounts(ctx context.Context, from, to time.Time) (map[billing.Account]domain.Money, error) {

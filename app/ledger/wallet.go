@@ -28,10 +28,12 @@ func NewWallet(store ports.Store, clock ports.Clock, ids ports.IDs) *Wallet {
 
 // Balance is an agent's money at one moment.
 type Balance struct {
-	Wallet  billing.Wallet
-	Held    domain.Money // what open purchases hold and have not used
-	Spent   domain.Money // ever, booked or not
-	IsTrial bool
+	Wallet billing.Wallet
+	Held   domain.Money // what open purchases hold and have not used
+	Spent  domain.Money // ever, booked or not
+	// Unbooked is what of Spent is not charged yet.
+	Unbooked domain.Money
+	IsTrial  bool
 }
 
 // Balance reads an agent's money.
@@ -54,7 +56,7 @@ func balance(ctx context.Context, tx repos, agentID string, now time.Time) (Bala
 	}
 	unbooked, err := unbooked(ctx, tx, agentID, w)
 	return Balance{Wallet: w, Held: w.Held.Total() - unbooked, Spent: w.Charged - w.Refunded + unbooked,
-		IsTrial: w.IsTrial(now)}, err
+		Unbooked: unbooked, IsTrial: w.IsTrial(now)}, err
 }
 
 // unbooked returns what sessions have used up of what they hold since the last

@@ -48,6 +48,8 @@ type MarginReport struct {
 	By       ports.MarginKey
 	Lines    []MarginLine // days in their order; else the best margin first
 	Total    billing.Margin
+	// Unbooked is what live sessions used up and are charged by the hour, if To is not before now: it is in no line.
+	Unbooked domain.Money
 	// Accounts is the service's side of all entries of that time. What Total has of the account
 	// billing.Revenue is equal to it.
 	Accounts map[billing.Account]domain.Money
@@ -62,8 +64,9 @@ const MaxReport = 3660 * 24 * time.Hour
 
 // Margin reports on one snapshot. A zero To is now, a zero From is 30 days before To.
 func (u *Money) Margin(ctx context.Context, from, to time.Time, by ports.MarginKey) (r MarginReport, err error) {
+	now := u.clock.Now()
 	if to.IsZero() {
-		to = u.clock.Now()
+		to = now
 	}
 	if from.IsZero() {
 		from = billing.Day(to).AddDate(0, 0, -30)
@@ -77,7 +80,14 @@ func (u *Money) Margin(ctx context.Context, from, to time.Time, by ports.MarginK
 		if groups, err = u.margins(ctx, tx, from, to, by); err != nil {
 			return err
 		}
-		r.Accounts, err = tx.Overview().Accounts(ctx, from, to)
+		if r.Accounts, err = tx.Overview().Accounts(ctx, from, to); err != nil || to.Before(now) {
+			return err
+		}
+		unbooked, err := tx.Overview().Unbooked(ctx)
+		r.Unbooked = 0
+		for _, x := range unbooked {
+			r.Unbooked += x
+		}
 		return err
 	})
 	if err != nil {

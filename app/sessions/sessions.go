@@ -84,14 +84,14 @@ type Cost struct {
 
 // view adds what is not stored.
 func (u *Service) view(r ports.SessionRead, now time.Time) View {
-	due := r.ChargeDue(r.Usage.Used())
+	charged, held, _ := r.Cost()
 	v := View{
 		SessionRead: r,
 		Password:    u.secrets.ProxyPassword(r.ID, r.PasswordNo),
 		Verdict:     r.Health.Verdict(now, r.Type == session.Static),
 		Cost: Cost{
-			Charged:  r.Money.Charged.Total() + due,
-			Held:     r.Money.Held.Total() - due,
+			Charged:  charged.Total(),
+			Held:     held.Total(),
 			Refunded: r.Money.Refunded.Total(),
 		},
 		AsOf: now,

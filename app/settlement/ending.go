@@ -8,7 +8,6 @@ import (
 	"agentproxy/app/catalog"
 	"agentproxy/app/ledger"
 	"agentproxy/domain"
-	"agentproxy/domain/billing"
 	"agentproxy/domain/procurement"
 	"agentproxy/ports"
 )
@@ -36,8 +35,7 @@ func Foretell(ctx context.Context, tx Repos, c *catalog.Catalog, s ports.Session
 			return e, err
 		}
 	}
-	held := s.Money.Held
-	held = held.Add(billing.Charge(held, s.ChargeDue(s.Usage.Used())).Held)
+	_, held, _ := s.Cost()
 	for _, entry := range w.Release(held, now) {
 		e.Refunded += entry.Available.Total()
 	}

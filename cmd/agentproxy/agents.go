@@ -80,9 +80,9 @@ func (c agentListCmd) Run(k *kit) error {
 			"recharged", "live_sessions", "created_at", "registered_from", "name"}}
 		for _, a := range list.Items {
 			w := a.Wallet
-			t.add(a.ID, a.Status, a.Referrer.Name, w.Balance().String(), w.Available.Trial.String(), w.Held.Total().String(),
-				w.Charged.String(), w.Refunded.String(), w.Recharged.String(), w.LiveSessions,
-				a.CreatedAt.Format(time.RFC3339), addressText(a.Origin.Addr), a.Name)
+			t.add(a.ID, a.Status, a.Referrer.Name, w.Balance().String(), w.Available.Trial.String(),
+				(w.Held.Total() - a.Unbooked).String(), (w.Charged + a.Unbooked).String(), w.Refunded.String(),
+				w.Recharged.String(), w.LiveSessions, a.CreatedAt.Format(time.RFC3339), addressText(a.Origin.Addr), a.Name)
 		}
 		return t.print(k)
 	}, &money)
@@ -109,9 +109,10 @@ func (c agentShowCmd) Run(k *kit) error {
 		return k.record("agent_id", a.ID, "name", a.Name, "status", a.Status, "disabled_for", a.DisabledFor,
 			"contact_email", a.ContactEmail, "referrer", a.Referrer.Name, "rate_limit_per_minute", limitText(info),
 			"balance", b.Wallet.Balance().String(), "held", b.Held.String(), "trial", b.Wallet.Available.Trial.String(),
-			"tier", info.Tier, "verified_for", a.VerifiedFor, "charged", b.Wallet.Charged.String(), "live_sessions",
-			b.Wallet.LiveSessions, "registered_from", addressText(a.Origin.Addr), "registered_with", a.Origin.UserAgent,
-			"billing_user_id", a.BillingUserID, "created_at", a.CreatedAt.Format(time.RFC3339))
+			"tier", info.Tier, "verified_for", a.VerifiedFor, "charged", (b.Wallet.Charged + b.Unbooked).String(),
+			"live_sessions", b.Wallet.LiveSessions, "registered_from", addressText(a.Origin.Addr),
+			"registered_with", a.Origin.UserAgent, "billing_user_id", a.BillingUserID,
+			"created_at", a.CreatedAt.Format(time.RFC3339))
 	}, &accounts, &wallet)
 }
 

@@ -32,6 +32,12 @@ func TestTheOperatorSeesMoneyAndSessions(t *testing.T) {
 			t.Errorf("by %s: %v", by, r)
 		}
 	}
+	if lines := object(t, done(t, "report", "margin", "--by", "product"))["lines"].([]any); lines[0].(map[string]any)["product"] != "" {
+		t.Errorf("the line of gifts is %v", lines)
+	}
+	if status, out, _ := command("report", "margin", "--by", "product"); status != 0 || !strings.Contains(out, "\n(no product) ") {
+		t.Errorf("%d: %s", status, out)
+	}
 	if status, out, _ := command("report", "margin"); status != 0 || !strings.Contains(out, "\ntotal ") {
 		t.Errorf("%d: %s", status, out)
 	}

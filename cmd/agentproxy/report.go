@@ -39,7 +39,11 @@ func (c reportMarginCmd) Run(k *kit) error {
 			"unpriced_orders", "unpriced_sessions"}
 		t, total := table{columns: append([]string{c.By}, columns...)}, table{columns: columns}
 		for _, l := range r.Lines {
-			t.add(append([]any{l.Key}, marginCells(l.Margin)...)...)
+			key := l.Key
+			if key == "" && !k.json { // what corrections gave, for one
+				key = "(no " + c.By + ")"
+			}
+			t.add(append([]any{key}, marginCells(l.Margin)...)...)
 		}
 		total.add(marginCells(r.Total)...)
 		if k.json {
@@ -48,14 +52,16 @@ func (c reportMarginCmd) Run(k *kit) error {
 				accounts[string(name)] = sum.String()
 			}
 			return writeJSON(k.out, map[string]any{"from": timeText(r.From), "to": timeText(r.To), "by": c.By,
-				"lines": t.objects(), "total": total.objects()[0], "ledger": accounts})
+				"lines": t.objects(), "total": total.objects()[0], "ledger": accounts,
+				"unbooked": r.Unbooked.String()})
 		}
 		t.add(append([]any{"total"}, marginCells(r.Total)...)...)
 		if err := t.print(k); err != nil {
 			return err
 		}
-		_, err = fmt.Fprintf(k.out, "\nfrom %s until before %s; the ledger's revenue of that time is %s USD\n",
-			timeText(r.From), timeText(r.To), r.Accounts[billing.Revenue])
+		_, err = fmt.Fprintf(k.out, "\nfrom %s until before %s; the ledger's revenue of that time is %s USD; "+
+			"%s USD that live sessions used up is booked at the end of the hour\n", timeText(r.From), timeText(r.To),
+			r.Accounts[billing.Revenue], r.Unbooked)
 		return err
 	}, &money)
 }

@@ -4,6 +4,7 @@ import (
 	"maps"
 	"slices"
 	"strconv"
+	"strings"
 	"testing"
 
 	"agentproxy/app/payments"
@@ -100,6 +101,33 @@ func TestCommandsShowWhatWasSold(t *testing.T) {
 		"subject": s.address, "reason": "slow", "ref": "t1", "details": "percent=50"})
 	has(t, "the end that was kept", one(t, "audit", "list", "--subject", s.live), map[string]any{"action": "session end", "reason": "abuse"})
 	s.reports(t)
+}
+
+// TestCommandsShowWhatAgentsSee compares what is charged and held with what the agent is shown: what is used up within the
+// hour is not booked yet.
+func TestCommandsShowWhatAgentsSee(t *testing.T) {
+	s := sell(t)
+	s.UseBytes(s.live, "l2", 8_785_000)
+	cost := s.Read(s.agent, s.live).Cost
+	Equal(t, "the agent sees", cost.Charged, Dollars("0.003514"))
+	want := map[string]any{"held": cost.Held.String(), "charged": "0.003514", "unbooked": "0.003514"}
+	has(t, "session show", object(t, done(t, "session", "show", s.live)), want)
+	has(t, "session list", one(t, "session", "list", "--status", "active", "--type", "dynamic"), want)
+	b, err := s.Wallet.Balance(t.Context(), s.agent)
+	OK(t, err)
+	want = map[string]any{"held": b.Held.String(), "charged": b.Spent.String()}
+	has(t, "agent show", object(t, done(t, "agent", "show", s.agent)), want)
+	has(t, "agent list", one(t, "agent", "list", "--search", s.agent), want)
+	for to, want := range map[string]string{"": "0.003514", "2026-01-02": "0"} {
+		args := []string{"report", "margin", "--from", "2026-01-01"}
+		if to != "" {
+			args = append(args, "--to", to)
+		}
+		has(t, "report margin to "+to, object(t, done(t, args...)), map[string]any{"unbooked": want})
+	}
+	if status, out, _ := command("report", "margin"); status != 0 || !strings.Contains(out, "0.003514 USD that live sessions used up") {
+		t.Errorf("%d\n%s", status, out)
+	}
 }
 
 // reports compares the margin by each kind of line with what the sessions and the orders have.

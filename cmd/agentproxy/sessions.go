@@ -39,11 +39,12 @@ func (c sessionListCmd) Run(k *kit) error {
 			return err
 		}
 		t := table{columns: []string{"session_id", "agent_id", "type", "status", "reason", "product_no", "provider",
-			"used_bytes", "held", "charged", "refunded", "created_at", "ended_at"}}
+			"used_bytes", "held", "charged", "refunded", "created_at", "ended_at", "unbooked"}}
 		for _, s := range list.Items {
+			charged, held, unbooked := s.Cost()
 			t.add(s.ID, s.AgentID, s.Type, s.Status, s.Reason, s.ProductNo, s.Provider, s.Usage.Used(),
-				s.Money.Held.Total().String(), s.Money.Charged.Total().String(), s.Money.Refunded.Total().String(),
-				timeText(s.CreatedAt), timeText(s.EndedAt))
+				held.Total().String(), charged.Total().String(), s.Money.Refunded.Total().String(),
+				timeText(s.CreatedAt), timeText(s.EndedAt), unbooked.String())
 		}
 		return t.print(k)
 	}, &service)
@@ -65,11 +66,12 @@ func (c sessionShowCmd) Run(k *kit) error {
 		for _, e := range s.Exits {
 			exits = append(exits, addressText(e.IP))
 		}
+		charged, held, unbooked := d.SessionRead.Cost()
 		fields := []any{"session_id", s.ID, "agent_id", s.AgentID, "type", s.Type, "status", s.Status, "reason", s.Reason,
 			"failure", s.Failure.Code, "product_no", s.ProductNo, "provider", s.Provider, "country", s.Location.Country,
 			"quantity", s.Quantity, "exits", exits, "bought_bytes", s.Bytes, "used_bytes", d.Usage.Used(), "connections",
-			d.Usage.Connections, "price", s.Price.String(), "held", s.Money.Held.Total().String(),
-			"charged", s.Money.Charged.Total().String(), "charged_trial", s.Money.Charged.Trial.String(),
+			d.Usage.Connections, "price", s.Price.String(), "held", held.Total().String(),
+			"charged", charged.Total().String(), "charged_trial", charged.Trial.String(), "unbooked", unbooked.String(),
 			"refunded", s.Money.Refunded.Total().String(), "cost", d.Cost.String(), "rotations", s.Rotation.Count,
 			"created_at", timeText(s.CreatedAt), "activated_at", timeText(s.ActivatedAt), "expires_at", timeText(s.ExpiresAt),
 			"ended_at", timeText(s.EndedAt)}

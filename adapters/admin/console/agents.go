@@ -48,7 +48,7 @@ func (c *Console) agents(r *http.Request) (page, error) {
 		w := a.Wallet
 		t.Rows = append(t.Rows, row{ID: "agent-" + a.ID, Cells: []cell{link(a.ID, "/agents/"), text(a.Name),
 			tag(a.Status), text(string(c.use.Accounts.TierOf(a.Agent, w))),
-			usd(w.Balance()), usd(w.Charged - w.Refunded), usd(w.Recharged), number(w.LiveSessions),
+			usd(w.Balance()), usd(w.Charged - w.Refunded + a.Unbooked), usd(w.Recharged), number(w.LiveSessions),
 			when(a.CreatedAt), when(a.Seen)}})
 	}
 	s := section{Table: t, Filter: []field{given(r, "search", "Id, name or address"), given(r, "referrer",
@@ -138,7 +138,7 @@ func (c *Console) agent(r *http.Request) (page, error) {
 		{Figures: []figure{{Name: "Balance", ID: "balance", Value: usd(b.Wallet.Balance())}, {Name: "Held",
 			ID: "held", Value: usd(b.Held)},
 			{Name: "Trial credit", ID: "trial", Value: usd(b.Wallet.Available.Trial)},
-			{Name: "Spent", ID: "spent", Value: usd(b.Spent)}, {Name: "Live sessions",
+			{Name: "Spent", ID: "spent", Value: usd(b.Spent), Note: notBooked(b.Unbooked)}, {Name: "Live sessions",
 				Value: number(b.Wallet.LiveSessions)}}},
 		agentFacts(info.Agent, info.Tier, info.PerMinute),
 		{Title: "Last sessions", Table: sessionTable(sessions.Items).without("Agent"),

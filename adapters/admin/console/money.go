@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"agentproxy/adapters/console/ui"
 	"agentproxy/app/operator"
 	"agentproxy/domain"
 	"agentproxy/domain/billing"
@@ -56,9 +57,12 @@ func (c *Console) money(r *http.Request) (page, error) {
 	for _, k := range []ports.MarginKey{ports.ByDay, ports.ByProvider, ports.ByProduct, ports.ByAgent} {
 		keys.Options = append(keys.Options, option{Value: string(k), Text: string(k), Chosen: k == by})
 	}
-	m := rep.Total
+	m, later := rep.Total, ""
+	if rep.Unbooked > 0 {
+		later = "; " + ui.USD(rep.Unbooked) + " more is booked at the end of the hour"
+	}
 	p.Sections = []section{{Figures: []figure{{Name: "Charged less refunded", ID: "revenue", Value: usd(m.Revenue()),
-		Note: "as the ledger has it"}, {Name: "Paid of own money", ID: "paid", Value: usd(m.Paid())},
+		Note: "as the ledger has it" + later}, {Name: "Paid of own money", ID: "paid", Value: usd(m.Paid())},
 		{Name: "Given by corrections", ID: "given", Value: usd(m.Given), Note: "not paid by agents"},
 		{Name: "Sellers' cost", ID: "cost", Value: usd(m.Cost), Note: "as sellers named it"},
 		{Name: "Estimated cost", ID: "estimated", Value: usd(m.Estimated), Note: unpriced(m)},
@@ -82,10 +86,12 @@ func unpriced(m billing.Margin) string {
 
 // keyed returns the key of a line, as a link if it has a page.
 func keyed(by ports.MarginKey, key string) cell {
-	switch by {
-	case ports.ByAgent:
+	switch {
+	case key == "": // what corrections gave, for one
+		return text("(no " + string(by) + ")")
+	case by == ports.ByAgent:
 		return link(key, "/agents/")
-	case ports.ByProvider:
+	case by == ports.ByProvider:
 		return link(key, "/sellers/")
 	}
 	return text(key)

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"agentproxy/adapters/console/ui"
+	"agentproxy/domain"
 	"agentproxy/domain/billing"
 	"agentproxy/domain/eventlog"
 	"agentproxy/domain/procurement"
@@ -37,10 +38,11 @@ func sessionTable(list []ports.SessionRead) *table {
 		"Created"},
 		Empty: "No session matches."}
 	for _, s := range list {
+		charged, _, _ := s.Cost()
 		t.Rows = append(t.Rows, row{ID: "session-" + s.ID, Cells: []cell{link(s.ID, "/sessions/"), link(s.AgentID,
 			"/agents/"),
 			text(s.ProductNo), text(s.Provider), tag(s.Status), {Text: ui.Bytes(s.Usage.Used()), Num: true},
-			usd(s.Money.Charged.Total()), usd(s.Money.Refunded.Total()), when(s.CreatedAt)}})
+			usd(charged.Total()), usd(s.Money.Refunded.Total()), when(s.CreatedAt)}})
 	}
 	return t
 }
@@ -82,9 +84,13 @@ func (c *Console) session(r *http.Request) (page, error) {
 	if m.Charged.Total() > m.Refunded.Total() {
 		facts.Links = append(facts.Links, do("refund", "Refund", id))
 	}
-	p.Sections = []section{{Figures: []figure{{Name: "Held", ID: "held", Value: usd(m.Held.Total())},
-		{Name: "Charged", ID: "charged", Value: usd(m.Charged.Total()),
-			Note: ui.USD(m.Charged.Trial) + " of trial credit"},
+	charged, held, unbooked := d.SessionRead.Cost()
+	note := ui.USD(charged.Trial) + " of trial credit"
+	if unbooked > 0 {
+		note += "; " + notBooked(unbooked)
+	}
+	p.Sections = []section{{Figures: []figure{{Name: "Held", ID: "held", Value: usd(held.Total())},
+		{Name: "Charged", ID: "charged", Value: usd(charged.Total()), Note: note},
 		{Name: "Refunded", ID: "refunded", Value: usd(m.Refunded.Total())}, {Name: "Cost at sellers", ID: "cost",
 			Value: usd(d.Cost)},
 	}}, facts, {Title: "Orders at sellers", Table: orderTable("order-", d.Orders).without("Session")},
@@ -129,6 +135,14 @@ func workerTable(list []worker.Worker) *table {
 			{Text: ui.Bytes(w.Usage.Bytes()), Num: true}, number(w.Usage.Connections), text(w.LastError.Code)}})
 	}
 	return t
+}
+
+// notBooked returns a note of what of an amount is not in the ledger yet.
+func notBooked(x domain.Money) string {
+	if x == 0 {
+		return ""
+	}
+	return ui.USD(x) + " of it is booked at the end of the hour"
 }
 
 // orderTable lists orders. The ids of its rows begin with prefix, since a page may list an order twice.
