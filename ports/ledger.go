@@ -71,7 +71,10 @@ type Ledger interface {
 type StatementSums struct {
 	Opening domain.Money // the balance before
 	Spent   domain.Money // charged, less refunded
-	ByType  map[billing.Type]domain.Money
+	// OfBefore is what of Spent was used before the time, and Later what was used in it and is spent after it: the
+	// charge of an hour is booked after the hour.
+	OfBefore, Later domain.Money
+	ByType          map[billing.Type]domain.Money
 }
 
 // StatementItem is what one session moved in some time.

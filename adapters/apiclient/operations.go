@@ -360,8 +360,7 @@ func (c *Client) GetOverview(ctx context.Context, options ...Option) (out Overvi
 
 // GetRechargeQR sends GET /v1/billing/recharge/{order_id}/qr: the wallet address of an order as a QR code.
 //
-// The code holds wallet_address and nothing else: wallets take no address with an amount. Enter amount_usdt by
-// hand.
+// The code holds wallet_address alone; enter amount_usdt by hand.
 func (c *Client) GetRechargeQR(ctx context.Context, orderID string, options ...Option) ([]byte, error) {
 	return c.read(ctx, request{method: "GET", path: "/billing/recharge/{order_id}/qr", ids: []string{orderID}, accept: "image/png", safe: true}, options)
 }
@@ -755,8 +754,8 @@ func (in ListRecharges) query() (q query) {
 
 // ListRecharges sends GET /v1/billing/recharge: the agent's recharge orders, newest first.
 //
-// Orders of every state, each with its address and amount. With Accept: text/csv the items are a table; Link
-// has the address of those that follow.
+// Orders of every state. With Accept: text/csv the items are a table; Link has the address of those that
+// follow.
 func (c *Client) ListRecharges(ctx context.Context, in ListRecharges, options ...Option) (out Recharges, err error) {
 	err = c.call(ctx, request{method: "GET", path: "/billing/recharge", query: in.query(), safe: true}, &out, options)
 	return out, err

@@ -467,8 +467,8 @@ type Event struct {
 	Bytes int64 `json:"bytes"`
 	// Of an answer of the gateway itself.
 	Code *string `json:"code"`
-	// How many connections it represents: equal ones that moved nothing are one event, and those beyond what is
-	// kept are counted in one without target_host a minute.
+	// How many connections it is: equal ones that moved nothing are one, those beyond what is kept one a minute,
+	// without target_host.
 	Count int `json:"count"`
 	// What the client saw, or null.
 	ErrorMessage *string `json:"error_message"`
@@ -883,8 +883,8 @@ type Product struct {
 	Countries []string `json:"countries"`
 	// Of all amounts.
 	Currency string `json:"currency"`
-	// gateway: proxy.full_url is the service's own gateway. direct: it is the upstream's proxy itself; usage is
-	// what the upstream counts, up to a minute late, and what is left is given back once it has counted the end.
+	// gateway: proxy.full_url is the service's own gateway. direct: it is the upstream's proxy; usage is what that
+	// counts, a minute late, and the rest is given back once it has counted the end.
 	Delivery DeliveryMode `json:"delivery"`
 	// What it is, for people.
 	Description string `json:"description"`
@@ -1007,14 +1007,13 @@ type Recharge struct {
 	Network string `json:"network"`
 	// Names the order.
 	OrderID string `json:"order_id"`
-	// USDT of final transfers that count for this order; all of it is credited, also what is paid over.
+	// USDT of final transfers that count for this order; all is credited.
 	ReceivedUSDT json.Number `json:"received_usdt"`
 	// Its state.
 	Status RechargeState `json:"status"`
-	// Whether the money is not real: true on the development chain and on test networks.
+	// True on the development chain and test networks.
 	Test bool `json:"test"`
-	// The agent's own address on TRON, 34 characters. Send USDT (TRC20) only. Empty while the service takes no
-	// payments.
+	// The agent's own address on TRON. Send USDT (TRC20) only. Empty while no payments are taken.
 	WalletAddress string `json:"wallet_address"`
 }
 
@@ -1036,7 +1035,7 @@ type RechargeStatus struct {
 	Amount json.Number `json:"amount"`
 	// USDT to send.
 	AmountUSDT json.Number `json:"amount_usdt"`
-	// Blocks on top of the newest transfer, at most required_confirmations.
+	// Blocks on top of the newest transfer.
 	Confirmations int `json:"confirmations"`
 	// When it was made.
 	CreatedAt time.Time `json:"created_at"`
@@ -1044,24 +1043,27 @@ type RechargeStatus struct {
 	Currency string `json:"currency"`
 	// Send before this.
 	ExpireTime time.Time `json:"expire_time"`
+	// Not received yet.
+	MissingUSDT json.Number `json:"missing_usdt"`
 	// The network of the payment.
 	Network string `json:"network"`
 	// Names the order.
 	OrderID string `json:"order_id"`
 	// When the transfer that reached the amount was made; null: not yet.
 	PaidAt *time.Time `json:"paid_at"`
-	// USDT of final transfers that count for this order; all of it is credited, also what is paid over.
+	// A part was received.
+	Partial bool `json:"partial"`
+	// USDT of final transfers that count for this order; all is credited.
 	ReceivedUSDT json.Number `json:"received_usdt"`
 	// Blocks that make a transfer final.
 	RequiredConfirmations int `json:"required_confirmations"`
 	// Its state.
 	Status RechargeState `json:"status"`
-	// Whether the money is not real: true on the development chain and on test networks.
+	// True on the development chain and test networks.
 	Test bool `json:"test"`
 	// The transaction of the newest transfer; null: none was seen.
 	TxHash *string `json:"tx_hash"`
-	// The agent's own address on TRON, 34 characters. Send USDT (TRC20) only. Empty while the service takes no
-	// payments.
+	// The agent's own address on TRON. Send USDT (TRC20) only. Empty while no payments are taken.
 	WalletAddress string `json:"wallet_address"`
 }
 
@@ -1493,10 +1495,14 @@ type Statement struct {
 	Currency string `json:"currency"`
 	// The first moment of the period.
 	From time.Time `json:"from"`
+	// Used in it, spent later.
+	InMonthAfter json.Number `json:"in_month_after"`
 	// By session, the newest first.
 	Items []StatementItem `json:"items"`
 	// YYYY-MM, of UTC.
 	Month string `json:"month"`
+	// Of spent: used before.
+	OfMonthBefore json.Number `json:"of_month_before"`
 	// When the month began.
 	OpeningBalance json.Number `json:"opening_balance"`
 	// Where this page is in the list.
@@ -1785,8 +1791,8 @@ type Webhook struct {
 
 // WebhookEvent is what a webhook receives.
 type WebhookEvent struct {
-	// Ids and the new status, by name, such as session_id, order_id, status, status_reason, percent, risk_level,
-	// expires_at, or charged, held and refunded of a session that ended while its order was on its way.
+	// Ids and the new status, by name, such as session_id, status, percent, expires_at, or charged, held and
+	// refunded of a session that ended while its order was on its way.
 	Data map[string]string `json:"data"`
 	// When it happened, at every attempt the same.
 	Timestamp time.Time `json:"timestamp"`

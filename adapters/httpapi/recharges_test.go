@@ -366,3 +366,32 @@ func TestRechargeOfADisabledAccount(t *testing.T) {
 	w.do("POST", "/v1/billing/recharge", tenUSDT, a.as).refused(403, "ACCOUNT_DISABLED")
 	w.do("GET", "/v1/billing/recharge/"+order+"/qr", "", a.as).refused(403, "ACCOUNT_DISABLED")
 }
+
+func TestARechargeThatIsPaidInPart(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, options{trial: 10 * domain.Dollar})
+	a := w.register("agent")
+	r := w.do("POST", "/v1/billing/recharge", `{"amount":10}`, a.as).want(201)
+	want := func(of *answer, state string, partial bool, received, missing float64) {
+		t.Helper()
+		if of.str("data.status") != state || of.at("data.partial") != partial || of.num("data.received_usdt") != received ||
+			of.num("data.missing_usdt") != missing {
+			t.Errorf("%s", of.body)
+		}
+	}
+	read := func() *answer {
+		return w.do("GET", "/v1/billing/recharge/"+r.str("data.order_id")+"/status", "", a.as).want(200)
+	}
+	want(read(), "pending", false, 0, 10)
+	for _, step := range []struct {
+		pays              string
+		state             string
+		partial           bool
+		received, missing float64
+	}{{"4", "confirming", true, 4, 6}, {"6", "paid", false, 10, 0}} {
+		w.chain.Mine(1)
+		w.chain.Send(fake.ChainAddress(1), r.str("data.wallet_address"), domain.MustMoney(step.pays))
+		w.mine(40)
+		want(read(), step.state, step.partial, step.received, step.missing)
+	}
+}

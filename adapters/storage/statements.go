@@ -15,9 +15,10 @@ import (
 )
 
 // statementSums sums what moved the balance of ?1 before ?2, and from then until before ?3, and what was charged
-// then, less what was refunded.
+// before and then, less what was refunded.
 const statementSums = `SELECT type, CAST(SUM(CASE WHEN at < ?2 THEN trial + own ELSE 0 END) AS BIGINT),
 	CAST(SUM(CASE WHEN at >= ?2 THEN trial + own ELSE 0 END) AS BIGINT),
+	CAST(SUM(CASE WHEN at < ?2 AND account = 'revenue' THEN counter ELSE 0 END) AS BIGINT),
 	CAST(SUM(CASE WHEN at >= ?2 AND account = 'revenue' THEN counter ELSE 0 END) AS BIGINT)
 	FROM ledger_entries WHERE agent_id = ?1 AND at < ?3 GROUP BY type`
 
@@ -25,15 +26,25 @@ func (r ledger) Statement(
 	ctx context.Context, agentID string, from, to time.Time,
 ) (s ports.StatementSums, err error) {
 	s.ByType = map[billing.Type]domain.Money{}
+	var booked domain.Money // before the time
 	err = r.Rows(ctx, statementSums, []any{agentID, column.Micros(from), column.Micros(to)}, func(row engine.Row) error {
 		var kind string
-		var before, within, spent domain.Money
-		err := row.Scan(&kind, &before, &within, &spent)
-		s.Opening, s.Spent = s.Opening+before, s.Spent+spent
+		var before, within, earlier, spent domain.Money
+		err := row.Scan(&kind, &before, &within, &earlier, &spent)
+		s.Opening, s.Spent, booked = s.Opening+before, s.Spent+spent, booked+earlier
 		s.ByType[billing.Type(kind)] = within
 		return err
 	})
-	return s, work.Wrap("sum entries of "+agentID, err)
+	if err != nil {
+		return s, work.Wrap("sum entries of "+agentID, err)
+	}
+	// What the hours before a time have more than the entries before it was booked after it.
+	usedSums := `SELECT CAST(COALESCE(SUM(CASE WHEN h.hour < ?4 THEN h.charged - h.refunded ELSE 0 END), 0) AS BIGINT),
+		CAST(COALESCE(SUM(h.charged - h.refunded), 0) AS BIGINT) FROM ` + r.store.hoursOf()
+	var before, until domain.Money
+	err = r.Row(usedSums, agentID, int64(0), column.Micros(to), column.Micros(from)).Scan(&before, &until)
+	s.OfBefore, s.Later = before-booked, until-booked-s.Spent
+	return s, work.Wrap("sum the hours of "+agentID, err)
 }
 
 const (

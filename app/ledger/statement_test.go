@@ -1,6 +1,7 @@
 package ledger_test
 
 import (
+	"context"
 	"testing"
 	"time"
 
@@ -40,6 +41,16 @@ func statements(t *testing.T, w *apptest.World) {
 		ids = append([]string{w.BuySmall(agent).ID}, ids...)
 	}
 	w.UseBytes(ids[2], "a", 10_000_001)
+	const lastHour = 4000 // millionths of a dollar, for that at 0.40 a GB
+	for _, of := range [][]string{{agent, other}, {other}, nil} {
+		apptest.OK(t, w.Store.View(t.Context(), func(ctx context.Context, tx ports.Tx) error {
+			unbooked, err := tx.Overview().Unbooked(ctx, of...)
+			if want := len(of) != 1; (unbooked[agent] == lastHour) != want || unbooked[other] != 0 {
+				t.Errorf("not booked of %v: %v", of, unbooked)
+			}
+			return err
+		}))
+	}
 	w.Clock.Set(second)
 	w.UseBytes(ids[2], "b", 20_000_000)
 	w.Buy(agent, apptest.Static)
@@ -77,6 +88,18 @@ func statements(t *testing.T, w *apptest.World) {
 			apptest.Equal(t, string(typ), s.ByType[typ], want)
 		}
 		apptest.Equal(t, "closing", s.Closing, last)
+		// The charge of the last hour of the first month is booked in the second.
+		apptest.Equal(t, "of the month before", s.OfBefore, []domain.Money{0, lastHour, 0}[i])
+		apptest.Equal(t, "in the month after", s.Later, []domain.Money{lastHour, 0, 0}[i])
+		stats, err := w.Stats.Series(t.Context(), agent, ledger.Range{From: s.From, To: s.To, Step: time.Hour})
+		apptest.OK(t, err)
+		var used domain.Money
+		for _, b := range stats {
+			used += b.Charged - b.Refunded
+		}
+		if i < 2 { // the third goes on
+			apptest.Equal(t, "what the series has", used, s.Spent-s.OfBefore+s.Later)
+		}
 		apptest.Equal(t, "sessions", s.Items.Total, len(bySession))
 		for _, item := range s.Items.Items {
 			apptest.Equal(t, item.SessionID, item.Amount, bySession[item.SessionID])

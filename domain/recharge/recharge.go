@@ -101,6 +101,9 @@ func NewOrder(id, agentID, network, address string, amount domain.Money, now tim
 // Remainder returns what the order still waits for, 0 when it is reached.
 func (o Order) Remainder() domain.Money { return max(o.Amount-o.Received, 0) }
 
+// Partial reports whether a part of the amount was received, and not all.
+func (o Order) Partial() bool { return o.Received > 0 && o.Remainder() > 0 }
+
 // accepts reports whether money of this block time may still change the order.
 func (o Order) accepts(at time.Time) bool {
 	return o.Status != Paid && o.Status != Failed && !at.After(o.ExpiresAt.Add(Late))

@@ -56,11 +56,11 @@ type rechargeReply struct {
 	Status       recharge.Status `json:"status"`
 	Amount       value.Money     `json:"amount" doc:"US dollars, as ordered."`
 	AmountUSDT   value.Money     `json:"amount_usdt" doc:"USDT to send."`
-	ReceivedUSDT value.Money     `json:"received_usdt" doc:"USDT of final transfers that count for this order; all of it is credited, also what is paid over."`
+	ReceivedUSDT value.Money     `json:"received_usdt" doc:"USDT of final transfers that count for this order; all is credited."`
 	Currency     string          `json:"currency" enum:"USD"`
 	Network      string          `json:"network" enum:"TRC20"`
-	Test         bool            `json:"test" doc:"Whether the money is not real: true on the development chain and on test networks."`
-	Wallet       string          `json:"wallet_address" maxLength:"34" doc:"The agent's own address on TRON, 34 characters. Send USDT (TRC20) only. Empty while the service takes no payments."`
+	Test         bool            `json:"test" doc:"True on the development chain and test networks."`
+	Wallet       string          `json:"wallet_address" maxLength:"34" doc:"The agent's own address on TRON. Send USDT (TRC20) only. Empty while no payments are taken."`
 	ExpireTime   value.Stamp     `json:"expire_time" doc:"Send before this."`
 	CreatedAt    value.Stamp     `json:"created_at"`
 }
@@ -70,7 +70,9 @@ type RechargeFields = rechargeReply
 
 type rechargeStatusReply struct {
 	RechargeFields
-	Confirmations int              `json:"confirmations" minimum:"0" doc:"Blocks on top of the newest transfer, at most required_confirmations."`
+	Partial       bool             `json:"partial" doc:"A part was received."`
+	Missing       value.Money      `json:"missing_usdt" doc:"Not received yet."`
+	Confirmations int              `json:"confirmations" minimum:"0" doc:"Blocks on top of the newest transfer."`
 	Required      int              `json:"required_confirmations" minimum:"0" doc:"Blocks that make a transfer final."`
 	TxHash        value.MaybeText  `json:"tx_hash" doc:"The transaction of the newest transfer; null: none was seen."`
 	PaidAt        value.MaybeStamp `json:"paid_at" doc:"When the transfer that reached the amount was made; null: not yet."`
@@ -116,7 +118,7 @@ func (s *service) declareRecharges() {
 		Tag:     "billing",
 		Summary: "The agent's recharge orders, newest first",
 		CSV:     true,
-		Doc:     "Orders of every state, each with its address and amount. " + endpoint.CSVDoc,
+		Doc:     "Orders of every state. " + endpoint.CSVDoc,
 		Scope:   account.BillingRead,
 		OK: []endpoint.Reply{
 			{
@@ -146,8 +148,7 @@ later money is credited without the order.`,
 		Summary: "The wallet address of an order as a QR code",
 		Scope:   account.BillingRead,
 		Refuses: endpoint.Refusals(recharge.ErrNotFound, recharge.ErrOff),
-		Doc: "The code holds wallet_address and nothing else: wallets take no address with an amount. Enter " +
-			"amount_usdt by hand.",
+		Doc:     "The code holds wallet_address alone; enter amount_usdt by hand.",
 		OK: []endpoint.Reply{{Status: http.StatusOK, Doc: "A PNG of at least 256 by 256 pixels, without envelope.",
 			Data: endpoint.PNG{}}},
 	}, s.rechargeCode)
@@ -170,6 +171,8 @@ func (s *service) rechargeStatus(ctx context.Context, in *orderPath) (int, recha
 	v, err := s.readOrder(ctx, in)
 	return http.StatusOK, rechargeStatusReply{
 		toRecharge(v.Order),
+		v.Order.Partial(),
+		value.Money(v.Order.Remainder()),
 		v.Confirmations,
 		v.Required,
 		value.MaybeText(v.TxID),
@@ -225,7 +228,8 @@ func (s *service) readOrder(ctx context.Context, in *orderPath) (payments.OrderV
 
 func toRecharge(o recharge.Order) rechargeReply {
 	return rechargeReply{OrderID: o.ID, Status: o.Status, Amount: value.Money(o.Amount), AmountUSDT: value.Money(o.Amount),
-		ReceivedUSDT: value.Money(o.Received), Currency: domain.Currency, Network: network, Test: o.Test(), Wallet: o.Address,
+		ReceivedUSDT: value.Money(o.Received),
+		Currency:     domain.Currency, Network: network, Test: o.Test(), Wallet: o.Address,
 		ExpireTime: value.Stamp(o.ExpiresAt), CreatedAt: value.Stamp(o.CreatedAt)}
 }
 

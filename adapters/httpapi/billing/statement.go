@@ -34,6 +34,8 @@ type statementReply struct {
 	OpeningBalance value.Money          `json:"opening_balance" doc:"When the month began."`
 	ClosingBalance value.Money          `json:"closing_balance" doc:"Of the current month so far."`
 	Spent          value.Money          `json:"spent" doc:"Charged, less refunded."`
+	OfBefore       value.Money          `json:"of_month_before" doc:"Of spent: used before."`
+	Later          value.Money          `json:"in_month_after" doc:"Used in it, spent later."`
 	ByType         amounts              `json:"by_type" doc:"Signed changes of the balance."`
 	Items          []statementItemReply `json:"items" doc:"By session, the newest first."`
 	Pagination     endpoint.Pagination  `json:"pagination"`
@@ -115,7 +117,7 @@ func toStatement(s ledger.Statement) statementReply {
 	return statementReply{Month: s.From.Format("2006-01"), From: value.Stamp(s.From), To: value.Stamp(s.To),
 		Currency:       domain.Currency,
 		OpeningBalance: value.Money(s.Opening), ClosingBalance: value.Money(s.Closing),
-		Spent: value.Money(s.Spent), ByType: s.ByType,
+		Spent: value.Money(s.Spent), OfBefore: value.Money(s.OfBefore), Later: value.Money(s.Later), ByType: s.ByType,
 		Items: items, Pagination: pagination, agent: s.Agent}
 }
 
@@ -149,7 +151,9 @@ var statementPage = template.Must(template.New("statement").Parse(`<!doctype htm
 <h1>Statement {{.S.Month}}</h1>
 <p>{{.Agent.Name}}{{with .Agent.ContactEmail}}, {{.}}{{end}} (account {{.Agent.ID}})</p>
 <p>Amounts in {{.S.Currency}}. The month is that of UTC.</p>
-<p><strong>Spent: {{.Spent}}</strong>, charged less refunded.</p>
+<p><strong>Spent: {{.Spent}}</strong>, charged less refunded.
+Of this {{call .Show .S.OfBefore}} was used in the month before.
+{{call .Show .S.Later}} was used in this month and is spent in the next.</p>
 <table><tr><th align="left">Opening balance</th><td align="right">{{.Opening}}</td></tr>
 {{range .Types}}<tr><td>{{.Name}}</td><td align="right">{{.Amount}}</td></tr>
 {{end}}<tr><th align="left">Closing balance</th><td align="right">{{.Closing}}</td></tr></table>
@@ -168,7 +172,8 @@ var statementPage = template.Must(template.New("statement").Parse(`<!doctype htm
 var (
 	exampleStatement = statementReply{"2026-05", value.Stamp(exampleMonth), value.Stamp(exampleMonth.AddDate(0, 1, 0)),
 		domain.Currency, openapi.USD("10"), openapi.USD("9.97"),
-		openapi.USD("0.03"), amounts{billing.HoldEntry: domain.MustMoney("-0.25"), billing.Release: domain.MustMoney("0.22")},
+		openapi.USD("0.03"), 0, 0,
+		amounts{billing.HoldEntry: domain.MustMoney("-0.25"), billing.Release: domain.MustMoney("0.22")},
 		[]statementItemReply{{openapi.ExampleSession, "dynamic", "dyn_global_1", openapi.USD("0.25"), openapi.USD("0.03"),
 			openapi.USD("0.22"), 0,
 			openapi.USD("-0.03")}},

@@ -33,7 +33,7 @@ type productReply struct {
 	MaxTrafficGB value.MaybeGB   `json:"max_traffic_gb" doc:"null for a static product."`
 	TrafficStep  value.MaybeGB   `json:"traffic_step_gb" doc:"traffic_gb is a multiple of it. null for a static product."`
 	Provisioning string          `json:"provisioning" enum:"sync,async" doc:"sync: POST /sessions answers 201 active; async: 202 creating."`
-	Delivery     string          `json:"delivery" enum:"gateway,direct" doc:"gateway: proxy.full_url is the service's own gateway. direct: it is the upstream's proxy itself; usage is what the upstream counts, up to a minute late, and what is left is given back once it has counted the end."`
+	Delivery     string          `json:"delivery" enum:"gateway,direct" doc:"gateway: proxy.full_url is the service's own gateway. direct: it is the upstream's proxy; usage is what that counts, a minute late, and the rest is given back once it has counted the end."`
 	MinTier      account.Tier    `json:"min_tier" doc:"The least tier of an account that may buy it; a lower one is refused with TIER_REQUIRED."`
 	TrialCredit  bool            `json:"trial_credit" doc:"Whether trial credit pays for it. false: only your own money does, whatever the balance."`
 	FairUseGB    value.MaybeGB   `json:"fair_use_gb" doc:"Static: GB that an IP may transfer for each 30 days bought; null: no limit."`

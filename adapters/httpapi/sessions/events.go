@@ -36,7 +36,7 @@ type eventReply struct {
 	Message    value.MaybeText  `json:"error_message"`
 	Retryable  bool             `json:"retryable"`
 	HowToFix   value.MaybeText  `json:"how_to_fix"`
-	Count      int              `json:"count" minimum:"1" doc:"How many connections it represents: equal ones that moved nothing are one event, and those beyond what is kept are counted in one without target_host a minute."`
+	Count      int              `json:"count" minimum:"1" doc:"How many connections it is: equal ones that moved nothing are one, those beyond what is kept one a minute, without target_host."`
 }
 
 type eventsReply struct {

@@ -26,7 +26,7 @@ webhook-id is the same at every attempt.`
 type webhookEvent struct {
 	Type      string            `json:"type"`
 	Timestamp value.Stamp       `json:"timestamp" doc:"When it happened, at every attempt the same."`
-	Data      map[string]string `json:"data" doc:"Ids and the new status, by name, such as session_id, order_id, status, status_reason, percent, risk_level, expires_at, or charged, held and refunded of a session that ended while its order was on its way."`
+	Data      map[string]string `json:"data" doc:"Ids and the new status, by name, such as session_id, status, percent, expires_at, or charged, held and refunded of a session that ended while its order was on its way."`
 }
 
 // documentWebhooks describes what is sent, beside the operations that are served.
