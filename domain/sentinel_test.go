@@ -37,6 +37,7 @@ var sentinels = map[string]*domain.Error{
 	"account.ErrReferralCode":        account.ErrReferralCode,
 	"account.ErrRegistrationClosed":  account.ErrRegistrationClosed,
 	"account.ErrScope":               account.ErrScope,
+	"account.ErrSecretTooNew":        account.ErrSecretTooNew,
 	"account.ErrTierRequired":        account.ErrTierRequired,
 	"billing.ErrBudgetExceeded":      billing.ErrBudgetExceeded,
 	"billing.ErrInsufficientBalance": billing.ErrInsufficientBalance,

@@ -19,6 +19,8 @@ type Keys interface {
 	// Delete removes a further key and notes a change of its agent; account.ErrKeyNotFound for an
 	// unknown one and for another agent's.
 	Delete(ctx context.Context, agentID, id string) error
+	// EndAt sets when a further key expires and notes a change of its agent; account.ErrKeyNotFound as of Delete.
+	EndAt(ctx context.Context, agentID, id string, at time.Time) error
 	// Used sets when keys were used last, of agents their first ones. It notes no change.
 	Used(ctx context.Context, at time.Time, agentIDs, keyIDs []string) error
 }

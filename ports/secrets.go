@@ -6,6 +6,10 @@ type Secrets interface {
 	// NewKey and NewSecret make an API key (ak_) and an API secret (sk_).
 	NewKey() string
 	NewSecret() string
+	// Tagged returns random text with a tag, which only the service computes, and IsTagged reports whether it made a
+	// text, under any root secret: what a stranger made up is refused without a look into the database.
+	Tagged(text string) string
+	IsTagged(text string) bool
 	// Hash returns the keyed hash of an API key or secret that is stored instead.
 	Hash(secret string) []byte
 	// Hashes is like Hash under every root secret, the current one first: one of them

@@ -10,6 +10,9 @@ import (
 type Token struct {
 	AgentID string
 	Version int64 // of the secret it was issued for
+	// Key is the beginning of the hash of the key that it was issued for, with which it ends; empty in tokens of
+	// early versions.
+	Key     []byte
 	Scopes  []account.Scope
 	Since   time.Time // when the first token was issued that this one was refreshed from, in whole seconds
 	Expires time.Time

@@ -110,7 +110,8 @@ type CreateKey struct {
 
 // CreateKey sends POST /v1/account/keys: issue a further API key.
 //
-// At most 20 keys, the first one included. A key holds no permission that the credential of this call lacks.
+// At most 20 keys, the first one included. A key holds no permission that the credential of this call lacks,
+// and ends with the key of this call at the latest.
 func (c *Client) CreateKey(ctx context.Context, in CreateKey, options ...Option) (out IssuedKey, err error) {
 	err = c.call(ctx, request{method: "POST", path: "/account/keys", body: in}, &out, options)
 	return out, err
@@ -1379,8 +1380,7 @@ type RotateKey struct {
 // RotateKey sends POST /v1/account/rotate-key: replace the first API key.
 //
 // Needs the api_secret and a credential with every permission. The old key ends at once, or after
-// grace_seconds; a key that was replaced before ends now. Bearer tokens go on until they expire: rotate-secret
-// ends those.
+// grace_seconds, with its tokens; a key that was replaced before ends now.
 func (c *Client) RotateKey(ctx context.Context, in RotateKey, options ...Option) (out IssuedKey, err error) {
 	err = c.call(ctx, request{method: "POST", path: "/account/rotate-key", body: in}, &out, options)
 	return out, err
@@ -1403,11 +1403,18 @@ func (c *Client) RotatePassword(ctx context.Context, sessionID string, in Rotate
 	return out, err
 }
 
+// RotateSecret is what RotateSecret of Client takes.
+type RotateSecret struct {
+	// The current one. Without it the new one replaces no key for 72 hours.
+	APISecret string `json:"api_secret,omitzero"`
+}
+
 // RotateSecret sends POST /v1/account/rotate-secret: replace the api_secret.
 //
-// Every token issued with the old secret fails at once. The api_key stays.
-func (c *Client) RotateSecret(ctx context.Context, options ...Option) (out Secret, err error) {
-	err = c.call(ctx, request{method: "POST", path: "/account/rotate-secret"}, &out, options)
+// Every token issued with the old secret fails at once. The api_key stays. After a rotation without the current
+// secret the former one proves you for 72 hours: with it the key and the secret are replaced at once.
+func (c *Client) RotateSecret(ctx context.Context, in RotateSecret, options ...Option) (out Secret, err error) {
+	err = c.call(ctx, request{method: "POST", path: "/account/rotate-secret", body: in}, &out, options)
 	return out, err
 }
 

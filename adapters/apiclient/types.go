@@ -59,8 +59,12 @@ const (
 	ErrRegistrationClosed Code = "REGISTRATION_CLOSED"
 	// ErrRevealLinkUnknown means: there is no such link; copy all of it, or ask for a new one
 	ErrRevealLinkUnknown Code = "REVEAL_LINK_UNKNOWN"
-	// ErrRevealLinkUsed means: the link was used already or is older than 5 minutes; ask for a new one
+	// ErrRevealLinkUsed means: the link was used already, is older than 5 minutes, or its password or key was
+	// replaced; ask for a new one
 	ErrRevealLinkUsed Code = "REVEAL_LINK_USED"
+	// ErrSecretTooNew means: this api_secret was issued without the former one; replace the key with the former
+	// one, or wait until the time in details.until
+	ErrSecretTooNew Code = "SECRET_TOO_NEW"
 	// ErrServiceUnavailable means: the service cannot answer right now; try again shortly
 	ErrServiceUnavailable Code = "SERVICE_UNAVAILABLE"
 	// ErrSessionExpired means: the session has ended; create a new one

@@ -2,6 +2,7 @@ package console
 
 import (
 	"net/http"
+	"strings"
 	"time"
 
 	"agentproxy/app/accounts"
@@ -58,7 +59,7 @@ func (c *Console) rotateSecretPage(v *view) error {
 
 // rotateSecret shows the new secret once. Every sign-in ends with the old one, this one included.
 func (c *Console) rotateSecret(v *view) error {
-	secret, _, err := c.Accounts.RotateSecret(v, v.caller.AgentID)
+	secret, _, err := c.Accounts.RotateSecret(v, v.caller, strings.TrimSpace(v.r.PostFormValue("api_secret")))
 	if err != nil {
 		return err
 	}

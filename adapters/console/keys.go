@@ -104,7 +104,7 @@ func (c *Console) revoke(v *view) error {
 	if len(id) > 64 || !plain(id) {
 		return account.ErrKeyNotFound
 	}
-	err := c.Accounts.Keys.Delete(v, v.caller, id)
+	err := c.Accounts.Keys.Delete(v, v.caller, id, accounts.Children(v.r.PostFormValue("children")))
 	if err != nil && !errors.Is(err, account.ErrKeyNotFound) {
 		return err
 	}
@@ -142,7 +142,11 @@ func (c *Console) rotateHookSecretPage(v *view) error {
 
 // rotateHookSecret shows the next secret once. The one before signs too for a day.
 func (c *Console) rotateHookSecret(v *view) error {
-	secret, _, err := c.Webhooks.RotateSecret(v, v.caller.AgentID)
+	err := v.caller.MayChangeCredentials()
+	var secret string
+	if err == nil {
+		secret, _, err = c.Webhooks.RotateSecret(v, v.caller.AgentID)
+	}
 	if err != nil {
 		return c.showAccess(v, err)
 	}

@@ -291,7 +291,7 @@ func TestFaultsOfOurs(t *testing.T) {
 			"GET",
 			"/v1/sessions",
 			"",
-			header("X-API-Key", account.NewAPIKey(strings.Repeat("a", account.KeyRandom))),
+			header("X-API-Key", account.EarlyAPIKey(strings.Repeat("a", account.KeyRandom))),
 		).refused(
 			503,
 			"SERVICE_UNAVAILABLE",

@@ -168,7 +168,7 @@ func newWorld(t testing.TB, o options) *world {
 	)
 	w.sessions = sessions.New(sessions.Config{Limit: o.sessionLimit}, w.store, clock, w.ids, secrets, cat, transitions,
 		w.driver, access, w.hub, log)
-	w.reveals = reveals.New(w.store, clock, w.ids, w.sessions)
+	w.reveals = reveals.New(w.store, clock, w.ids, secrets, w.sessions, w.accounts)
 	w.payments = payments.NewWatcher(w.store, clock, w.ids, w.chain, log)
 	w.sender = &sender{status: 204}
 	w.webhooks = webhooks.New(w.store, clock, w.ids, secrets, w.sender, w.hub, log)
@@ -258,7 +258,7 @@ type countedSecrets struct {
 
 func (s *countedSecrets) NewKey() string {
 	random := strings.TrimPrefix(s.ids.New("ak_"), "ak_")
-	return account.NewAPIKey(random + strings.Repeat("z", account.KeyRandom-len(random)))
+	return account.EarlyAPIKey(random + strings.Repeat("z", account.KeyRandom-len(random)))
 }
 func (s *countedSecrets) NewSecret() string { return s.ids.New("sk_") + "zzzzzzzzzzzzzzzzzzzzzzzz" }
 

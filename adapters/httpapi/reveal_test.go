@@ -5,8 +5,8 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"time"
 
+	"agentproxy/app/accounts"
 	"agentproxy/app/ratelimit"
 	"agentproxy/app/reveals"
 )
@@ -14,7 +14,9 @@ import (
 // link returns the token of a link to the credentials of a session.
 func (w *world) link(a agent, session string) string {
 	w.t.Helper()
-	l, err := w.reveals.Issue(w.t.Context(), a.ID, session)
+	c, err := w.accounts.AuthenticateKey(w.t.Context(), a.Key, nil)
+	w.must(err)
+	l, err := w.reveals.Issue(w.t.Context(), c, session)
 	w.must(err)
 	return l.Token
 }
@@ -68,7 +70,7 @@ func TestRevealLinks(t *testing.T) {
 	}
 	w.do("POST", "/v1/sessions/"+id+"/terminate", "", a.as).want(200)
 	w.do("GET", "/v1/reveal/"+over, "").refused(410, "SESSION_EXPIRED")
-	if _, err := w.reveals.Issue(t.Context(), w.register("Stranger").ID, id); err == nil {
+	if _, err := w.reveals.Issue(t.Context(), accounts.Caller{AgentID: w.register("Stranger").ID}, id); err == nil {
 		t.Error("another agent got a link")
 	}
 	if log := w.log.take(); strings.Contains(log, password) || strings.Contains(log, late) {
@@ -76,18 +78,31 @@ func TestRevealLinks(t *testing.T) {
 	}
 }
 
-func TestWrongLinksAreLookedUpTwice(t *testing.T) {
+// A link that was made up is not looked up, so that no right one has to wait for it.
+func TestWrongLinksLockNoRightOneOut(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, options{limits: ratelimit.Config{WrongKeysPerMinute: 2}})
 	a := w.register("Revealer")
 	id, _ := w.buyNow(a)
 	link := "/v1/reveal/" + w.link(a, id)
-	for range 2 {
+	for range 5 {
 		w.do("GET", link+"x", "").refused(404, "REVEAL_LINK_UNKNOWN")
 	}
-	w.do("GET", link, "").refused(429, "RATE_LIMIT_EXCEEDED")
-	w.clock.Advance(time.Minute)
 	w.do("GET", link, "").want(200)
+}
+
+// A link ends with the password and with the key for which it was issued.
+func TestALinkEndsWithItsPasswordAndKey(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, options{})
+	a := w.register("Revealer")
+	id, _ := w.buyNow(a)
+	link := w.link(a, id)
+	w.do("POST", "/v1/sessions/"+id+"/rotate-password", "", a.as).want(200)
+	w.do("GET", "/v1/reveal/"+link, "").refused(410, "REVEAL_LINK_USED")
+	link = w.link(a, id)
+	w.do("POST", "/v1/account/rotate-key", `{"api_secret":"`+a.Secret+`"}`, a.as).want(200)
+	w.do("GET", "/v1/reveal/"+link, "").refused(410, "REVEAL_LINK_USED")
 }
 
 func TestRevealLinkWorksOnceWhenFetchedAtOnce(t *testing.T) {

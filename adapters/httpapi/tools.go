@@ -141,7 +141,7 @@ func (a *Agent) Run(ctx context.Context, method, path, key string, body []byte) 
 
 // StoreCredentials makes a link that shows the credentials of a session once, and returns it with its end.
 func (a *Agent) StoreCredentials(ctx context.Context, sessionID string) (string, time.Time, error) {
-	l, err := a.s.Reveals.Issue(ctx, a.c.Caller.AgentID, sessionID)
+	l, err := a.s.Reveals.Issue(ctx, a.c.Caller, sessionID)
 	if err != nil {
 		return "", time.Time{}, a.s.api.RefusalOf(a.c, err)
 	}
@@ -154,7 +154,7 @@ func (a *Agent) Reveal(ctx context.Context, sessionID string) (list []connect.Pr
 	if !a.s.cfg.RevealSecrets {
 		return nil, false, nil
 	}
-	v, err := a.s.Reveals.Reveal(ctx, a.c.Caller.AgentID, sessionID)
+	v, err := a.s.Reveals.Reveal(ctx, a.c.Caller, sessionID)
 	if err != nil {
 		return nil, true, a.s.api.RefusalOf(a.c, err)
 	}

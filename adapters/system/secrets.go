@@ -9,6 +9,7 @@ import (
 	"crypto/sha256"
 	"crypto/subtle"
 	"encoding/base64"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -30,6 +31,7 @@ const (
 	labelToken   = "agentproxy/token-signing/v1"
 	labelChain   = "agentproxy/development-chain/v1"
 	labelSeal    = "agentproxy/seal/v1"
+	labelTag     = "agentproxy/tag/v1"
 	labelCheck   = "agentproxy/root-check/v1"
 )
 
@@ -50,8 +52,8 @@ type Secrets struct {
 
 // keys are derived from one root.
 type keys struct {
-	hash, proxy, webhook, token, chain, check []byte
-	seal                                      cipher.AEAD
+	hash, proxy, webhook, token, chain, check, tag []byte
+	seal                                           cipher.AEAD
 }
 
 var _ ports.Secrets = (*Secrets)(nil)
@@ -81,7 +83,7 @@ func deriveKeys(root Root) (k keys, err error) {
 	var seal []byte
 	for label, key := range map[string]*[]byte{
 		labelHash: &k.hash, labelProxy: &k.proxy, labelWebhook: &k.webhook, labelToken: &k.token,
-		labelChain: &k.chain, labelCheck: &k.check, labelSeal: &seal,
+		labelChain: &k.chain, labelCheck: &k.check, labelTag: &k.tag, labelSeal: &seal,
 	} {
 		if *key, err = hkdf.Key(sha256.New, root, nil, label, sha256.Size); err != nil {
 			return k, fmt.Errorf("derive %s: %w", label, err)
@@ -120,8 +122,26 @@ func (*Secrets) String() string { return hidden }
 // GoString hides the keys from %#v.
 func (*Secrets) GoString() string { return hidden }
 
-// NewKey generates an API key: ak_, 43 letters and digits, and their checksum.
-func (*Secrets) NewKey() string { return account.NewAPIKey(randomText(account.KeyRandom)) }
+// NewKey generates an API key: ak_, 43 letters and digits, and a tag of them.
+func (s *Secrets) NewKey() string {
+	return s.Tagged(account.APIKeyPrefix + randomText(account.KeyRandom))
+}
+
+// tagLength is the length of a tag: 32 bits, so that one of four billion texts that are made up has it.
+const tagLength = 8
+
+// Tagged returns a text followed by its tag: the first bytes of an HMAC-SHA-256 as hexadecimal digits.
+func (s *Secrets) Tagged(text string) string { return text + tagOf(s.keys, text) }
+
+// IsTagged reports whether Tagged returned a text under one of the roots.
+func (s *Secrets) IsTagged(text string) bool {
+	n := len(text) - tagLength
+	return n > 0 && slices.ContainsFunc(s.all, func(k keys) bool {
+		return hmac.Equal([]byte(tagOf(k, text[:n])), []byte(text[n:]))
+	})
+}
+
+func tagOf(k keys, text string) string { return hex.EncodeToString(sum(k.tag, text)[:tagLength/2]) }
 
 // NewSecret generates an API secret: sk_ and 43 letters and digits.
 func (*Secrets) NewSecret() string { return secretPrefix + randomText(keyLength) }

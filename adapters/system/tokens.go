@@ -31,6 +31,8 @@ var tokenHeader = base64.RawURLEncoding.EncodeToString([]byte(`{"alg":"HS256","t
 type claims struct {
 	jwt.RegisteredClaims
 	Version int64 `json:"tv"`
+	// Key is the beginning of the hash of the API key. Tokens of early versions have none.
+	Key []byte `json:"key,omitempty"`
 	// Since is when the agent authenticated with its secret, as in OpenID Connect. Tokens of early versions
 	// have none: they are as old as their iat.
 	Since *jwt.NumericDate `json:"auth_time,omitempty"`
@@ -85,6 +87,7 @@ func (t *Tokens) Sign(tok ports.Token, now time.Time) (string, error) {
 			ExpiresAt: jwt.NewNumericDate(tok.Expires.Add(time.Second - 1)),
 		},
 		Version: tok.Version,
+		Key:     tok.Key,
 		Since:   jwt.NewNumericDate(tok.Since),
 		Scope:   strings.Join(words, " "),
 	}).SignedString(t.keys[0])
@@ -120,7 +123,7 @@ func (t *Tokens) Read(text string, now time.Time) (ports.Token, error) {
 	if c.Since != nil {
 		since = c.Since
 	}
-	return ports.Token{AgentID: c.Subject, Since: since.UTC(), Version: c.Version, Scopes: scopes,
+	return ports.Token{AgentID: c.Subject, Since: since.UTC(), Version: c.Version, Key: c.Key, Scopes: scopes,
 		Expires: c.ExpiresAt.UTC()}, nil
 }
 

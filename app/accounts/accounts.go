@@ -118,13 +118,22 @@ func setWebhook(ctx context.Context, tx repos, agent *account.Agent) (first bool
 }
 
 // RotateSecret issues a new API secret, which is returned only here, and
-// invalidates every token of the old one.
-func (a *Service) RotateSecret(ctx context.Context, agentID string) (secret string, at time.Time, err error) {
+// invalidates every token of the old one. old is the current one; without it, empty, the new one replaces no
+// key for account.SecretHold. A wrong one is account.ErrInvalidKey.
+func (a *Service) RotateSecret(ctx context.Context, c Caller, old string) (secret string, at time.Time, err error) {
+	if err := c.MayChangeCredentials(); err != nil {
+		return "", at, err
+	}
 	secret = a.secrets.NewSecret()
-	hash := a.secrets.Hash(secret)
+	hash, agentID := a.secrets.Hash(secret), c.AgentID
 	err = a.changeIn(ctx, agentID, func(ctx context.Context, tx repos, agent *account.Agent, now time.Time) error {
-		agent.SecretHash = hash
-		agent.TokenVersion++
+		proof := account.NoSecret
+		if old != "" {
+			if proof, err = proveSecret(a.secrets, *agent, old, now); err != nil {
+				return err
+			}
+		}
+		*agent = agent.ReplaceSecret(hash, proof, now)
 		at = now
 		_, err := notify.Enqueue(ctx, tx, a.ids, now, notify.Notification{AgentID: agentID, Of: webhook.AccountSecretRotated,
 			Data: map[string]string{"agent_id": agentID}})
@@ -134,6 +143,13 @@ func (a *Service) RotateSecret(ctx context.Context, agentID string) (secret stri
 		return "", at, err
 	}
 	return secret, at, nil
+}
+
+// proveSecret returns what a secret proves of an agent.
+func proveSecret(s ports.Secrets, agent account.Agent, secret string, now time.Time) (account.SecretProof, error) {
+	return agent.ProveSecret(func(hash []byte) bool {
+		return len(secret) <= maxCredential && s.Same(secret, hash)
+	}, now)
 }
 
 // change edits an agent alone.

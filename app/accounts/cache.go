@@ -16,6 +16,7 @@ import (
 // others, and a load that was under way meanwhile is not kept.
 type agentCache struct {
 	keys   cache.Cache[string, cachedKey]
+	ended  cache.Cache[string, struct{}] // hashes of keys that were replaced or deleted
 	agents cache.Cache[cachedAgent, *knownAgent]
 	since  atomic.Uint64 // raised when anything may have changed
 }
@@ -50,9 +51,26 @@ func (a *knownAgent) key(hash []byte) *knownKey {
 	return nil
 }
 
+// keyByTag returns the live key whose hash begins with a tag, nil if there is none.
+func (a *knownAgent) keyByTag(tag []byte, now time.Time) *knownKey {
+	for _, k := range a.keys {
+		if len(tag) == tagLength && bytes.HasPrefix(k.Hash, tag) && !k.Expired(now) {
+			return k
+		}
+	}
+	return nil
+}
+
+// tagLength is how many bytes of a hash name a key of an agent: enough that two of its keys never share them.
+const tagLength = 12
+
+// tag returns what names the key in tokens and links, which end with it.
+func (k *knownKey) tag() []byte { return k.Hash[:min(tagLength, len(k.Hash))] }
+
 func newAgentCache() *agentCache {
 	return &agentCache{
 		keys:   cache.New(cache.Bounds[string, cachedKey]{Most: cachedAgents}),
+		ended:  cache.New(cache.Bounds[string, struct{}]{Most: cachedAgents}),
 		agents: cache.New(cache.Bounds[cachedAgent, *knownAgent]{Most: cachedAgents, Written: cacheTTL}),
 	}
 }

@@ -32,7 +32,26 @@ type Caller struct {
 	PerMinute int // rate limit; 0: unlimited
 	agent     *knownAgent
 	token     ports.Token // of ByToken
-	keyHash   []byte      // of ByAPIKey, as it is stored
+	key       *knownKey   // nil for a token of an early version
+}
+
+// KeyTag names the key of the caller among the keys of its agent, for what ends with the key.
+func (c Caller) KeyTag() []byte {
+	if c.key == nil {
+		return nil
+	}
+	return c.key.tag()
+}
+
+// errReplacedKey is returned for a key in its grace, and for a token of one.
+var errReplacedKey = account.ErrScope.Msgf("this key was replaced and changes no credentials; use the new one")
+
+// MayChangeCredentials refuses a key that was replaced, with account.ErrScope.
+func (c Caller) MayChangeCredentials() error {
+	if c.key != nil && c.key.Replaced {
+		return errReplacedKey
+	}
+	return nil
 }
 
 // May refuses with account.ErrScope.
@@ -44,8 +63,8 @@ func (c Caller) May(s account.Scope) error {
 }
 
 // AuthenticateKey finds the caller of an API key. It reads memory only, unless
-// the key was not used lately: then allowLookup is called before it is checked, as its
-// client may have guessed, and its error is returned; nil always allows. The caller of a
+// the key was not used lately. For one without a tag, of an early version or made up, allowLookup is called
+// then, as its client may have guessed, and its error is returned; nil always allows. The caller of a
 // disabled account comes with account.ErrDisabled.
 func (a *Service) AuthenticateKey(ctx context.Context, key string, allowLookup func() error) (Caller, error) {
 	if !strings.HasPrefix(key, account.APIKeyPrefix) || len(key) > maxCredential {
@@ -55,17 +74,7 @@ func (a *Service) AuthenticateKey(ctx context.Context, key string, allowLookup f
 	found, known := a.cache.keys.GetIfPresent(string(hashes[0]))
 	if !known {
 		var err error
-		if allowLookup != nil {
-			err = allowLookup()
-		}
-		switch {
-		case err != nil:
-		case !account.MayBeKey(key):
-			err = account.ErrInvalidKey
-		default:
-			found, err = a.lookUpKey(ctx, hashes)
-		}
-		if err != nil {
+		if found, err = unusedKey(ctx, a, key, hashes, allowLookup); err != nil {
 			return Caller{}, notFoundIs(err, account.ErrInvalidKey)
 		}
 	}
@@ -79,8 +88,33 @@ func (a *Service) AuthenticateKey(ctx context.Context, key string, allowLookup f
 	}
 	a.uses.add(k)
 	c, err := a.caller(agent, ByAPIKey, k.Grants())
-	c.keyHash = found.hash
+	c.key = k
 	return c, err
+}
+
+// unusedKey finds a key that is not in memory. One that has a tag was issued, and is looked up however many guesses
+// came from the same address; where it is not found it was replaced or deleted for good.
+func unusedKey(ctx context.Context, a *Service, key string, hashes [][]byte, allowLookup func() error) (
+	cachedKey, error) {
+	if a.secrets.IsTagged(key) {
+		if _, ended := a.cache.ended.GetIfPresent(string(hashes[0])); ended {
+			return cachedKey{}, account.ErrInvalidKey
+		}
+		found, err := a.lookUpKey(ctx, hashes)
+		if errors.Is(err, account.ErrNotFound) {
+			a.cache.ended.Set(string(hashes[0]), struct{}{})
+		}
+		return found, err
+	}
+	if allowLookup != nil {
+		if err := allowLookup(); err != nil {
+			return cachedKey{}, err
+		}
+	}
+	if !account.MayBeEarlyKey(key) {
+		return cachedKey{}, account.ErrInvalidKey
+	}
+	return a.lookUpKey(ctx, hashes)
 }
 
 // maxCredential bounds the length of a credential; none that is issued is longer.
@@ -102,8 +136,12 @@ func (a *Service) AuthenticateToken(ctx context.Context, text string) (Caller, e
 	if token.Version != agent.TokenVersion {
 		return Caller{}, account.ErrExpiredToken
 	}
+	k := agent.keyByTag(token.Key, a.clock.Now())
+	if k == nil && len(token.Key) > 0 {
+		return Caller{}, account.ErrExpiredToken
+	}
 	c, err := a.caller(agent, ByToken, token.Scopes)
-	c.token = token
+	c.token, c.key = token, k
 	return c, err
 }
 
@@ -183,13 +221,16 @@ func (a *Service) RefreshToken(c Caller) (IssuedToken, error) {
 func (a *Service) sign(c Caller, scopes []account.Scope, since time.Time) (IssuedToken, error) {
 	now := a.clock.Now()
 	life := min(TokenLifetime, since.Add(TokenChainLifetime).Sub(now))
+	if c.key != nil && !c.key.Expires.IsZero() {
+		life = min(life, c.key.Expires.Sub(now).Truncate(time.Second))
+	}
 	if life < time.Second {
 		return IssuedToken{}, account.ErrExpiredToken.Msgf(
 			"the token was refreshed for %d hours; get a new one with your API key and secret",
 			int(TokenChainLifetime/time.Hour))
 	}
-	text, err := a.tokens.Sign(ports.Token{AgentID: c.AgentID, Version: c.agent.TokenVersion, Since: since,
-		Scopes: scopes, Expires: now.Add(life)}, now)
+	text, err := a.tokens.Sign(ports.Token{AgentID: c.AgentID, Version: c.agent.TokenVersion, Key: c.KeyTag(),
+		Since: since, Scopes: scopes, Expires: now.Add(life)}, now)
 	return IssuedToken{Text: text, Expires: life, AgentID: c.AgentID, Name: c.agent.Name, Scopes: scopes}, err
 }
 

@@ -94,7 +94,7 @@ func TestRotateSecret(t *testing.T) {
 	apptest.OK(t, err)
 	caller, err := w.Accounts.AuthenticateToken(t.Context(), old.Text)
 	apptest.OK(t, err)
-	secret, at, err := w.Accounts.RotateSecret(t.Context(), r.Agent.ID)
+	secret, at, err := w.Accounts.RotateSecret(t.Context(), accounts.Caller{AgentID: r.Agent.ID}, "")
 	apptest.OK(t, err)
 	apptest.Equal(t, "rotated at", at, w.Clock.Now())
 
@@ -119,7 +119,7 @@ func TestRotateSecret(t *testing.T) {
 		apptest.OK(t, err)
 	})
 	t.Run("an unknown agent is not found", func(t *testing.T) {
-		_, _, err := w.Accounts.RotateSecret(t.Context(), "agt_none")
+		_, _, err := w.Accounts.RotateSecret(t.Context(), accounts.Caller{AgentID: "agt_none"}, "")
 		apptest.ErrorIs(t, err, account.ErrNotFound)
 	})
 }

@@ -3,6 +3,7 @@ package accounts
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	"agentproxy/domain"
@@ -17,8 +18,11 @@ type NewKey struct {
 }
 
 // Create issues a further key with permissions that the caller has too. The key itself is returned only
-// here.
+// here. It ends with the key of the caller.
 func (u Keys) Create(ctx context.Context, c Caller, in NewKey) (account.Key, string, error) {
+	if err := c.MayChangeCredentials(); err != nil {
+		return account.Key{}, "", err
+	}
 	text := u.a.secrets.NewKey()
 	k := account.Key{ID: u.a.ids.New(account.KeyPrefix), AgentID: c.AgentID, Hash: u.a.secrets.Hash(text),
 		Hint: account.Hint(text)}
@@ -26,6 +30,10 @@ func (u Keys) Create(ctx context.Context, c Caller, in NewKey) (account.Key, str
 		k.Created, k.Expires = now, in.Expires
 		if k.Name, k.Scopes, err = account.CheckKey(in.Name, in.Scopes, c.Scopes, in.Expires, now); err != nil {
 			return err
+		}
+		if c.key != nil {
+			k.Parent = c.key.ID
+			k = k.EndsNoLaterThan(c.key.Expires)
 		}
 		others, err := tx.Keys().Further(ctx, c.AgentID)
 		if err != nil {
@@ -52,6 +60,15 @@ func (u Keys) Create(ctx context.Context, c Caller, in NewKey) (account.Key, str
 		return account.Key{}, "", err
 	}
 	return k, text, nil
+}
+
+// Live reports whether the key of a tag, as Caller.KeyTag returns it, has not ended.
+func (u Keys) Live(ctx context.Context, agentID string, tag []byte) (bool, error) {
+	agent, err := u.a.agentByID(ctx, agentID)
+	if err != nil {
+		return false, err
+	}
+	return agent.keyByTag(tag, u.a.clock.Now()) != nil, nil
 }
 
 // List lists the keys of an account that have not expired, newest first.
@@ -81,8 +98,21 @@ func (u Keys) List(ctx context.Context, agentID string) (list []account.Key, err
 	return list, err
 }
 
-// Delete ends a further key. One that may more than the caller is account.ErrScope.
-func (u Keys) Delete(ctx context.Context, c Caller, id string) error {
+// Children is what becomes of the keys that a key issued when it ends.
+type Children string
+
+// The fates of children.
+const (
+	EndChildren  Children = "end"
+	KeepChildren Children = "keep"
+)
+
+// Delete ends a further key, and the keys that it issued unless they are kept. One that may more than the caller
+// is account.ErrScope.
+func (u Keys) Delete(ctx context.Context, c Caller, id string, children Children) error {
+	if err := c.MayChangeCredentials(); err != nil {
+		return err
+	}
 	return u.change(ctx, c.AgentID, func(ctx context.Context, tx repos, agent account.Agent, _ time.Time) error {
 		if id == agent.FirstKey().ID {
 			return account.ErrFirstKey
@@ -99,40 +129,69 @@ func (u Keys) Delete(ctx context.Context, c Caller, id string) error {
 				return err
 			}
 		}
-		return tx.Keys().Delete(ctx, c.AgentID, id)
+		if err := tx.Keys().Delete(ctx, c.AgentID, id); err != nil || children == KeepChildren {
+			return err
+		}
+		return endKeys(ctx, tx, c.AgentID, account.Descendants(others, id), time.Time{})
 	})
 }
 
+// endKeys ends keys at a time, the zero time being now.
+func endKeys(ctx context.Context, tx repos, agentID string, ids []string, at time.Time) error {
+	for _, id := range ids {
+		end := func() error { return tx.Keys().Delete(ctx, agentID, id) }
+		if !at.IsZero() {
+			end = func() error { return tx.Keys().EndAt(ctx, agentID, id, at) }
+		}
+		if err := end(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Rotation asks for another first key.
+type Rotation struct {
+	Secret   string        // the API secret
+	Grace    time.Duration // how long the old key, and its children, go on
+	Children Children      // of the old key
+}
+
 // Rotate issues another first key, which is returned only here. The old one ends at once, or after
-// the grace. The caller must have every permission and send the API secret: a further key with
-// fewer could else obtain one with all.
-func (u Keys) Rotate(ctx context.Context, c Caller, secret string, grace time.Duration) (account.Key, string, error) {
-	if grace < 0 || grace > account.MaxGrace {
+// the grace, and with it the keys that it issued unless they are kept. The caller must have every
+// permission and send the API secret: a further key with fewer could else obtain one with all.
+// account.ErrSecretTooNew is returned for a secret that was issued without the former one.
+func (u Keys) Rotate(ctx context.Context, c Caller, in Rotation) (account.Key, string, error) {
+	if in.Grace < 0 || in.Grace > account.MaxGrace {
 		return account.Key{}, "", domain.InvalidField("grace_seconds", "must be 0 to %d", int(account.MaxGrace/time.Second))
+	}
+	if err := c.MayChangeCredentials(); err != nil {
+		return account.Key{}, "", err
 	}
 	if err := account.Covers(c.Scopes, account.Scopes); err != nil {
 		return account.Key{}, "", err
 	}
-	return u.rotate(ctx, c.AgentID, grace, func(agent account.Agent) error {
-		if len(secret) > maxCredential || !u.a.secrets.Same(secret, agent.SecretHash) {
-			return account.ErrInvalidKey.Msgf("the api_secret is wrong; rotate it to get another one")
+	return u.rotate(ctx, c.AgentID, in, func(agent account.Agent, now time.Time) error {
+		proof, err := proveSecret(u.a.secrets, agent, in.Secret, now)
+		if err != nil {
+			return err
 		}
-		return nil
+		return agent.MayReplaceKey(proof, now)
 	})
 }
 
-// Replace is like Rotate for the operator: the old key ends at once.
+// Replace is like Rotate for the operator: the old key and the keys that it issued end at once.
 func (u Keys) Replace(ctx context.Context, agentID string) (account.Key, string, error) {
-	return u.rotate(ctx, agentID, 0, func(account.Agent) error { return nil })
+	return u.rotate(ctx, agentID, Rotation{}, func(account.Agent, time.Time) error { return nil })
 }
 
 func (u Keys) rotate(
-	ctx context.Context, agentID string, grace time.Duration, may func(account.Agent) error,
+	ctx context.Context, agentID string, in Rotation, may func(account.Agent, time.Time) error,
 ) (first account.Key, text string, err error) {
 	text = u.a.secrets.NewKey()
 	hash, oldID := u.a.secrets.Hash(text), u.a.ids.New(account.KeyPrefix)
 	err = u.change(ctx, agentID, func(ctx context.Context, tx repos, agent account.Agent, now time.Time) error {
-		if err := may(agent); err != nil {
+		if err := may(agent, now); err != nil {
 			return err
 		}
 		others, err := tx.Keys().Further(ctx, agentID)
@@ -147,12 +206,17 @@ func (u Keys) rotate(
 				return err
 			}
 		}
-		agent, old := agent.Replace(hash, account.Hint(text), oldID, grace, now)
+		agent, old := agent.Replace(hash, account.Hint(text), oldID, in.Grace, now)
 		if err := tx.Agents().Put(ctx, agent); err != nil {
 			return err
 		}
 		first = agent.FirstKey()
-		if grace == 0 {
+		if in.Children != KeepChildren {
+			if err := endChildren(ctx, tx, others, first, old.Expires, in.Grace); err != nil {
+				return err
+			}
+		}
+		if in.Grace == 0 {
 			return nil
 		}
 		return tx.Keys().Insert(ctx, old)
@@ -161,6 +225,21 @@ func (u Keys) rotate(
 		return account.Key{}, "", err
 	}
 	return first, text, nil
+}
+
+// endChildren ends what the first key issued: at once, or at the end of its grace.
+func endChildren(ctx context.Context, tx repos, others []account.Key, first account.Key, end time.Time,
+	grace time.Duration) error {
+	ids := account.Descendants(others, first.ID)
+	if grace == 0 {
+		return endKeys(ctx, tx, first.AgentID, ids, time.Time{})
+	}
+	for _, k := range others {
+		if slices.Contains(ids, k.ID) && !k.Expires.IsZero() && k.Expires.Before(end) {
+			ids = slices.DeleteFunc(ids, func(id string) bool { return id == k.ID })
+		}
+	}
+	return endKeys(ctx, tx, first.AgentID, ids, end)
 }
 
 // change changes the keys of an agent in one transaction, one change after the other, and announces it.

@@ -64,7 +64,7 @@ func (u SignIns) Caller(ctx context.Context, token string) (Caller, error) {
 		return Caller{}, ErrSignedOut
 	}
 	c, err := u.a.caller(agent, ByAPIKey, k.Grants())
-	c.keyHash = hash
+	c.key = k
 	return c, err
 }
 
@@ -107,5 +107,5 @@ func signInKey(token string) string {
 
 // binding returns what a sign-in is bound to: the generation of the API secret, and the key.
 func (c Caller) binding() []byte {
-	return append(binary.BigEndian.AppendUint64(nil, uint64(c.agent.TokenVersion)), c.keyHash...)
+	return append(binary.BigEndian.AppendUint64(nil, uint64(c.agent.TokenVersion)), c.key.Hash...)
 }

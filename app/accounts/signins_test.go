@@ -71,7 +71,7 @@ func TestSignIn(t *testing.T) {
 	})
 	t.Run("it ends with the secret", func(t *testing.T) {
 		w, r, token := start(t)
-		_, _, err := w.Accounts.RotateSecret(ctx, r.Agent.ID)
+		_, _, err := w.Accounts.RotateSecret(ctx, accounts.Caller{AgentID: r.Agent.ID}, "")
 		apptest.OK(t, err)
 		over(t, w, token)
 	})
@@ -95,7 +95,7 @@ func TestSignIn(t *testing.T) {
 		apptest.OK(t, err)
 		for _, k := range list {
 			if k.Name == "deleted" {
-				apptest.OK(t, w.Accounts.Keys.Delete(ctx, c, k.ID))
+				apptest.OK(t, w.Accounts.Keys.Delete(ctx, c, k.ID, accounts.EndChildren))
 			}
 		}
 		over(t, w, token)

@@ -41,7 +41,7 @@ func TestChangesOfAnotherProcess(t *testing.T) {
 	apptest.ErrorIs(t, err, account.ErrDisabled)
 
 	apptest.OK(t, other.Accounts.Enable(t.Context(), r.Agent.ID))
-	_, _, err = other.Accounts.RotateSecret(t.Context(), r.Agent.ID)
+	_, _, err = other.Accounts.RotateSecret(t.Context(), accounts.Caller{AgentID: r.Agent.ID}, "")
 	apptest.OK(t, err)
 	apptest.OK(t, w.Poll(t.Context()))
 	_, err = w.Accounts.AuthenticateKey(t.Context(), r.APIKey, nil)

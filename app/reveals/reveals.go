@@ -6,8 +6,11 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
+	"encoding/json"
+	"fmt"
 	"time"
 
+	"agentproxy/app/accounts"
 	"agentproxy/app/idempotency"
 	"agentproxy/app/sessions"
 	"agentproxy/domain"
@@ -22,7 +25,7 @@ const Lifetime = 5 * time.Minute
 // Refusals of a link.
 var (
 	ErrUsed = &domain.Error{Kind: domain.Gone, Code: "REVEAL_LINK_USED",
-		Message: "the link was used already or is older than 5 minutes; ask for a new one"}
+		Message: "the link was used already, is older than 5 minutes, or its password or key was replaced; ask for a new one"}
 	ErrUnknown = &domain.Error{Kind: domain.NotFound, Code: "REVEAL_LINK_UNKNOWN",
 		Message: "there is no such link; copy all of it, or ask for a new one"}
 )
@@ -36,12 +39,15 @@ type Service struct {
 	store    ports.Unit[Repos]
 	clock    ports.Clock
 	ids      ports.IDs
+	secrets  ports.Secrets
 	sessions *sessions.Service
+	keys     accounts.Keys
 }
 
 // New returns the use cases.
-func New(store ports.Store, clock ports.Clock, ids ports.IDs, sessions *sessions.Service) *Service {
-	return &Service{store: narrow(store), clock: clock, ids: ids, sessions: sessions}
+func New(store ports.Store, clock ports.Clock, ids ports.IDs, secrets ports.Secrets, sessions *sessions.Service,
+	a *accounts.Service) *Service {
+	return &Service{store: narrow(store), clock: clock, ids: ids, secrets: secrets, sessions: sessions, keys: a.Keys}
 }
 
 // Link is a link that works once.
@@ -50,14 +56,26 @@ type Link struct {
 	Expires time.Time
 }
 
+// binding is what a link is for, as JSON. The link ends with the password and with the key that requested it.
+type binding struct {
+	Agent    string `json:"agent"`
+	Password int    `json:"password"` // its number
+	Key      []byte `json:"key"`      // accounts.Caller.KeyTag
+}
+
 // Issue makes a link to the credentials of an active session.
-func (u *Service) Issue(ctx context.Context, agentID, sessionID string) (Link, error) {
-	if _, err := u.read(ctx, agentID, sessionID); err != nil {
+func (u *Service) Issue(ctx context.Context, c accounts.Caller, sessionID string) (Link, error) {
+	v, err := u.read(ctx, c.AgentID, sessionID)
+	if err != nil {
 		return Link{}, err
 	}
-	l := Link{Token: u.ids.New("") + u.ids.New("")[:8], Expires: u.clock.Now().Add(Lifetime)}
-	err := u.store.Update(ctx, func(ctx context.Context, tx Repos) error {
-		return tx.Idempotency().Put(ctx, ports.Call{Path: issued, Key: keyOf(l.Token), Request: []byte(agentID),
+	bound, err := json.Marshal(binding{c.AgentID, v.PasswordNo, c.KeyTag()})
+	if err != nil {
+		return Link{}, fmt.Errorf("bind a link: %w", err)
+	}
+	l := Link{Token: u.secrets.Tagged(u.ids.New("") + u.ids.New("")[:8]), Expires: u.clock.Now().Add(Lifetime)}
+	err = u.store.Update(ctx, func(ctx context.Context, tx Repos) error {
+		return tx.Idempotency().Put(ctx, ports.Call{Path: issued, Key: keyOf(l.Token), Request: bound,
 			Resource: sessionID, Outcome: ports.InFlight, CreatedAt: l.Expires.Add(-Lifetime)})
 	})
 	return l, err
@@ -72,6 +90,9 @@ func keyOf(token string) string {
 // Redeem returns the session of a link, once, and lists that in the session's event log. A session
 // that cannot be shown at the moment leaves the link unused.
 func (u *Service) Redeem(ctx context.Context, token string) (v sessions.View, err error) {
+	if !u.secrets.IsTagged(token) { // made up: nothing is looked up
+		return v, ErrUnknown
+	}
 	var link ports.Call
 	err = u.store.View(ctx, func(ctx context.Context, tx Repos) (err error) {
 		link, err = u.find(ctx, tx, token)
@@ -80,8 +101,8 @@ func (u *Service) Redeem(ctx context.Context, token string) (v sessions.View, er
 	if err != nil {
 		return v, err
 	}
-	if v, err = u.read(ctx, string(link.Request), link.Resource); err != nil {
-		return v, err // the session was active, so it can only be over
+	if v, err = u.bound(ctx, link); err != nil {
+		return v, err
 	}
 	err = u.store.Update(ctx, func(ctx context.Context, tx Repos) error {
 		if _, err := u.find(ctx, tx, token); err != nil { // another call may have used it
@@ -93,6 +114,25 @@ func (u *Service) Redeem(ctx context.Context, token string) (v sessions.View, er
 		return tx.Events().Append(ctx, link.Resource, []eventlog.Event{{ID: u.ids.New(eventlog.IDPrefix),
 			At: u.clock.Now(), Source: eventlog.Service, Type: eventlog.Revealed, LatencyMS: -1}})
 	})
+	return v, err
+}
+
+// bound returns the session of a link whose password and key are those for which it was issued.
+func (u *Service) bound(ctx context.Context, link ports.Call) (v sessions.View, err error) {
+	var b binding
+	if err := json.Unmarshal(link.Request, &b); err != nil {
+		return v, ErrUsed // of an early version, so older than Lifetime soon
+	}
+	if v, err = u.read(ctx, b.Agent, link.Resource); err != nil {
+		return v, err // the session was active, so it can only be over
+	}
+	live := true
+	if len(b.Key) > 0 {
+		live, err = u.keys.Live(ctx, b.Agent, b.Key)
+	}
+	if err == nil && (!live || v.PasswordNo != b.Password) {
+		err = ErrUsed
+	}
 	return v, err
 }
 
@@ -113,8 +153,8 @@ func (u *Service) find(ctx context.Context, tx Repos, token string) (ports.Call,
 }
 
 // Reveal returns the session whose credentials an answer shows, and lists that in its event log.
-func (u *Service) Reveal(ctx context.Context, agentID, sessionID string) (sessions.View, error) {
-	l, err := u.Issue(ctx, agentID, sessionID)
+func (u *Service) Reveal(ctx context.Context, c accounts.Caller, sessionID string) (sessions.View, error) {
+	l, err := u.Issue(ctx, c, sessionID)
 	if err != nil {
 		return sessions.View{}, err
 	}

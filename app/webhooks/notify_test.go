@@ -261,7 +261,7 @@ func TestARotatedSecretIsNotified(t *testing.T) {
 	t.Parallel()
 	w := apptest.Open(t, apptest.Options{RepeatUpdates: true})
 	agent := w.RegisterWithWebhook()
-	_, _, err := w.Accounts.RotateSecret(t.Context(), agent)
+	_, _, err := w.Accounts.RotateSecret(t.Context(), accounts.Caller{AgentID: agent}, "")
 	apptest.OK(t, err)
 	expectEvents(w, agent, "account.secret_rotated")
 }
@@ -292,7 +292,7 @@ func TestWithoutAWebhookNothingIsStored(t *testing.T) {
 	useBytes(w, v.ID, 96_000_000)
 	_, err := w.Sessions.Rotate(t.Context(), sessions.Rotate{AgentID: agent, SessionID: v.ID})
 	apptest.OK(t, err)
-	_, _, err = w.Accounts.RotateSecret(t.Context(), agent)
+	_, _, err = w.Accounts.RotateSecret(t.Context(), accounts.Caller{AgentID: agent}, "")
 	apptest.OK(t, err)
 	_, err = w.Accounts.Update(t.Context(), accounts.Update{AgentID: agent, Update: account.Update{Name: new("other")}})
 	apptest.OK(t, err)

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"agentproxy/adapters/webhook"
+	"agentproxy/app/accounts"
 	"agentproxy/app/webhooks"
 	"agentproxy/domain"
 	"agentproxy/domain/account"
@@ -105,7 +106,7 @@ func (a *attempts) pending(agents []string) map[string][]try {
 func (a *attempts) notify(agent string, n int) {
 	a.T.Helper()
 	for range n {
-		_, _, err := a.Accounts.RotateSecret(context.Background(), agent)
+		_, _, err := a.Accounts.RotateSecret(context.Background(), accounts.Caller{AgentID: agent}, "")
 		apptest.OK(a.T, err)
 	}
 }
@@ -305,12 +306,12 @@ func TestPendingDeliveriesAreBounded(t *testing.T) {
 	agent := w.RegisterWithWebhook()
 	notify := func() hooks.Delivery {
 		t.Helper()
-		_, _, err := w.Accounts.RotateSecret(t.Context(), agent)
+		_, _, err := w.Accounts.RotateSecret(t.Context(), accounts.Caller{AgentID: agent}, "")
 		apptest.OK(t, err)
 		return listDeliveries(w, agent)[0]
 	}
 	for range hooks.MaxPending - 1 {
-		_, _, err := w.Accounts.RotateSecret(t.Context(), agent)
+		_, _, err := w.Accounts.RotateSecret(t.Context(), accounts.Caller{AgentID: agent}, "")
 		apptest.OK(t, err)
 	}
 	apptest.Equal(t, "the last that fits", notify().Status, hooks.Pending)
@@ -322,7 +323,7 @@ func TestPendingDeliveriesAreBounded(t *testing.T) {
 	apptest.ErrorIs(t, err, hooks.ErrPending)
 	apptest.Equal(t, "another agent's", func() hooks.Status {
 		other := w.RegisterWithWebhook()
-		_, _, err := w.Accounts.RotateSecret(t.Context(), other)
+		_, _, err := w.Accounts.RotateSecret(t.Context(), accounts.Caller{AgentID: other}, "")
 		apptest.OK(t, err)
 		return listDeliveries(w, other)[0].Status
 	}(), hooks.Pending)

@@ -20,7 +20,7 @@ import (
 // sendEvent makes one event of an agent, which is tried again when it fails, and returns its delivery.
 func sendEvent(w *apptest.World, agent string) webhook.Delivery {
 	w.T.Helper()
-	_, _, err := w.Accounts.RotateSecret(w.T.Context(), agent)
+	_, _, err := w.Accounts.RotateSecret(w.T.Context(), accounts.Caller{AgentID: agent}, "")
 	apptest.OK(w.T, err)
 	return listDeliveries(w, agent)[0]
 }

@@ -63,7 +63,7 @@ func (p profile) save() (string, error) {
 	if err != nil {
 		return "", err
 	}
-	if err := os.MkdirAll(dir, 0o700); err != nil {
+	if err := rest.OwnFolder(dir); err != nil {
 		return "", err
 	}
 	f, err := os.CreateTemp(dir, ".new-*") // with mode 0600
@@ -106,16 +106,25 @@ func open() (*service, error) {
 	if key == "" && sameService(url, p.URL) {
 		key = p.APIKey
 	}
-	dir := os.TempDir()
-	if own, err := folder(); err == nil {
-		dir = own
-	}
-	c, err := rest.New(rest.Config{URL: url, Key: key, Dir: filepath.Join(dir, "sessions"),
+	c, err := rest.New(rest.Config{URL: url, Key: key, Dir: sessionsFolder(),
 		Reveal: os.Getenv("AGENTPROXY_MCP_REVEAL") == "true"})
 	if err != nil {
 		return nil, fmt.Errorf("AGENTPROXY_URL: %w", err)
 	}
 	return &service{c.API, c, url}, nil
+}
+
+// sessionsFolder returns where files with credentials go: the user's own folder, of the session of a login where there
+// is no home, else empty. A folder that all users share is none: another user may have made what is in it.
+func sessionsFolder() string {
+	own, err := folder()
+	if run := os.Getenv("XDG_RUNTIME_DIR"); err != nil && filepath.IsAbs(run) {
+		own, err = filepath.Join(run, "agentproxy"), nil
+	}
+	if err != nil {
+		return ""
+	}
+	return filepath.Join(own, "sessions")
 }
 
 // sameService compares two addresses, with or without /v1.

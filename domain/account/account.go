@@ -58,6 +58,10 @@ type Agent struct {
 	KeyCreatedAt  time.Time // zero for an account of an early version, whose key is as old as it
 	KeyUsedAt     time.Time // zero: not yet, or long ago
 	SecretHash    []byte
+	// SecretHeldUntil is when a secret that was issued without the former one may replace keys; zero or past:
+	// now. FormerSecretHash is of the former one, which proves the owner until then.
+	SecretHeldUntil  time.Time
+	FormerSecretHash []byte
 	// TokenVersion is incremented by every rotation of the secret, which
 	// invalidates older tokens.
 	TokenVersion int64

@@ -28,10 +28,10 @@ func ExampleAssign() {
 }
 
 // The checksum of a key refuses a mistyped one without a query of the database.
-func ExampleMayBeKey() {
-	key := account.NewAPIKey("0123456789012345678901234567890123456789abc")
+func ExampleMayBeEarlyKey() {
+	key := account.EarlyAPIKey("0123456789012345678901234567890123456789abc")
 	typo := key[:len(key)-1] + "!"
-	fmt.Println(account.MayBeKey(key), account.MayBeKey(typo), len(account.Hint(key)))
+	fmt.Println(account.MayBeEarlyKey(key), account.MayBeEarlyKey(typo), len(account.Hint(key)))
 	// Output: true false 4
 }
 

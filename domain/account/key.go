@@ -32,25 +32,26 @@ const KeyPrefix = "key_"
 // APIKeyPrefix begins every API key.
 const APIKeyPrefix = "ak_"
 
-// The form of an API key behind its prefix. Keys of early versions have no checksum.
+// The form of an API key of an early version behind its prefix; the first ones had no checksum. Later ones have a
+// tag in its place, which only the service computes (ports.Secrets).
 const (
 	KeyRandom = 43 // letters and digits, about 256 bits
 	keySum    = 8  // hexadecimal digits
 )
 
-// NewAPIKey returns the API key of KeyRandom random letters and digits: they, behind APIKeyPrefix
-// and in front of their checksum.
-func NewAPIKey(random string) string { return APIKeyPrefix + random + sumOf(random) }
+// EarlyAPIKey returns the API key of KeyRandom random letters and digits as early versions issued it: they, behind
+// APIKeyPrefix and in front of their checksum.
+func EarlyAPIKey(random string) string { return APIKeyPrefix + random + sumOf(random) }
 
 // sumOf returns the checksum of a key.
 func sumOf(random string) string {
 	return fmt.Sprintf("%0*x", keySum, crc32.ChecksumIEEE([]byte(random)))
 }
 
-// MayBeKey reports whether a text has the form of an API key. One that was mistyped or made up has
-// not, and is refused without a look into the database; who computes checksums is limited by
+// MayBeEarlyKey reports whether a text has the form of an API key of an early version. One that was mistyped or made
+// up has not, and is refused without a look into the database; who computes checksums is limited by
 // address.
-func MayBeKey(text string) bool {
+func MayBeEarlyKey(text string) bool {
 	random, ok := strings.CutPrefix(text, APIKeyPrefix)
 	if !ok || len(random) != KeyRandom+keySum {
 		return ok && len(random) == KeyRandom
@@ -70,6 +71,7 @@ type Key struct {
 	AgentID  string
 	Name     string
 	Hash     []byte
+	Parent   string  // id of the key that issued it, with which it ends; empty: none that is known
 	Hint     string  // the last characters of the key; empty for a first key of an early version
 	Scopes   []Scope // in the order of Scopes; nil: all
 	First    bool    // it was issued by the registration, or in place of that one
@@ -96,6 +98,24 @@ func (a Agent) Replace(hash []byte, hint, oldID string, grace time.Duration, now
 	old.ID, old.Name, old.First, old.Replaced, old.Expires = oldID, "first, replaced", false, true, now.Add(grace)
 	a.KeyHash, a.KeyHint, a.KeyCreatedAt, a.KeyUsedAt = hash, hint, now, time.Time{}
 	return a, old
+}
+
+// Descendants returns the ids of the keys that a key issued, and those issued in turn.
+func Descendants(keys []Key, id string) (ids []string) {
+	for _, k := range keys {
+		if k.Parent == id && k.ID != id {
+			ids = append(append(ids, k.ID), Descendants(keys, k.ID)...)
+		}
+	}
+	return ids
+}
+
+// EndsNoLaterThan returns the key with an end that is not after another, if that is set.
+func (k Key) EndsNoLaterThan(end time.Time) Key {
+	if !end.IsZero() && (k.Expires.IsZero() || k.Expires.After(end)) {
+		k.Expires = end
+	}
+	return k
 }
 
 // Expired reports whether the key is of no use any more.

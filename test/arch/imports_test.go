@@ -66,7 +66,7 @@ var imports = []rule{
 	{"app/procurement", "domain/... ports app/catalog app/changes app/direct app/fairqueue app/fulfilment app/idempotency app/ledger app/notify app/settlement app/slots"},
 	{"app/ratelimit", "domain/ratelimit ports app/cache"},
 	{"app/reconcile", "domain/... ports app/catalog app/procurement"},
-	{"app/reveals", "domain/... ports app/idempotency app/sessions"},
+	{"app/reveals", "domain/... ports app/accounts app/idempotency app/sessions"},
 	{"app/sessions", "domain/... ports app/catalog app/changes app/direct app/fulfilment app/idempotency app/ledger app/notify app/procurement app/settlement"},
 	{"app/settlement", "domain/... ports app/catalog app/idempotency app/ledger app/notify"},
 	{"app/slots", "domain/procurement"},

@@ -62,7 +62,8 @@ func agentPut(t *testing.T, st ports.Store) {
 	addAgent(t, st, "agt_1", 0)
 	addAgent(t, st, "agt_2", 0)
 	want := account.Agent{ID: "agt_1", Name: "Another", Status: account.Disabled, DisabledFor: "abuse",
-		KeyHash: []byte("new key"), SecretHash: []byte("new secret"), UpdatedAt: storeNow.Add(time.Hour)}
+		KeyHash: []byte("new key"), SecretHash: []byte("new secret"),
+		SecretHeldUntil: storeNow.Add(72 * time.Hour), FormerSecretHash: []byte("former secret"), UpdatedAt: storeNow.Add(time.Hour)}
 	update(t, st, func(ctx context.Context, tx ports.Tx) error { return tx.Agents().Put(ctx, want) })
 	want.CreatedAt = storeNow
 	view(t, st, func(ctx context.Context, tx ports.Tx) error {
@@ -339,7 +340,7 @@ func referrerDisable(t *testing.T, st ports.Store) {
 func keysRoundTrip(t *testing.T, st ports.Store) {
 	addAgent(t, st, "agt_1", 0)
 	addAgent(t, st, "agt_2", 0)
-	full := account.Key{ID: "key_1", AgentID: "agt_1", Name: "CI", Hash: []byte("hash 1"), Hint: "abcd",
+	full := account.Key{ID: "key_1", AgentID: "agt_1", Name: "CI", Hash: []byte("hash 1"), Hint: "abcd", Parent: "key_2",
 		Scopes: []account.Scope{account.AccountRead, account.StatsRead}, Replaced: true, Created: storeNow,
 		Expires: storeNow.Add(time.Hour), Used: storeNow.Add(time.Minute)}
 	bare := account.Key{ID: "key_2", AgentID: "agt_1", Name: "all", Hash: []byte("hash 2"), Created: storeNow}
@@ -378,8 +379,10 @@ func keysRoundTrip(t *testing.T, st ports.Store) {
 	used := storeNow.Add(5 * time.Minute)
 	update(t, st, func(ctx context.Context, tx ports.Tx) error {
 		for agent, id := range map[string]string{"agt_2": "key_1", "agt_1": "key_9"} {
-			if err := tx.Keys().Delete(ctx, agent, id); !errors.Is(err, account.ErrKeyNotFound) {
-				t.Errorf("%s of %s: %v", id, agent, err)
+			err := tx.Keys().Delete(ctx, agent, id)
+			if end := tx.Keys().EndAt(ctx, agent, id, used); !errors.Is(err, account.ErrKeyNotFound) ||
+				!errors.Is(end, account.ErrKeyNotFound) {
+				t.Errorf("%s of %s: %v, %v", id, agent, err, end)
 			}
 		}
 		return errors.Join(tx.Keys().Delete(ctx, "agt_1", "key_1"),
@@ -387,7 +390,10 @@ func keysRoundTrip(t *testing.T, st ports.Store) {
 			tx.Keys().Used(ctx, used, nil, nil))
 	})
 	expectNoted(t, st, cursor, "agt_1")
-	bare.Used = used
+	cursor = lastChange(t, st)
+	update(t, st, func(ctx context.Context, tx ports.Tx) error { return tx.Keys().EndAt(ctx, "agt_1", "key_2", used) })
+	expectNoted(t, st, cursor, "agt_1")
+	bare.Used, bare.Expires = used, used
 	if diff := cmp.Diff([]account.Key{bare}, keys("agt_1")); diff != "" {
 		t.Errorf("after a removal and a use (-want +got):\n%s", diff)
 	}

@@ -32,6 +32,10 @@ type tokenAgentReply struct {
 	Permissions []string `json:"permissions"`
 }
 
+type rotateSecretBody struct {
+	APISecret string `json:"api_secret,omitempty" nullable:"true" doc:"The current one. Without it the new one replaces no key for 72 hours."`
+}
+
 type secretReply struct {
 	APISecret string      `json:"api_secret" doc:"Shown once. Tokens of the old one fail."`
 	RotatedAt value.Stamp `json:"rotated_at"`
@@ -71,18 +75,22 @@ func (s *service) declareCredentials() {
 		return http.StatusOK, toToken(t), err
 	})
 	endpoint.Declare(s.api, endpoint.Operation{
-		ID:        "rotate-secret",
-		Method:    http.MethodPost,
-		Path:      "/account/rotate-secret",
-		Tag:       "account",
-		Summary:   "Replace the api_secret",
-		Scope:     account.AccountWrite,
-		Doc:       "Every token issued with the old secret fails at once. The api_key stays.",
+		ID:      "rotate-secret",
+		Method:  http.MethodPost,
+		Path:    "/account/rotate-secret",
+		Tag:     "account",
+		Summary: "Replace the api_secret",
+		Scope:   account.AccountWrite,
+		Doc: "Every token issued with the old secret fails at once. The api_key stays. After a rotation without the " +
+			"current secret the former one proves you for 72 hours: with it the key and the secret are replaced at once.",
+		EmptyBody: true,
 		Published: true,
 		OK: []endpoint.Reply{{Status: http.StatusOK, Doc: "The new secret.",
 			Data: secretReply{"sk_…", value.Stamp(openapi.ExampleTime)}}},
-	}, func(ctx context.Context, _ *struct{}) (int, secretReply, error) {
-		secret, at, err := s.Accounts.RotateSecret(ctx, endpoint.Caller(ctx))
+		Refuses: endpoint.Refusals(account.ErrInvalidKey),
+		Example: map[string]any{"api_secret": "sk_…"},
+	}, func(ctx context.Context, in *struct{ Body rotateSecretBody }) (int, secretReply, error) {
+		secret, at, err := s.Accounts.RotateSecret(ctx, endpoint.CallIn(ctx).Caller, in.Body.APISecret)
 		return http.StatusOK, secretReply{secret, value.Stamp(at)}, err
 	})
 }

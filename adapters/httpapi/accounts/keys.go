@@ -48,9 +48,19 @@ type keysReply struct {
 	Pagination endpoint.Pagination `json:"pagination"`
 }
 
-// keyPath is the path of every operation on one key.
-type keyPath struct {
+// childrenInput is what becomes of the keys that a key issued.
+type childrenInput struct {
+	Children accounts.Children `query:"children" enum:"end,keep" doc:"Whether the keys that it issued end with it, which is the default."`
+}
+
+type deleteKeyInput struct {
 	KeyID string `path:"key_id" doc:"The key, prefix key_."`
+	childrenInput
+}
+
+type rotateKeyInput struct {
+	childrenInput
+	Body rotateKeyBody
 }
 
 // declareKeys declares the operations on the keys of an account.
@@ -63,7 +73,7 @@ func (s *service) declareKeys() {
 		Summary: "Issue a further API key",
 		Scope:   account.AccountWrite,
 		Doc: "At most 20 keys, the first one included. A key holds no permission that the credential of " +
-			"this call lacks.",
+			"this call lacks, and ends with the key of this call at the latest.",
 		OK:      []endpoint.Reply{{Status: http.StatusCreated, Doc: "The key, which is shown once.", Data: exampleIssuedKey}},
 		Refuses: endpoint.Refusals(account.ErrTooManyKeys),
 		Example: map[string]any{"name": "CI", "permissions": []string{"sessions:read"}, "expires_at": "2027-05-15T12:00:00Z"},
@@ -101,15 +111,14 @@ func (s *service) declareKeys() {
 		Summary: "Replace the first API key",
 		Scope:   account.AccountWrite,
 		Doc: "Needs the api_secret and a credential with every permission. The old key ends at once, or after " +
-			"grace_seconds; a key that was replaced before ends now. Bearer tokens go on until they expire: " +
-			"rotate-secret ends those.",
+			"grace_seconds, with its tokens; a key that was replaced before ends now.",
 		OK: []endpoint.Reply{{Status: http.StatusOK, Doc: "The new first key, which is shown once.",
 			Data: exampleIssuedKey}},
-		Refuses: endpoint.Refusals(account.ErrInvalidKey),
+		Refuses: endpoint.Refusals(account.ErrInvalidKey, account.ErrSecretTooNew),
 		Example: map[string]any{"api_secret": "sk_…", "grace_seconds": 3600},
-	}, func(ctx context.Context, in *struct{ Body rotateKeyBody }) (int, issuedKeyReply, error) {
-		k, text, err := s.Accounts.Keys.Rotate(ctx, endpoint.CallIn(ctx).Caller, in.Body.APISecret,
-			time.Duration(in.Body.GraceSeconds)*time.Second)
+	}, func(ctx context.Context, in *rotateKeyInput) (int, issuedKeyReply, error) {
+		k, text, err := s.Accounts.Keys.Rotate(ctx, endpoint.CallIn(ctx).Caller, accounts.Rotation{
+			Secret: in.Body.APISecret, Grace: time.Duration(in.Body.GraceSeconds) * time.Second, Children: in.Children})
 		return http.StatusOK, issuedKeyReply{toKey(k), text}, err
 	})
 }
@@ -142,11 +151,11 @@ func (s *service) listKeys(ctx context.Context, in *struct{ endpoint.Paging }) (
 	return http.StatusOK, keysReply{items, pagination}, err
 }
 
-func (s *service) deleteKey(ctx context.Context, in *keyPath) (int, keysReply, error) {
+func (s *service) deleteKey(ctx context.Context, in *deleteKeyInput) (int, keysReply, error) {
 	if len(in.KeyID) > 64 || !strictjson.IsName(in.KeyID) {
 		return 0, keysReply{}, account.ErrKeyNotFound
 	}
-	if err := s.Accounts.Keys.Delete(ctx, endpoint.CallIn(ctx).Caller, in.KeyID); err != nil {
+	if err := s.Accounts.Keys.Delete(ctx, endpoint.CallIn(ctx).Caller, in.KeyID, in.Children); err != nil {
 		return 0, keysReply{}, err
 	}
 	left, err := s.Accounts.Keys.List(ctx, endpoint.Caller(ctx))

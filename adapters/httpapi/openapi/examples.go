@@ -15,7 +15,7 @@ var (
 
 // The ids of examples, without their prefix and with it.
 const (
-	ExampleID      = "aaaabbbbccccddddeeee"
+	ExampleID      = "aaaabbbbcccc"
 	ExampleAgent   = "agt_" + ExampleID
 	ExampleSession = "sess_" + ExampleID
 )

@@ -4,14 +4,11 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
-	"errors"
 	"net/http"
 
 	"agentproxy/adapters/httpapi/endpoint"
 	"agentproxy/adapters/httpapi/value"
 	"agentproxy/app/reveals"
-	"agentproxy/app/sessions"
-	"agentproxy/domain/account"
 	"agentproxy/domain/connect"
 	"agentproxy/domain/session"
 )
@@ -35,28 +32,15 @@ func (s *service) declareReveal() {
 			"the session's events list it. A program fetches it, so that the password does not pass a model.",
 		OK: []endpoint.Reply{{Status: http.StatusOK, Doc: "Plain text in the asked form, without envelope.",
 			Data: endpoint.Text("")}},
-		Refuses: endpoint.Refusals(reveals.ErrUnknown, reveals.ErrUsed, session.ErrOver, account.ErrRateLimited),
+		Refuses: endpoint.Refusals(reveals.ErrUnknown, reveals.ErrUsed, session.ErrOver),
 	}, func(ctx context.Context, in *revealInput) (int, endpoint.Text, error) {
-		v, err := s.redeem(endpoint.CallIn(ctx), in.Token)
+		v, err := s.Reveals.Redeem(endpoint.CallIn(ctx), in.Token)
 		if err != nil {
 			return 0, "", err
 		}
 		t, err := revealed(s.Proxies(v), cmp.Or(in.As, "url"))
 		return http.StatusOK, t, err
 	})
-}
-
-// redeem looks a link up, unless the client tried too many that do not exist.
-func (s *service) redeem(c *endpoint.Call, token string) (sessions.View, error) {
-	if d := s.api.Limits.WrongKeys().Left(s.api.ClientAddr(c.Request())); !d.Allowed {
-		return sessions.View{}, account.ErrRateLimited.Msgf(
-			"too many wrong links or keys from this address; wait for the seconds in Retry-After").After(d.RetryAfter)
-	}
-	v, err := s.Reveals.Redeem(c, token)
-	if errors.Is(err, reveals.ErrUnknown) {
-		s.api.Limits.WrongKeys().Record(s.api.ClientAddr(c.Request()))
-	}
-	return v, err
 }
 
 // revealed writes proxies in a form.

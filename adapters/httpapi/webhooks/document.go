@@ -13,14 +13,11 @@ import (
 const webhookDoc = `An event is posted to webhook_url as JSON. It is thin: ids and the new status, never a credential
 or a balance; read the rest with the API.
 
-Verify it before you act on it, best with a library of [Standard Webhooks](https://www.standardwebhooks.com): the
-HMAC-SHA-256, under the base64 part of the secret (whsec_…), of webhook-id, a full stop, webhook-timestamp, a full stop
-and the raw body is one of the values of webhook-signature. Refuse a timestamp that is more than five minutes off.
+Verify it with a library of [Standard Webhooks](https://www.standardwebhooks.com), or as /docs/webhooks.md shows.
 
-Answer any 2xx within 10 seconds to accept it. Anything else, a redirect included, is tried again after about 5 seconds,
-5 and 30 minutes, 2, 5, 10, 14 and 20 hours, later if Retry-After is later. 410 turns the webhook off, and so do five
-days of nothing but failures; set webhook_url again to turn it on. An event can come twice, and not in order:
-webhook-id is the same at every attempt.`
+Answer any 2xx within 10 seconds. Anything else, a redirect included, is tried again for about two days. 410 turns the
+webhook off, and so do five days of failures; set webhook_url again to turn it on. An event can come twice, and not in
+order: webhook-id is the same at every attempt.`
 
 // webhookEvent is the body of an event.
 type webhookEvent struct {

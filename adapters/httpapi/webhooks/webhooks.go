@@ -154,6 +154,9 @@ func (s *service) webhook(ctx context.Context, _ *struct{}) (int, webhookReply, 
 }
 
 func (s *service) rotateWebhookSecret(ctx context.Context, _ *struct{}) (int, webhookSecretReply, error) {
+	if err := endpoint.CallIn(ctx).Caller.MayChangeCredentials(); err != nil {
+		return 0, webhookSecretReply{}, err
+	}
 	secret, at, err := s.Webhooks.RotateSecret(ctx, endpoint.Caller(ctx))
 	return http.StatusOK, webhookSecretReply{secret, value.Stamp(at)}, err
 }

@@ -21,7 +21,7 @@ import (
 type Config struct {
 	URL    string // of the API, with or without /v1
 	Key    string // an API key or an access token; empty: none is sent
-	Dir    string // of the files with credentials; created with mode 0700
+	Dir    string // of the files with credentials; created with mode 0700; empty: none are written
 	Reveal bool   // whether answers of tools may hold credentials
 }
 
@@ -83,11 +83,19 @@ func (c *Client) StoreCredentials(ctx context.Context, sessionID string) (string
 
 // write replaces a file as a whole.
 func (c *Client) write(name, text string) (string, error) {
-	dir, err := filepath.Abs(c.cfg.Dir)
-	if err != nil {
-		return "", err
+	if c.cfg.Dir == "" {
+		return "", mcp.Refuse("NO_FOLDER", "this program has no folder of its own for the credentials",
+			"Set HOME or XDG_CONFIG_HOME to a folder of the user that runs it, and start it again.", false)
 	}
-	if err := os.MkdirAll(dir, 0o700); err != nil {
+	dir, err := filepath.Abs(c.cfg.Dir)
+	if err == nil {
+		err = OwnFolder(dir)
+	}
+	switch {
+	case errors.Is(err, ErrFolder):
+		return "", mcp.Refuse("NO_FOLDER", "others may write into "+dir+", so no credentials are stored there",
+			"Make it a folder of the user that runs this program, with mode 0700.", false)
+	case err != nil:
 		return "", err
 	}
 	f, err := os.CreateTemp(dir, ".new-*") // with mode 0600

@@ -48,7 +48,8 @@ func (r agents) Put(ctx context.Context, a account.Agent) error {
 // AgentSelect reads accounts a with their referrers f, for ScanAgent.
 const AgentSelect = `SELECT a.id, a.billing_user_id, a.name, a.contact_email, a.webhook_url, a.description, a.status,
 	a.disabled_for, a.verified_for, a.key_hash, a.key_hint, a.key_created_at, a.key_used_at, a.secret_hash,
-	a.token_version, a.webhook_version, a.per_minute, a.registered_from, a.registered_with, a.created_at, a.updated_at,
+	a.secret_held_until, a.former_secret_hash, a.token_version, a.webhook_version, a.per_minute, a.registered_from,
+	a.registered_with, a.created_at, a.updated_at,
 	f.id, f.name, f.code, f.is_default, f.disabled
 	FROM agents a JOIN referrers f ON f.id = a.referrer_id `
 

@@ -37,6 +37,7 @@ type keyRow struct {
 	Name        string
 	Hash        []byte
 	Hint        string
+	Parent      string
 	Permissions string // with spaces; empty: all
 	Replaced    bool
 	CreatedAt   time.Time `gorm:"serializer:micros"`
@@ -51,13 +52,13 @@ func toKeyRow(k account.Key) keyRow {
 	for i, s := range k.Scopes {
 		permissions[i] = string(s)
 	}
-	return keyRow{ID: k.ID, AgentID: k.AgentID, Name: k.Name, Hash: k.Hash, Hint: k.Hint,
+	return keyRow{ID: k.ID, AgentID: k.AgentID, Name: k.Name, Hash: k.Hash, Hint: k.Hint, Parent: k.Parent,
 		Permissions: strings.Join(permissions, " "), Replaced: k.Replaced, CreatedAt: k.Created, ExpiresAt: k.Expires,
 		UsedAt: k.Used}
 }
 
 func fromKeyRow(row keyRow) account.Key {
-	k := account.Key{ID: row.ID, AgentID: row.AgentID, Name: row.Name, Hash: row.Hash, Hint: row.Hint,
+	k := account.Key{ID: row.ID, AgentID: row.AgentID, Name: row.Name, Hash: row.Hash, Hint: row.Hint, Parent: row.Parent,
 		Replaced: row.Replaced, Created: row.CreatedAt, Expires: row.ExpiresAt, Used: row.UsedAt}
 	for word := range strings.FieldsSeq(row.Permissions) {
 		k.Scopes = append(k.Scopes, account.Scope(word))
@@ -82,6 +83,18 @@ func (r keys) Delete(ctx context.Context, agentID, id string) error {
 	n, err := r.Written(r.Write(ctx).Where("agent_id = ? AND id = ?", agentID, id).Delete(&keyRow{}))
 	if err != nil {
 		return fmt.Errorf("delete key %s: %w", id, err)
+	}
+	if n == 0 {
+		return account.ErrKeyNotFound
+	}
+	return r.NoteChange(agentID, "")
+}
+
+func (r keys) EndAt(ctx context.Context, agentID, id string, at time.Time) error {
+	n, err := r.Written(r.Write(ctx).Model(&keyRow{}).Where("agent_id = ? AND id = ?", agentID, id).
+		Update("expires_at", column.Micros(at)))
+	if err != nil {
+		return fmt.Errorf("end key %s: %w", id, err)
 	}
 	if n == 0 {
 		return account.ErrKeyNotFound

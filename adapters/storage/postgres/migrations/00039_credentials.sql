@@ -1,0 +1,13 @@
+-- +goose Up
+
+-- A secret that was issued without the former one replaces no key until then; the former one proves the owner.
+ALTER TABLE agents ADD COLUMN secret_held_until BIGINT NOT NULL DEFAULT 0;
+ALTER TABLE agents ADD COLUMN former_secret_hash BYTEA NOT NULL DEFAULT '';
+
+-- The key that issued a key, with which it ends; empty: not known.
+ALTER TABLE api_keys ADD COLUMN parent TEXT COLLATE "C" NOT NULL DEFAULT '';
+
+-- +goose Down
+ALTER TABLE api_keys DROP COLUMN parent;
+ALTER TABLE agents DROP COLUMN former_secret_hash;
+ALTER TABLE agents DROP COLUMN secret_held_until;
