@@ -40,7 +40,7 @@ func TestTheProofOfALongLedgerTakesBoundedMemory(t *testing.T) {
 			WITH RECURSIVE k(n) AS (SELECT 2 UNION ALL SELECT n + 1 FROM k WHERE n < ?2)
 			SELECT 'txn_' || ?1 || printf('_%08d', n), ?1, n, 'adjustment', 0, 1, 0, 0, 'corrections', -1,
 				'adjust:' || ?1 || printf('_%08d', n), '', '', 'a correction', 1, 1000000 + n - 1 FROM k`,
-			`UPDATE wallets SET own = own + ?2 - 1, adjusted = ?2 - 1, entries = ?2 WHERE agent_id = ?1`,
+			`UPDATE wallets SET own = own + ?2 - 1, adjusted = adjusted + ?2 - 1, entries = ?2 WHERE agent_id = ?1`,
 		} {
 			if _, err := st.Writer().Exec(statement, id, entries); err != nil {
 				t.Fatal(err)
