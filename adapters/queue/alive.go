@@ -86,7 +86,8 @@ func (h *heartbeat) run(ctx context.Context) {
 	defer tick.Stop()
 	failing := false
 	for ctx.Err() == nil {
-		within, cancel := context.WithTimeout(ctx, beatEvery)
+		// One that is under way when the context ends is awaited: the server could else store it after its removal.
+		within, cancel := context.WithTimeout(context.WithoutCancel(ctx), beatEvery)
 		err := h.beat(within, time.Now())
 		cancel()
 		if err != nil && !failing && ctx.Err() == nil {

@@ -2,7 +2,6 @@ package webhooks_test
 
 import (
 	"errors"
-	"fmt"
 	"sync"
 	"testing"
 	"time"
@@ -405,14 +404,20 @@ func TestAQuickReceiverIsNotHeldUp(t *testing.T) {
 	var wg sync.WaitGroup
 	faults := make(chan error, 20)
 	for _, j := range deliveryJobs(w) {
-		wg.Go(func() { faults <- w.Webhooks.Deliver(t.Context(), j.id, j.due) })
+		wg.Go(func() {
+			for { // where the machine is slow a slot may take longer than a delivery waits for one
+				err := w.Webhooks.Deliver(t.Context(), j.id, j.due)
+				if _, later := errors.AsType[ports.RequeueAfter](err); !later {
+					faults <- err
+					return
+				}
+			}
+		})
 	}
 	wg.Wait()
 	close(faults)
 	for err := range faults {
-		if later, is := errors.AsType[ports.RequeueAfter](err); err != nil && !is {
-			t.Error(err, fmt.Sprint(later))
-		}
+		apptest.OK(t, err)
 	}
 	apptest.Equal(t, "calls", len(w.Receiver.Take()), 20)
 }

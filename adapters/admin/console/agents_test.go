@@ -67,7 +67,7 @@ func TestTheOperatorSeesWhatHappenedInASession(t *testing.T) {
 			t.Errorf("the page does not have %q:\n%s", want, body)
 		}
 	}
-	if strings.Index(body, ">w2<") < 0 || strings.Index(body, ">w2<") > strings.Index(body, ">w10<") {
+	if !strings.Contains(body, ">w2<") || strings.Index(body, ">w2<") > strings.Index(body, ">w10<") {
 		t.Error("the workers are not in the order in which people count")
 	}
 }

@@ -94,7 +94,7 @@ func TestALeaseExpires(t *testing.T) {
 		if v != Granted || n != 2 || !p.Covers(epoch) {
 			t.Errorf("before it expires %d bytes are granted, %v", n, v)
 		}
-		time.Sleep(1)
+		time.Sleep(time.Nanosecond)
 		if _, _, v := account.Reserve(1); v != Blocked || p.Covers(epoch) {
 			t.Errorf("after it has expired: %v, a reservation counts: %v", v, p.Covers(epoch))
 		}
