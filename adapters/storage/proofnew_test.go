@@ -165,7 +165,7 @@ func TestAProvedEntryThatChangesIsFound(t *testing.T) {
 		on := triggersOff(t, st, true)
 		execAll(t, st, "DELETE FROM ledger_entries WHERE ref = 'fund:agt_2'")
 		execAll(t, st, on...)
-		execAll(t, st, "UPDATE wallets SET own = 0, entries = 0, credited = 0 WHERE agent_id = 'agt_2'")
+		execAll(t, st, "UPDATE wallets SET own = 0, entries = 0, credited = 0, adjusted = 0 WHERE agent_id = 'agt_2'")
 		if p, _ := provedInParts(t, st); p.Faults != 1 || p.Rule != "no entry that was proved has changed" {
 			t.Errorf("without its entry and its money: %+v", p)
 		}
