@@ -71,6 +71,11 @@ func theRootSecretIsReplaced(t *testing.T, store ...string) {
 	key, _ := s.register("after")
 	s.stop()
 
+	// A start without it names what depends on it, unless that was dropped.
+	s.setEnv("AGENTPROXY_SECRET_PREVIOUS", "")
+	s.refusesToStart("1 API keys and 0 deliveries")
+	s.setEnv("AGENTPROXY_SECRET_PREVIOUS", first)
+	s.object("secret", "drop", "--reason", "it leaked")
 	s.setEnv("AGENTPROXY_SECRET_PREVIOUS", "")
 	s.start()
 	s.must(200, "GET", "/account/info", key, "")
