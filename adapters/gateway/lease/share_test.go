@@ -3,6 +3,7 @@ package lease
 import (
 	"context"
 	"log/slog"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -14,13 +15,13 @@ type counter struct {
 	lease traffic.Lease
 	usage traffic.Usage
 	by    map[int64]int64 // bytes by worker
-	fail  bool            // the answer is lost
-	calls int
-	most  int // calls that are answered; 0 for any number
+	fail  atomic.Bool     // the answer is lost
+	calls atomic.Int64
+	most  int64 // calls that are answered; 0 for any number
 }
 
 func (c *counter) Renew(_ context.Context, _ string, requests []traffic.LeaseRequest) (grants []traffic.Grant, err error) {
-	if c.calls++; c.most > 0 && c.calls > c.most {
+	if n := c.calls.Add(1); c.most > 0 && n > c.most {
 		return nil, context.DeadlineExceeded
 	}
 	for _, request := range requests {
@@ -32,7 +33,7 @@ func (c *counter) Renew(_ context.Context, _ string, requests []traffic.LeaseReq
 		}
 		grants = append(grants, g)
 	}
-	if c.fail {
+	if c.fail.Load() {
 		return nil, context.DeadlineExceeded
 	}
 	return grants, nil
@@ -79,7 +80,7 @@ func TestALeaseForgetsRemovedWorkers(t *testing.T) {
 		removed := &Share{ID: id}
 		move(removed, id)
 		move(stays, 1)
-		core.fail = id%7 == 0
+		core.fail.Store(id%7 == 0)
 		renew()
 		if ids := p.CountedShares(most); len(ids) > most {
 			for _, id := range ids {
@@ -90,7 +91,7 @@ func TestALeaseForgetsRemovedWorkers(t *testing.T) {
 		}
 		move(removed, 1) // what still passes is the session's alone
 	}
-	core.fail = false
+	core.fail.Store(false)
 	renew()
 	if n, kept := len(core.lease.Workers), len(p.shares); n > most+1 || kept > most+1 || len(p.gone) > 0 {
 		t.Errorf("the lease has %d workers, the pool %d of which %d are removed", n, kept, len(p.gone))

@@ -87,7 +87,7 @@ func TestALeaseExpires(t *testing.T) {
 		if v := p.Admit(&m, nil, one, time.Second); v != Granted {
 			t.Fatal(v)
 		}
-		core.fail = true // before the first heartbeat
+		core.fail.Store(true) // before the first heartbeat
 		account := p.Account(&m)
 		time.Sleep(12*time.Second - 1)
 		n, epoch, v := account.Reserve(2)
@@ -99,7 +99,7 @@ func TestALeaseExpires(t *testing.T) {
 			t.Errorf("after it has expired: %v, a reservation counts: %v", v, p.Covers(epoch))
 		}
 		account.Settle(epoch, n, 0, n)
-		core.fail = false
+		core.fail.Store(false)
 		if v := account.Await(func() bool { return false }); v != Granted {
 			t.Errorf("when the core is back: %v", v)
 		}
@@ -135,11 +135,11 @@ func TestReservedBytesCauseNoRetryLoop(t *testing.T) {
 			}
 		}
 		time.Sleep(time.Minute)
-		before := core.calls
+		before := core.calls.Load()
 		if v := p.Admit(&waits, nil, two, time.Second); v != Blocked {
 			t.Errorf("a connection that waits: %v", v)
 		}
-		if n, most := core.calls-before, int(time.Second/p.renewer.tick)+1; n == 0 || n > most {
+		if n, most := core.calls.Load()-before, int64(time.Second/p.renewer.tick)+1; n == 0 || n > most {
 			t.Errorf("%d renewals in a second, want 1 to %d", n, most)
 		}
 		p.Leave(&holds)
