@@ -89,6 +89,8 @@ func TestWrongLinksLockNoRightOneOut(t *testing.T) {
 		w.do("GET", link+"x", "").refused(404, "REVEAL_LINK_UNKNOWN")
 	}
 	w.do("GET", link, "").want(200)
+	w.must(w.store.Close())
+	w.do("GET", link+"x", "").refused(404, "REVEAL_LINK_UNKNOWN") // without a look into the database
 }
 
 // A link ends with the password and with the key for which it was issued.

@@ -75,9 +75,7 @@ func (c *Console) agentFile(w http.ResponseWriter, r *http.Request) {
 		c.render(w, r, status, page{Title: "Agents", problem: problem})
 		return
 	}
-	w.Header().Set("Content-Type", "text/csv; charset=utf-8")
-	w.Header().Set("Content-Disposition", `attachment; filename="agents.csv"`)
-	out := csv.NewWriter(w)
+	out := csvFile(w, "agents.csv")
 	_ = out.Write([]string{"agent_id", "name", "contact_email", "status", "tier", "balance", "held", "charged",
 		"recharged", "live_sessions", "referrer", "created_at", "last_seen_at"})
 	for len(list.Items) > 0 {
@@ -99,6 +97,13 @@ func (c *Console) agentFile(w http.ResponseWriter, r *http.Request) {
 		}
 	}
 	out.Flush()
+}
+
+// csvFile begins the answer of a table that a browser stores under a name.
+func csvFile(w http.ResponseWriter, name string) *csv.Writer {
+	w.Header().Set("Content-Type", "text/csv; charset=utf-8")
+	w.Header().Set("Content-Disposition", `attachment; filename="`+name+`"`)
+	return csv.NewWriter(w)
 }
 
 // harmless keeps a spreadsheet from taking a text of a stranger for a formula.

@@ -2,7 +2,6 @@ package console
 
 import (
 	"context"
-	"encoding/csv"
 	"fmt"
 	"net/http"
 	"net/url"
@@ -209,9 +208,7 @@ func (c *Console) addressFile(w http.ResponseWriter, r *http.Request) {
 		c.render(w, r, status, page{Title: "Payment addresses", problem: problem})
 		return
 	}
-	w.Header().Set("Content-Type", "text/csv; charset=utf-8")
-	w.Header().Set("Content-Disposition", `attachment; filename="addresses.csv"`)
-	out := csv.NewWriter(w)
+	out := csvFile(w, "addresses.csv")
 	_ = out.Write([]string{"index", "address", "balance", "agent_id", "key_fingerprint", "created_at"})
 	for _, h := range list {
 		_ = out.Write([]string{fmt.Sprint(h.Index), h.Address.Address, h.Balance.String(), h.AgentID, h.Fingerprint,
