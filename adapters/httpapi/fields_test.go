@@ -160,7 +160,7 @@ func TestBounds(t *testing.T) {
 			{`{"type":"static","config":{"product_no":"dyn_sync","quantity":1,"duration_days":30,"country":"US"}}`, 400, "config.product_no"},
 			{dynamic(`,"provisioning_mode":"steal"`), 400, "config.provisioning_mode"}, {`{"type":"other","config":{"product_no":"dyn_sync"}}`, 400, "type"},
 			{`{"config":{"product_no":"dyn_sync"}}`, 400, "type"}, {`{"type":"dynamic","config":{}}`, 400, "config.product_no"}, {`{"type":"dynamic","config":[]}`, 400, "config"},
-			{`{"type":"dynamic"}`, 400, "product_no"}, {`{}`, 400, "session_type"}, {`{"type":"dynamic","config":{"product_no":"nope"}}`, 404, ""},
+			{`{"type":"dynamic"}`, 400, "config.product_no"}, {`{}`, 400, "type"}, {`{"type":"dynamic","config":{"product_no":"nope"}}`, 404, ""},
 			{`{"session_type":"dynamic","product_no":"dyn_sync","quantity":2.5}`, 200, ""}, {`{"session_type":"dynamic","product_no":"dyn_sync","quantity":0.05}`, 400, ""},
 			{`{"session_type":"static","product_no":"sta_sync","quantity":1}`, 200, ""}, {`{"session_type":"static","product_no":"sta_sync"}`, 400, "quantity"},
 			{`{"session_type":"static","product_no":"sta_sync","quantity":1,"duration":31}`, 400, "duration"}, {`{"session_type":"dynamic","product_no":"dyn_sync","country_code":"XX"}`, 400, "country_code"},
@@ -186,7 +186,7 @@ func TestBounds(t *testing.T) {
 		{"POST", "/v1/billing/recharge?dry_run=true", []bound{
 			{`{"amount":1}`, 200, ""}, {`{"amount":10000}`, 200, ""}, {`{"amount":10000.00}`, 200, ""}, {`{"amount":1e1}`, 200, ""}, {`{"amount":1E+4}`, 200, ""}, {`{"amount":12.34}`, 200, ""}, {`{"amount":1000e-2}`, 200, ""},
 			{``, 400, ""}, {`{}`, 400, "amount"}, {`{"amount":null}`, 400, "amount"}, {`{"amount":"12"}`, 400, "amount"}, {`{"amount":true}`, 400, "amount"}, {`{"amount":[12]}`, 400, "amount"}, {`{"amount":{}}`, 400, "amount"},
-			{`{"Amount":12}`, 400, "amount"}, {`{"amount":0}`, 400, "amount"}, {`{"amount":-0}`, 400, "amount"}, {`{"amount":-12}`, 400, "amount"}, {`{"amount":0.99}`, 400, "amount"}, {`{"amount":0.001}`, 400, "amount"},
+			{`{"Amount":12}`, 400, "Amount"}, {`{"amount":0}`, 400, "amount"}, {`{"amount":-0}`, 400, "amount"}, {`{"amount":-12}`, 400, "amount"}, {`{"amount":0.99}`, 400, "amount"}, {`{"amount":0.001}`, 400, "amount"},
 			{`{"amount":10000.01}`, 400, "amount"}, {`{"amount":12.345}`, 400, "amount"}, {`{"amount":12.3400001}`, 400, "amount"}, {`{"amount":12.340000000000000000001}`, 400, "amount"}, {`{"amount":12.000001}`, 400, "amount"},
 			{`{"amount":0.99999999999999999999999}`, 400, "amount"}, {`{"amount":10000.00000000000000001}`, 400, "amount"}, {`{"amount":1e5}`, 400, "amount"}, {`{"amount":1e-400}`, 400, "amount"}, {`{"amount":1e400}`, 400, "amount"}, {`{"amount":-1e400}`, 400, "amount"},
 			{`{"amount":NaN}`, 400, "amount"}, {`{"amount":Infinity}`, 400, "amount"}, {`{"amount":0x10}`, 400, ""}, {`{"amount":012}`, 400, ""}, {`{"amount":12,"amount":13}`, 400, "amount"}, {`{"amount":12,"AMOUNT":13}`, 400, "amount"},

@@ -20,7 +20,7 @@ func TestMisspeltNames(t *testing.T) {
 		{"POST", "/v1/sessions", strings.Replace(static, "config", "confg", 1), "confg", "config"},
 		{"POST", "/v1/sessions", `{"type":"dynamic","max_cots":1,"config":{"product_no":"p"}}`, "max_cots", "max_cost"},
 		{"POST", "/v1/sessions", `{"type":"dynamic","config":{"product_no":"p","rotation":{"mod":"timed"}}}`, "config.rotation.mod", "mode"},
-		{"POST", "/v1/sessions", `{"type":"dynamic","Config":{"product_no":"p"}}`, "config", "config"},
+		{"POST", "/v1/sessions", `{"type":"dynamic","Config":{"product_no":"p"}}`, "Config", "config"},
 		{"POST", "/v1/telemetry/batch", `{"events":[{"session_id":"s","event_type":"block","status_cod":403}]}`,
 			"events[0].status_cod", "status_code"},
 		{"PUT", "/v1/account/info", `{"webhok_url":null}`, "webhok_url", "webhook_url"},

@@ -92,10 +92,11 @@ func TestUnknownNames(t *testing.T) {
 			with := func(key string) string { return fmt.Sprintf("%s{%q:1}%s", o.before, key, o.after) }
 			for _, name := range o.fields {
 				refused(path, with(name+"x"), o.path+name+"x", "did you mean ")
-				refused(path, with(strings.ToUpper(name[:1])+name[1:]), o.path+name, "did you mean "+name+"?")
+				cased := strings.ToUpper(name[:1]) + name[1:]
+				refused(path, with(cased), o.path+cased, "did you mean "+name+"?")
 			}
 			for _, name := range []string{"dryRun", "idempotency_key", "maximum_cost", "scopes"} {
-				refused(path, with(name), o.path+strings.ToLower(name), "did you mean ")
+				refused(path, with(name), o.path+name, "did you mean ")
 			}
 			if o.strict {
 				refused(path, with("zz_unknown"), o.path+"zz_unknown", "is not a field of this body")
@@ -132,7 +133,7 @@ func TestGuardsInOtherWords(t *testing.T) {
 		{"POST", "/v1/sessions", nested(`,"traffic_gb":0.1`, ""), "traffic_gb", "config.traffic_gb"},
 		{"POST", "/v1/sessions", nested(`,"session_type":"dynamic"`, ""), "session_type", "type"},
 		{"POST", "/v1/sessions", nested("", `,"rotation_mode":"timed"`), "config.rotation_mode", "rotation, or rotation_mode"},
-		{"POST", "/v1/sessions", nested("", `,"trafficGb":0.1`), "config.trafficgb", "traffic_gb"},
+		{"POST", "/v1/sessions", nested("", `,"trafficGb":0.1`), "config.trafficGb", "traffic_gb"},
 		{"POST", "/v1/sessions", nested(`,"dry_run":true`, ""), "dry_run", "?dry_run= in the query"},
 		{"POST", "/v1/sessions", nested(`,"idempotency_key":"a"`, ""), "idempotency_key", "the header Idempotency-Key, of the calls that cost money"},
 		{"POST", "/v1/sessions", nested(`,"policy":{"denied":[".x.example"]}`, ""), "policy.denied", "deny"},
@@ -140,25 +141,24 @@ func TestGuardsInOtherWords(t *testing.T) {
 		{"POST", "/v1/sessions", flat(`,"duration_days":30`), "duration_days", "duration, or config.duration_days"},
 		{"POST", "/v1/sessions", flat(`,"region":"DE"`), "region", "country_code"},
 		{"POST", "/v1/sessions", flat(`,"sticky":true`), "sticky", "rotation_mode"},
-		{"PUT", "/v1/billing/budget", `{"dailyLimit":1}`, "dailylimit", "daily_limit"},
+		{"PUT", "/v1/billing/budget", `{"dailyLimit":1}`, "dailyLimit", "daily_limit"},
 		{"POST", "/v1/account/keys", `{"name":"CI","scopes":["sessions:read"]}`, "scopes", "permissions"},
 		{"POST", "/v1/account/keys", `{"name":"CI","scope":["sessions:read"]}`, "scope", "permissions"},
 		{"POST", "/v1/account/keys", `{"name":"CI","expires_in":3600}`, "expires_in", "expires_at"},
 		{"PUT", "/v1/sessions/" + mine + "/policy", `{"mode":"enforce","denied":[".x.example"]}`, "denied", "deny"},
-		{"PATCH", "/v1/sessions/" + mine, `{"allowedIps":["192.0.2.0/24"]}`, "allowedips", "allowed_ips"},
+		{"PATCH", "/v1/sessions/" + mine, `{"allowedIps":["192.0.2.0/24"]}`, "allowedIps", "allowed_ips"},
 		{"PATCH", "/v1/sessions/" + mine, `{"auto_top_up":{"below":10}}`, "auto_top_up.below", ""},
-		{"POST", "/v1/sessions/" + mine + "/workers", `{"count":1,"maxBytes":5}`, "maxbytes", "max_bytes"},
-		{"POST", "/v1/sessions/" + mine + "/traffic", `{"traffic_gb":0.1,"Max_Cost":0.001}`, "max_cost", "max_cost"},
+		{"POST", "/v1/sessions/" + mine + "/workers", `{"count":1,"maxBytes":5}`, "maxBytes", "max_bytes"},
+		{"POST", "/v1/sessions/" + mine + "/traffic", `{"traffic_gb":0.1,"Max_Cost":0.001}`, "Max_Cost", "max_cost"},
 		{"POST", "/v1/billing/recharge", `{"amount":10,"network":"ERC20"}`, "network", ""},
 		{"POST", "/v1/billing/recharge", `{"amount":10,"currency":"BTC"}`, "currency", ""},
 		{"POST", "/v1/account/register", `{"name":"ab","referrer_code":"X"}`, "referrer_code", "referral_code"},
-		{"POST", "/v1/sessions/" + mine + "/terminate", `{"dryRun":true}`, "dryrun", "?dry_run= in the query"},
+		{"POST", "/v1/sessions/" + mine + "/terminate", `{"dryRun":true}`, "dryRun", "?dry_run= in the query"},
 	}
 	for _, word := range strings.Fields("maxCost MaxCost Max_Cost max-cost max_price maxPrice maximum_cost max_cost_usd cost_limit budget " +
 		"max_spend spending_limit price_limit max_budget") {
-		field := strings.ToLower(word)
-		cases = append(cases, sent{"POST", "/v1/sessions", nested(`,"`+word+`":0.01`, ""), field, "max_cost"},
-			sent{"POST", "/v1/sessions", nested("", `,"`+word+`":0.01`), "config." + field, "max_cost"})
+		cases = append(cases, sent{"POST", "/v1/sessions", nested(`,"`+word+`":0.01`, ""), word, "max_cost"},
+			sent{"POST", "/v1/sessions", nested("", `,"`+word+`":0.01`), "config." + word, "max_cost"})
 	}
 	for _, word := range strings.Fields("gb traffic size_gb") {
 		cases = append(cases, sent{"POST", "/v1/sessions", nested("", `,"`+word+`":0.1`), "config." + word, "traffic_gb"})

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"net/netip"
 	"slices"
+	"strings"
 
 	"agentproxy/domain/egress"
 )
@@ -54,7 +55,11 @@ func (n *networks) find(addr netip.Addr) (netip.Prefix, bool) {
 func parseNetwork(text string) (netip.Prefix, error) {
 	p, err := netip.ParsePrefix(text)
 	if err != nil {
-		return p, fmt.Errorf("%s is not a network in CIDR form, such as 192.0.2.0/24", quote(text))
+		const form = "is not a network in CIDR form, such as 192.0.2.0/24"
+		if host, _, _ := strings.Cut(text, "/"); strings.Trim(host, "0123456789.") != "" && !strings.Contains(host, ":") {
+			return p, fmt.Errorf("%s %s; a host is written without a path: %s", quote(text), form, quote(host))
+		}
+		return p, fmt.Errorf("%s %s", quote(text), form)
 	}
 	if p.Addr().Is4In6() && p.Bits() >= 96 {
 		p = netip.PrefixFrom(egress.Unmap(p.Addr()), p.Bits()-96)

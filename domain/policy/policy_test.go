@@ -290,13 +290,21 @@ func TestRulesAreListedAsTheyAreWritten(t *testing.T) {
 
 func TestAURLIsNoRule(t *testing.T) {
 	t.Parallel()
-	err := policy.Own{Deny: []string{"https://shop.example/cart"}}.Check("")
-	var e *domain.Error
-	if !errors.As(err, &e) {
-		t.Fatal(err)
-	}
-	issues := e.Details["fields"].([]domain.FieldIssue)
-	if len(issues) != 1 || !strings.Contains(issues[0].Issue, "is a URL") || !strings.Contains(issues[0].Issue, "shop.example\"") {
-		t.Errorf("the issues are %+v", issues)
+	for text, parts := range map[string][]string{
+		"https://shop.example/cart": {"is a URL", `"shop.example"`},
+		"shop.example/cart":         {"without a path", `"shop.example"`},
+		"10.0.0.0/33":               {`"10.0.0.0/33" is not a network in CIDR form, such as 192.0.2.0/24`},
+	} {
+		err := policy.Own{Deny: []string{text}}.Check("")
+		var e *domain.Error
+		if !errors.As(err, &e) {
+			t.Fatal(err)
+		}
+		issues := e.Details["fields"].([]domain.FieldIssue)
+		for _, part := range parts {
+			if len(issues) != 1 || !strings.Contains(issues[0].Issue, part) {
+				t.Errorf("%s: the issues %+v do not have %q", text, issues, part)
+			}
+		}
 	}
 }

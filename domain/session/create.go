@@ -271,7 +271,8 @@ func (r CreateRequest) checkTraffic(c *checker, s *Spec) {
 	if r.Bytes == nil {
 		return
 	}
-	if s.Bytes = *r.Bytes; s.Bytes <= 0 || s.Bytes > MaxGB*billing.GB || s.Bytes%TrafficStep != 0 {
+	// The most is the product's, which names it.
+	if s.Bytes = *r.Bytes; s.Bytes <= 0 || s.Bytes%TrafficStep != 0 {
 		c.add("traffic_gb", "must be a number of GB above 0 with at most 3 decimals")
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/danielgtaylor/huma/v2"
@@ -72,9 +73,9 @@ type createRotation struct {
 var createBounds = map[string]huma.Schema{
 	"type":       {Enum: openapi.OneOf(session.Types...)},
 	"product_no": {MaxLength: new(session.MaxLabel)},
-	// An integer of a static session, a number of GB in the flat form.
-	"quantity":      {ExclusiveMinimum: new(0.0), Maximum: new(float64(session.MaxGB))},
-	"traffic_gb":    {ExclusiveMinimum: new(0.0), Maximum: new(float64(session.MaxGB))},
+	// An integer of a static session, a number of GB in the flat form. The most of either is the product's.
+	"quantity":      {ExclusiveMinimum: new(0.0)},
+	"traffic_gb":    {ExclusiveMinimum: new(0.0)},
 	"duration_days": {Minimum: new(1.0), Maximum: new(float64(session.MaxDays)), MultipleOf: new(1.0)},
 	"country":       {Pattern: "^([A-Za-z]{2})?$", PatternDescription: "an ISO 3166-1 alpha-2 code"},
 	"city": {Pattern: fmt.Sprintf("^%s{0,%d}$", session.LabelClass, session.MaxLabel),
@@ -186,23 +187,30 @@ func (b createBody) request() (session.CreateRequest, error) {
 // misplaced refuses a field of the flat form in a body of the nested one, which has no use for it.
 func (b createBody) misplaced() error {
 	var issues []domain.FieldIssue
-	for _, f := range []struct{ name, value, meant string }{
+	for _, f := range b.flatFields() {
+		issues = append(issues, domain.FieldIssue{Field: f.name,
+			Issue: "is not a field of a body with config; did you mean " + f.nested + "?"})
+	}
+	if issues == nil {
+		return nil
+	}
+	return domain.InvalidFields(issues...)
+}
+
+// flatField is a field of the flat form and the path of the nested form that means the same.
+type flatField struct{ name, value, nested string }
+
+// flatFields returns the fields of the flat form alone that the body has.
+func (b createBody) flatFields() []flatField {
+	all := []flatField{
 		{"session_type", b.SessionType, "type"}, {"product_no", b.ProductNo, "config.product_no"},
 		{"quantity", string(b.Quantity), "config.quantity"}, {"traffic_gb", string(b.TrafficGB), "config.traffic_gb"},
 		{"duration", string(b.Duration), "config.duration_days"}, {"country_code", b.CountryCode, "config.country"},
 		{"city", b.City, "config.city"}, {"protocol", b.Protocol, "config.protocol"},
 		{"rotation_mode", b.RotationMode, "config.rotation.mode"},
 		{"rotation_interval_seconds", string(b.RotationInterval), "config.rotation.interval_seconds"},
-	} {
-		if f.value != "" && f.value != "null" {
-			issues = append(issues, domain.FieldIssue{Field: f.name,
-				Issue: "is not a field of a body with config; did you mean " + f.meant + "?"})
-		}
 	}
-	if issues == nil {
-		return nil
-	}
-	return domain.InvalidFields(issues...)
+	return slices.DeleteFunc(all, func(f flatField) bool { return f.value == "" || f.value == "null" })
 }
 
 // flat returns a body of the flat form, whose quantity is the traffic of a
@@ -231,12 +239,13 @@ func (b createBody) flat() session.CreateRequest {
 	return r
 }
 
-// path returns the JSON path of a field of the domain in the form that was sent.
+// path returns the JSON path of a field of the domain in the form that was sent: the nested one
+// where a body has nothing of the flat one, since that is the form of the examples.
 func (b createBody) path(field string) string {
 	switch {
 	case b.Config == nil && field == "traffic_gb" && b.TrafficGB == "" && b.Quantity != "":
 		return "quantity"
-	case b.Config == nil:
+	case b.Config == nil && len(b.flatFields()) > 0:
 		return cmp.Or(flatNames[field], field)
 	case field == "type", field == "max_cost", field == "provisioning_mode", topLevel(field):
 		return field

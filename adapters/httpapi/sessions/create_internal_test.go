@@ -26,7 +26,7 @@ func TestTheFlatFormBuysTrafficByQuantity(t *testing.T) {
 
 func TestFaultsHaveThePathsOfTheForm(t *testing.T) {
 	t.Parallel()
-	nested := createBody{Config: &createConfig{}}
+	nested, flat := createBody{Config: &createConfig{}}, createBody{ProductNo: "dyn"}
 	for field, paths := range map[string][2]string{ // nested, flat
 		"type":                      {"type", "session_type"},
 		"product_no":                {"config.product_no", "product_no"},
@@ -38,8 +38,11 @@ func TestFaultsHaveThePathsOfTheForm(t *testing.T) {
 		if got := nested.path(field); got != paths[0] {
 			t.Errorf("nested: %s is %s, want %s", field, got, paths[0])
 		}
-		if got := (createBody{}).path(field); got != paths[1] {
+		if got := flat.path(field); got != paths[1] {
 			t.Errorf("flat: %s is %s, want %s", field, got, paths[1])
+		}
+		if got := (createBody{Type: "dynamic"}).path(field); got != paths[0] {
+			t.Errorf("a body that begins like neither form: %s is %s, want %s", field, got, paths[0])
 		}
 	}
 	e := renamed(domain.InvalidField("country", "is not sold").With("nearest", []string{"DE"}), nested.path).(*domain.Error)

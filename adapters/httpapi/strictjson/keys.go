@@ -81,9 +81,9 @@ func unescape(raw []byte) []byte {
 }
 
 // printable returns a key as an error may name it: as it is if it looks like a field of
-// the API, else "?", since a key is text of the caller.
+// an API, in any case, else "?", since a key is text of the caller.
 func printable(key []byte) string {
-	if len(key) == 0 || len(key) > 64 || !IsName(bytes.ReplaceAll(key, []byte("-"), nil)) {
+	if len(key) == 0 || len(key) > 64 || !IsName(bytes.ToLower(bytes.ReplaceAll(key, []byte("-"), nil))) {
 		return "?"
 	}
 	return string(key)

@@ -297,8 +297,10 @@ func (r *Reader) key(seen *keySet, names *Names) (name []byte, known bool) {
 		name = unescape(raw)
 	}
 	known = IsName(name)
-	var issue string
-	r.names, issue = names.find(name)
+	var issue, written string
+	if r.names, issue = names.find(name); issue != "" {
+		written = printable(name)
+	}
 	if !known {
 		name = folded(name)
 	}
@@ -309,7 +311,7 @@ func (r *Reader) key(seen *keySet, names *Names) (name []byte, known bool) {
 		return nil, false
 	}
 	if issue != "" {
-		r.within("." + printable(name))
+		r.within("." + written)
 		r.fail(issue)
 		r.err.Key = true
 		return nil, false
