@@ -3,6 +3,7 @@ package conns
 import (
 	"net"
 	"net/netip"
+	"strconv"
 	"strings"
 )
 
@@ -23,7 +24,7 @@ func (h Hosts) Allow(header string) bool {
 	}
 	addr, err := netip.ParseAddr(host)
 	if err == nil {
-		return h.own(addr.Unmap())
+		return addr.Zone() == "" && h.own(addr.Unmap())
 	}
 	if host == "localhost" {
 		return h.Addr.IsLoopback() || h.Addr.IsUnspecified()
@@ -57,12 +58,21 @@ func (h Hosts) own(addr netip.Addr) bool {
 }
 
 // Hostname returns a host in lower case without its port, the brackets of an IPv6 address
-// and a final dot.
+// and a final dot. What follows the last colon and is no number of a port is a part of the host.
 func Hostname(hostport string) string {
 	host := hostport
-	if name, _, err := net.SplitHostPort(hostport); err == nil {
+	if name, port, err := net.SplitHostPort(hostport); err == nil && isPort(port) {
 		host = name
 	}
 	host = strings.TrimSuffix(strings.TrimPrefix(host, "["), "]")
 	return strings.ToLower(strings.TrimSuffix(host, "."))
+}
+
+// isPort reports whether a text is the number of a port; it may be empty (RFC 3986 section 3.2.3).
+func isPort(text string) bool {
+	if text == "" {
+		return true
+	}
+	_, err := strconv.ParseUint(text, 10, 16)
+	return err == nil
 }
