@@ -53,6 +53,7 @@ type API struct {
 	pages    []string          // paths of what is served beside the operations
 	metrics  *metrics
 	outages  *outages
+	quiet    quiet
 }
 
 // AddPaths adds paths beside the operations to those that the refusal of an unknown one may name.

@@ -54,10 +54,17 @@ func (a *API) panicked(c *Call, fault any) {
 }
 
 // logRequest writes the line. Neither the query nor the path is in it: callers
-// put secrets into both.
+// put secrets into both. Of requests that are refused with 401, 404 or 429 it writes a hundred a second.
 func (a *API) logRequest(c *Call, start time.Time) {
 	if !a.Log.Enabled(c, slog.LevelInfo) {
 		return
+	}
+	logged, leftOut := a.quiet.admit(c.gin.Writer.Status(), a.Clock.Now())
+	if !logged {
+		return
+	}
+	if leftOut > 0 {
+		a.Log.LogAttrs(c, slog.LevelInfo, "refused requests were left out of the log", slog.Int("count", leftOut))
 	}
 	a.Log.LogAttrs(c, slog.LevelInfo, "request",
 		slog.String("method", method(c.gin.Request.Method)),
