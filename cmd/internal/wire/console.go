@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os/user"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"agentproxy/adapters/admin/console"
@@ -30,11 +31,31 @@ func consoleHost(s configfile.Settings, st *storage.Store, dev *chain.Devchain) 
 	return h
 }
 
-// backupBeside copies a database to a new file in its folder. A page chooses the name of the file and no
-// folder, so that a client of the admin listener cannot write elsewhere.
+// besides are parts of the names of files that the service itself reads beside its database.
+var besides = []string{".secret", "-wal", "-shm", "-journal", ".reserve", ".admin", ".indexes"}
+
+// backupName refuses a name that is not a backup's alone. A page chooses it, so it has no folder, and it is none
+// that this service, or another one in the folder, would read as its secret, its log or a mark of its own.
+func backupName(name string) error {
+	plain := func(r rune) bool {
+		return r != '.' && r != '-' && r != '_' && (r < '0' || r > '9') && (r < 'A' || r > 'Z') && (r < 'a' || r > 'z')
+	}
+	stem, isDatabase := strings.CutSuffix(name, ".db")
+	switch lower := strings.ToLower(name); {
+	case !isDatabase || stem == "" || len(name) > 100 || strings.HasPrefix(name, ".") || strings.ContainsFunc(name, plain):
+		return domain.InvalidField("file", "must be a name such as monday.db: at most 100 of A-Z, a-z, 0-9, ., _ and -, and "+
+			".db at the end")
+	case slices.ContainsFunc(besides, func(part string) bool { return strings.Contains(lower, part) }):
+		return domain.InvalidField("file", "must have none of %s: they name files of the service",
+			strings.Join(besides, ", "))
+	}
+	return nil
+}
+
+// backupBeside copies a database to a new file in its folder.
 func backupBeside(ctx context.Context, st *storage.Store, database, name string) (string, error) {
-	if name == "" || len(name) > 100 || strings.HasPrefix(name, ".") || strings.ContainsAny(name, "/\\\x00") {
-		return "", domain.InvalidField("file", "must be a name of at most 100 characters without a folder")
+	if err := backupName(name); err != nil {
+		return "", err
 	}
 	path := filepath.Join(filepath.Dir(database), name)
 	err := st.Backup(ctx, path)
