@@ -51,3 +51,10 @@ func (s *Server) guarded(l net.Listener) *conns.Hosts {
 	}
 	return h
 }
+
+// crossSite reports whether a browser sent a request for a page of another site. Where no credential is asked for,
+// such a page could use up what its visitors' addresses may have.
+func (s *Server) crossSite(r *http.Request) bool {
+	origin := r.Header.Get("Origin")
+	return r.Header.Get("Sec-Fetch-Site") == "cross-site" || origin != "" && !s.ownOrigin(r, origin)
+}

@@ -59,6 +59,7 @@ type options struct {
 	tools         httpapi.Tools
 	sell          []catalog.Product // further products
 	database      storage.URL       // the zero value is a new one
+	tagged        bool              // keys are as the service makes them, not the same on every run
 }
 
 // world is a whole service without listeners: the API over the real use cases
@@ -131,7 +132,7 @@ func newWorld(t testing.TB, o options) *world {
 	if o.realTime {
 		clock = system.Clock{}
 	}
-	secrets := &countedSecrets{Secrets: real, ids: w.ids}
+	secrets := &countedSecrets{Secrets: real, ids: w.ids, tagged: o.tagged}
 	if o.trial == 0 {
 		o.trial = domain.MustMoney("10")
 	}
@@ -253,10 +254,14 @@ func (w *world) mine(blocks int) {
 // countedSecrets makes keys that are the same on every run.
 type countedSecrets struct {
 	ports.Secrets
-	ids *fake.IDs
+	ids    *fake.IDs
+	tagged bool
 }
 
 func (s *countedSecrets) NewKey() string {
+	if s.tagged {
+		return s.Secrets.NewKey()
+	}
 	random := strings.TrimPrefix(s.ids.New("ak_"), "ak_")
 	return account.EarlyAPIKey(random + strings.Repeat("z", account.KeyRandom-len(random)))
 }

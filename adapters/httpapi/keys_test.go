@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"agentproxy/app/ratelimit"
+	"agentproxy/domain/account"
 )
 
 func TestKeys(t *testing.T) {
@@ -79,4 +80,24 @@ func TestWrongKeysAreLookedUpThreeTimes(t *testing.T) {
 	get("no key at all", "192.0.2.1").refused(401, "AUTH_INVALID_KEY") // which needs no look-up
 	w.clock.Advance(20 * time.Second)
 	get("ak_wrong5", "192.0.2.1").refused(401, "AUTH_INVALID_KEY")
+}
+
+// A neighbour behind the same address translation who tries keys, also such as have the form and the checksum of
+// one, keeps others out neither of the API nor of its tokens.
+func TestWrongKeysOfANeighbourLockNoRightOneOut(t *testing.T) {
+	t.Parallel()
+	const limit = 300
+	w := newWorld(t, options{limits: ratelimit.Config{WrongKeysPerMinute: limit}, tagged: true})
+	a, b := w.register("Waits"), w.register("Waits too")
+	const from = "192.0.2.1"
+	last := 0
+	for i := range limit + 1 {
+		random := fmt.Sprintf("%0*d", account.KeyRandom, i)
+		last = w.do("GET", "/v1/account/info", "", header("X-Api-Key", account.EarlyAPIKey(random)), through(from)).status
+	}
+	if last != 429 {
+		t.Fatalf("after %d wrong keys the next is answered %d", limit, last)
+	}
+	w.do("GET", "/v1/account/info", "", a.as, through(from)).want(200)
+	w.do("POST", "/v1/auth/token", fmt.Sprintf(`{"api_key":%q,"api_secret":%q}`, b.Key, b.Secret), through(from)).want(200)
 }

@@ -27,7 +27,7 @@ func New(cfg Config, deps Deps) *Server {
 		Shop:           cmp.Or(cfg.Shop, "agentproxy"),
 		TrustedProxies: cfg.TrustedProxies,
 		Accounts:       deps.Accounts, Limits: deps.Limits, Clock: deps.Clock, IDs: deps.IDs, Log: deps.Log,
-		Trace: deps.Trace, Misplaced: s.misplaced})
+		Trace: deps.Trace, Misplaced: s.misplaced, CrossSite: s.crossSite})
 	s.api.Collect(s.table)
 	s.declareService()
 	s.declareCallbacks()

@@ -8,7 +8,6 @@ import (
 	"io"
 	"net/http"
 	"net/url"
-	"strings"
 	"time"
 
 	"github.com/gin-gonic/gin"
@@ -45,7 +44,7 @@ func (s *Server) serveTools() {
 	}
 	s.api.Route(http.MethodPost, toolsPath, toolsOperation, func(c *endpoint.Call) {
 		r := c.Request()
-		c.Challenge = fmt.Sprintf("Bearer resource_metadata=%q", s.baseURL(r)+metadataPath+toolsPath)
+		c.Challenge = fmt.Sprintf("Bearer resource_metadata=%q", s.base()+metadataPath+toolsPath)
 		if err := s.admitTools(c); err != nil {
 			s.api.Refuse(c, err)
 			return
@@ -59,7 +58,7 @@ func (s *Server) serveTools() {
 	serve := func(g *gin.Context) {
 		g.Header("Cache-Control", "no-cache")
 		g.Header("X-Content-Type-Options", "nosniff")
-		base := s.baseURL(g.Request)
+		base := s.base()
 		g.JSON(http.StatusOK, map[string]any{"resource": base + toolsPath, "resource_name": "agentproxy",
 			"scopes_supported": account.Scopes, "bearer_methods_supported": []string{"header"},
 			"resource_documentation": base + "/docs"})
@@ -114,15 +113,6 @@ func (s *Server) ownOrigin(r *http.Request, origin string) bool {
 	return from.Host == r.Host || err == nil && from.Scheme == public.Scheme && from.Host == public.Host
 }
 
-// baseURL returns where clients reach the service: the configured address, or the one that the
-// request used.
-func (s *Server) baseURL(r *http.Request) string {
-	if s.cfg.PublicURL != "" {
-		return strings.TrimSuffix(s.cfg.PublicURL, "/")
-	}
-	return "http://" + r.Host
-}
-
 // Agent runs operations of the API for the agent of one request, inside the process.
 type Agent struct {
 	s *Server
@@ -145,7 +135,7 @@ func (a *Agent) StoreCredentials(ctx context.Context, sessionID string) (string,
 	if err != nil {
 		return "", time.Time{}, a.s.api.RefusalOf(a.c, err)
 	}
-	return a.s.baseURL(a.c.Request()) + endpoint.Prefix + "/reveal/" + l.Token, l.Expires, nil
+	return a.s.base() + endpoint.Prefix + "/reveal/" + l.Token, l.Expires, nil
 }
 
 // Reveal returns the credentials of a session for the answer itself. allowed is false unless the

@@ -1,6 +1,7 @@
 package httpapi_test
 
 import (
+	"bytes"
 	"io"
 	"net/http"
 	"strings"
@@ -28,12 +29,15 @@ func TestToolsAreGuardedAsTheAPI(t *testing.T) {
 	a := w.register("Agent")
 
 	r := w.do("POST", "/mcp", "hello").refused(401, "AUTH_INVALID_KEY")
-	const metadata = "http://localhost/.well-known/oauth-protected-resource/mcp"
+	// The address of the listener, since none is configured: the Host header decides nothing.
+	const base = "http://127.0.0.1:0"
+	const metadata = base + "/.well-known/oauth-protected-resource/mcp"
 	if got := r.header.Get("WWW-Authenticate"); got != `Bearer resource_metadata="`+metadata+`"` {
 		t.Errorf("WWW-Authenticate is %s", got)
 	}
-	for _, path := range []string{strings.TrimPrefix(metadata, "http://localhost"), "/.well-known/oauth-protected-resource"} {
-		if m := w.do("GET", path, "").want(200); m.str("resource") != "http://localhost/mcp" {
+	for _, path := range []string{strings.TrimPrefix(metadata, base), "/.well-known/oauth-protected-resource"} {
+		m := w.do("GET", path, "", func(r *http.Request) { r.Host = `evil.example";id;"` }).want(200)
+		if m.str("resource") != base+"/mcp" || bytes.Contains(m.body, []byte("evil")) {
 			t.Errorf("%s: %s", path, m.body)
 		}
 	}

@@ -51,6 +51,9 @@ func (a adapter) ServeHTTP(w http.ResponseWriter, r *http.Request) { a.api.Engin
 // judgement of what was sent.
 func (a *API) admit(c *Call) error {
 	o := c.op
+	if o.Open && o.Method != http.MethodGet && !c.inside && a.CrossSite != nil && a.CrossSite(c.gin.Request) {
+		return ErrCrossSite
+	}
 	if !o.Open && !c.inside {
 		if err := a.Identify(c); err != nil {
 			return err

@@ -40,6 +40,9 @@ type Config struct {
 	Trace func(r *http.Request, method, route, id string) (context.Context, func(status int))
 	// Misplaced returns why a request is not meant for this server, or nil. Nil means that every request is.
 	Misplaced func(*http.Request) error
+	// CrossSite reports whether a page of another site made a browser send a request. Operations without a
+	// credential that change something refuse it.
+	CrossSite func(*http.Request) bool
 }
 
 // API is a set of operations, their document, and the engine that serves them.

@@ -19,7 +19,8 @@ traffic through its proxy address, report what came of it, rotate or renew, term
 Every answer but a picture and the text of a reveal link is an envelope: success, data, error, meta. On success error
 is null; on an error data is null and error has a code for programs, a message for people, whether it is worth to
 retry, and details. A request for a proxy answers 421 MISDIRECTED_REQUEST with where the gateway is. On loopback a
-foreign Host answers 421 too, and a request that a browser sends for another site 403 CROSS_SITE_REQUEST.
+foreign Host answers 421 too, and a request that a browser sends for another site 403 CROSS_SITE_REQUEST; so does a
+POST without credential everywhere.
 
 Bodies are JSON objects of at most 1 MiB, of 16 KiB where no credential is needed. An unknown query
 parameter is refused, and an unknown field where the schema has additionalProperties false. Elsewhere a field is
