@@ -14,6 +14,7 @@ import (
 
 	"agentproxy/adapters/storage"
 	"agentproxy/domain"
+	"agentproxy/domain/exitlog"
 	"agentproxy/domain/session"
 	"agentproxy/ports"
 	"agentproxy/test/pg"
@@ -223,6 +224,29 @@ func listsUseTheirIndexes(t *testing.T, st *storage.Store) {
 			}
 		}
 	}
+}
+
+// TestALookUpOfExitsReadsItsTimeAlone: by whatever one looks, the days that are kept beside it are not read.
+func TestALookUpOfExitsReadsItsTimeAlone(t *testing.T) {
+	t.Parallel()
+	check := func(t *testing.T, st *storage.Store, empty string) {
+		fill := `WITH RECURSIVE numbers (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM numbers WHERE n < 20000)
+			INSERT INTO exit_log (at, replica, n, body) SELECT CAST(n AS BIGINT) * 300000000, 'gw_1', 0, ` + empty + ` FROM numbers`
+		execAll(t, st, fill, "ANALYZE exit_log")
+		plans, err := st.Plans(t.Context(), func(ctx context.Context, tx ports.Tx) error {
+			from, to := exitlog.Query{At: time.Unix(3_000_000, 0), Within: time.Hour}.Stored()
+			return tx.ExitLog().Between(ctx, from, to, func(exitlog.Connection) {})
+		})
+		all := strings.Join(plans, "\n")
+		if err != nil && !strings.Contains(err.Error(), "chunk") { // the bodies are empty
+			t.Fatal(err)
+		}
+		if !strings.Contains(all, "exit_log_at") || strings.Contains(all, "Seq Scan") || strings.Contains(all, "SCAN") || removed.MatchString(all) {
+			t.Errorf("it reads more than its time:\n%s", all)
+		}
+	}
+	t.Run("SQLite", func(t *testing.T) { check(t, openAt(t, filepath.Join(t.TempDir(), "plans.db")), "x''") })
+	t.Run("PostgreSQL", func(t *testing.T) { check(t, openURL(t, pg.Database(t)), "''") })
 }
 
 func TestDaysOfTheFeedAreDropped(t *testing.T) {

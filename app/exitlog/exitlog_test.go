@@ -87,6 +87,66 @@ func TestLookupsAreKept(t *testing.T) {
 	apptest.Equal(t, "kept", fmt.Sprint(list[0].Operator, " ", list[0].Reason, " ", list[0].Found), "kim case 7 0")
 }
 
+// A connection by a seller that shows no exit is found by target, seller, token, agent and client, each alone;
+// what is asked for is kept.
+func TestConnectionsOfSellersAreFound(t *testing.T) {
+	t.Parallel()
+	w := apptest.New(t)
+	log, s := exitlog.NewLog(config, w.Store, w.Clock, w.IDs), exitlog.New(config, w.Store, w.Clock, w.IDs)
+	c := connection(w, "agt_9")
+	c.Exit, c.Seller, c.Token, c.Host, c.Target = netip.AddrPort{}, "oxy", "tok1", "shop.example", netip.AddrPortFrom(netip.Addr{}, 443)
+	log.Opened(c)
+	log.Opened(connection(w, "other"))
+	apptest.OK(t, log.Flush(t.Context()))
+	client := netip.MustParseAddr("192.0.2.1")
+	for i, q := range []domainlog.Query{{Target: "shop.example"}, {Seller: "oxy"}, {Token: "tok1"}, {Agent: "agt_9"},
+		{Client: client, Seller: "oxy"}, {Exit: exit.Addr(), Agent: "agt_9"}} {
+		q.At, q.Within = w.Clock.Now(), time.Minute
+		found, err := s.Lookup(t.Context(), exitlog.LookupInput{Query: q, Reason: "case 8"})
+		want := 1
+		if q.Exit.IsValid() {
+			want = 0
+			apptest.ErrorIs(t, err, exitlog.ErrNoneFound)
+		} else {
+			apptest.OK(t, err)
+		}
+		if len(found) != want || want == 1 && found[0].Agent != "agt_9" {
+			t.Errorf("%+v: %+v", q, found)
+		}
+		kept, err := s.Lookups(t.Context(), 1)
+		apptest.OK(t, err)
+		apptest.Equal(t, fmt.Sprint("kept of look-up ", i), kept[0].Query, q)
+	}
+}
+
+// A look-up that names nothing, or a port alone, is refused; one that too many match is kept and refused.
+func TestLookupsAreNarrow(t *testing.T) {
+	t.Parallel()
+	w := apptest.New(t)
+	s := exitlog.New(config, w.Store, w.Clock, w.IDs)
+	for _, q := range []domainlog.Query{{}, {Port: 80}, {Port: 80, Target: "shop.example"}, {Agent: strings.Repeat("a", 2001)},
+		{Agent: "a", Within: 25 * time.Hour}} {
+		q.At = w.Clock.Now()
+		_, err := s.Lookup(t.Context(), exitlog.LookupInput{Query: q, Reason: "case 9"})
+		apptest.ErrorIs(t, err, domain.ErrInvalid)
+	}
+	list := make([]domainlog.Connection, domainlog.MaxFound+1)
+	for i := range list {
+		list[i] = *connection(w, "a")
+		list[i].Number, list[i].Seen = uint64(i), w.Clock.Now()
+	}
+	apptest.OK(t, w.Store.Update(t.Context(), func(ctx context.Context, tx ports.Tx) error {
+		return tx.ExitLog().Append(ctx, "gw_1", w.Clock.Now(), list)
+	}))
+	found, err := s.Lookup(t.Context(), exitlog.LookupInput{Reason: "case 9", Query: domainlog.Query{Agent: "a", At: w.Clock.Now()}})
+	apptest.ErrorIs(t, err, exitlog.ErrTooMany)
+	kept, err := s.Lookups(t.Context(), 10)
+	apptest.OK(t, err)
+	apptest.Equal(t, "shown", len(found), 0)
+	apptest.Equal(t, "kept", len(kept), 1)
+	apptest.Equal(t, "how many", kept[0].Found, domainlog.MaxFound)
+}
+
 // Days are deleted when they are old enough, unless they are held.
 func TestOldDaysAreDeleted(t *testing.T) {
 	t.Parallel()

@@ -3,6 +3,7 @@ package exitlog
 import (
 	"cmp"
 	"context"
+	"fmt"
 	"strings"
 	"time"
 
@@ -13,7 +14,11 @@ import (
 
 // ErrNoneFound is the answer to a look-up that finds no connection.
 var ErrNoneFound = &domain.Error{Kind: domain.NotFound, Code: "NOBODY_FOUND",
-	Message: "no recorded connection used this exit then; check the time and its zone, or widen --within"}
+	Message: "no recorded connection is like this then; check the time and its zone, or widen --within"}
+
+// ErrTooMany refuses a look-up that more connections match than one answer has.
+var ErrTooMany = &domain.Error{Kind: domain.Invalid, Code: "TOO_MANY_FOUND", Message: fmt.Sprintf(
+	"more than %d connections match; make --within shorter, or add a criterion", exitlog.MaxFound)}
 
 // ErrNoHold refuses to end a hold that is unknown or has ended.
 var ErrNoHold = &domain.Error{Kind: domain.NotFound, Code: "HOLD_NOT_FOUND",
@@ -24,6 +29,9 @@ const SystemUser = "operator"
 
 // maxReason bounds the text of a reason, in bytes.
 const maxReason = 1000
+
+// maxCriteria bounds the texts of a query together, in bytes: they are kept.
+const maxCriteria = 2000
 
 // Service answers the operator.
 type Service struct {
@@ -38,7 +46,7 @@ func New(cfg Config, store ports.Store, clock ports.Clock, ids ports.IDs) *Servi
 	return &Service{narrow(store), clock, ids, cfg}
 }
 
-// LookupInput asks who used an exit. The look-up itself is kept, whatever it finds.
+// LookupInput asks who used an exit, or what else its query names. The look-up itself is kept, whatever it finds.
 type LookupInput struct {
 	exitlog.Query
 	Operator string // empty: SystemUser
@@ -46,20 +54,29 @@ type LookupInput struct {
 }
 
 // Lookup returns the connections that match, the nearest first. It returns ErrNoneFound if there is
-// none, after the look-up was kept.
+// none, and ErrTooMany beyond exitlog.MaxFound, after the look-up was kept.
 func (u *Service) Lookup(ctx context.Context, in LookupInput) ([]exitlog.Connection, error) {
 	if err := checkReason(in.Reason); err != nil {
 		return nil, err
+	}
+	switch {
+	case !in.Asks():
+		return nil, domain.InvalidField("exit_ip", "or target, client, agent, seller or token is required")
+	case in.Port != 0 && !in.Exit.IsValid():
+		return nil, domain.InvalidField("exit_port", "is the port of an exit_ip, which is missing")
+	case len(in.Target)+len(in.Agent)+len(in.Seller)+len(in.Token) > maxCriteria:
+		return nil, domain.InvalidField("target", "and the other criteria have at most 2000 bytes together")
 	}
 	if in.Within < 0 || in.Within > 24*time.Hour {
 		return nil, domain.InvalidField("within", "must be 0 to 24h")
 	}
 	var found []exitlog.Connection
+	more := false
 	err := u.store.View(ctx, func(ctx context.Context, tx repos) error {
 		answer := exitlog.NewAnswer(in.Query)
 		from, to := in.Stored()
 		err := tx.ExitLog().Between(ctx, from, to, answer.Add)
-		found = answer.Connections()
+		found, more = answer.Connections(), answer.More()
 		return err
 	})
 	if err != nil {
@@ -73,7 +90,10 @@ func (u *Service) Lookup(ctx context.Context, in LookupInput) ([]exitlog.Connect
 	}); err != nil {
 		return nil, err
 	}
-	if len(found) == 0 {
+	switch {
+	case more:
+		return nil, ErrTooMany
+	case len(found) == 0:
 		return nil, ErrNoneFound
 	}
 	return found, nil

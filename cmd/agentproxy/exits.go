@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"net/netip"
+	"slices"
+	"strings"
 	"time"
 
 	"agentproxy/app/exitlog"
@@ -12,7 +14,7 @@ import (
 )
 
 type exitsCmd struct {
-	Lookup  exitsLookupCmd  `cmd:"" help:"Name who used an exit at a time; the look-up is kept. Exits with 1 if there is none."`
+	Lookup  exitsLookupCmd  `cmd:"" help:"Name who used an exit, or reached a target, at a time; the look-up is kept. Exits with 1 if there is none."`
 	Lookups exitsLookupsCmd `cmd:"" help:"List the look-ups, the newest first."`
 	Hold    exitsHoldCmd    `cmd:"" help:"Keep UTC days of the log from deletion."`
 	Holds   exitsHoldsCmd   `cmd:"" help:"List what is kept from deletion."`
@@ -20,27 +22,47 @@ type exitsCmd struct {
 }
 
 type exitsLookupCmd struct {
-	ExitIP   string        `required:"" name:"exit-ip" help:"The exit's address, as the target logged it."`
+	ExitIP   netip.Addr    `name:"exit-ip" help:"The exit's address, as the target logged it."`
 	ExitPort uint16        `help:"Its source port; without it every connection of the exit is listed."`
 	At       time.Time     `required:"" help:"When, as RFC 3339 with a zone: 2026-05-15T12:00:00Z."`
 	Within   time.Duration `default:"5m" help:"By how much the clocks may differ, at most 24h."`
 	Target   string        `help:"The target's host or address."`
+	Client   netip.Addr    `help:"The client's address."`
+	Agent    string        `help:"The agent's id."`
+	Seller   string        `help:"The seller, as it is configured; its connections alone."`
+	Token    string        `help:"What names the exit to the seller: the session token, or its proxy's address."`
 	reasoned
+}
+
+// query returns what is asked for.
+func (c exitsLookupCmd) query() domain.Query {
+	return domain.Query{Exit: c.ExitIP, Port: c.ExitPort, At: c.At.UTC(), Within: c.Within, Target: c.Target,
+		Client: c.Client, Agent: c.Agent, Seller: c.Seller, Token: c.Token}
+}
+
+// Validate refuses a look-up that could only list every connection.
+func (c exitsLookupCmd) Validate() error {
+	switch {
+	case !c.query().Asks():
+		return errors.New("one of --exit-ip, --target, --client, --agent, --seller and --token is needed")
+	case c.ExitPort != 0 && !c.ExitIP.IsValid():
+		return errors.New("--exit-port is the port of an --exit-ip")
+	}
+	return nil
 }
 
 // Run names who used an exit.
 func (c exitsLookupCmd) Run(k *kit) error {
-	addr, err := netip.ParseAddr(c.ExitIP)
-	if err != nil {
-		return fmt.Errorf("--exit-ip: %q is not an IP address", c.ExitIP)
-	}
+	q := c.query()
+	about := slices.DeleteFunc([]string{addrText(q.Exit), addrText(q.Client), q.Agent, q.Seller, q.Token, q.Target},
+		func(s string) bool { return s == "" })
 	var service *exitlog.Service
-	action := c.action("exits lookup", addr.String())
-	action.Details = fmt.Sprintf("port=%d at=%s within=%s target=%s", c.ExitPort, c.At.UTC().Format(time.RFC3339),
-		c.Within, c.Target)
+	action := c.action("exits lookup", strings.Join(about, " to "))
+	action.Details = fmt.Sprintf("exit=%s port=%d at=%s within=%s target=%s client=%s agent=%s seller=%s token=%s",
+		addrText(q.Exit), q.Port, q.At.Format(time.RFC3339), q.Within, q.Target, addrText(q.Client), q.Agent, q.Seller,
+		q.Token)
 	return k.do(action, func(ctx context.Context) error {
-		found, err := service.Lookup(ctx, exitlog.LookupInput{Operator: c.who(), Reason: c.Reason,
-			Query: domain.Query{Exit: addr, Port: c.ExitPort, At: c.At.UTC(), Within: c.Within, Target: c.Target}})
+		found, err := service.Lookup(ctx, exitlog.LookupInput{Operator: c.who(), Reason: c.Reason, Query: q})
 		if err != nil {
 			return err
 		}
@@ -53,6 +75,9 @@ func (c exitsLookupCmd) Run(k *kit) error {
 		return t.print(k)
 	}, &service)
 }
+
+// addrText writes an address, and nothing of one that is not known.
+func addrText(a netip.Addr) string { return endpointText(netip.AddrPortFrom(a, 0)) }
 
 // endpointText writes what is known of an address and its port.
 func endpointText(a netip.AddrPort) string {
@@ -80,10 +105,11 @@ func (c exitsLookupsCmd) Run(k *kit) error {
 			return err
 		}
 		t := table{columns: []string{"id", "at", "by", "reason", "exit_ip", "exit_port", "used_at", "within",
-			"target", "found"}}
+			"target", "client", "agent", "seller", "token", "found"}}
 		for _, l := range list {
-			t.add(l.ID, timeText(l.At), l.Operator, l.Reason, l.Query.Exit.String(), l.Query.Port, timeText(l.Query.At),
-				l.Query.Within.String(), l.Query.Target, l.Found)
+			q := l.Query
+			t.add(l.ID, timeText(l.At), l.Operator, l.Reason, addrText(q.Exit), q.Port, timeText(q.At), q.Within.String(),
+				q.Target, addrText(q.Client), q.Agent, q.Seller, q.Token, l.Found)
 		}
 		return t.print(k)
 	}, &service)

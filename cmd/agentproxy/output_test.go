@@ -62,6 +62,11 @@ func TestCommandsOfTheOperatorPrintJSONAndExitAsTheySay(t *testing.T) {
 		{"jobs retry 7", 1, ""},
 		{"jobs discard 7", 1, ""},
 		{"exits lookup --exit-ip 203.0.113.7 --at 2026-05-15T12:00:00Z --reason police", 1, "exits lookup"}, // kept also if none is found
+		{"exits lookup --client 192.0.2.7 --at 2026-05-15T12:00:00Z --reason police", 1, "exits lookup|192.0.2.7"},
+		{"exits lookup --seller oxy --token tok1 --at 2026-05-15T12:00:00Z --reason police", 1, "exits lookup|oxy to tok1"},
+		{"exits lookup --exit-ip 203.0.113 --at 2026-05-15T12:00:00Z --reason police", 2, ""},
+		{"exits lookup --at 2026-05-15T12:00:00Z --reason police", 2, ""}, // it would list every connection
+		{"exits lookup --exit-port 7 --agent AGENT --at 2026-05-15T12:00:00Z --reason police", 2, ""},
 		{"exits lookups", 0, ""},
 		{"exits hold --from 2026-05-01 --to 2026-05-02 --reason police", 0, "exits hold"},
 		{"exits holds", 0, ""},

@@ -54,13 +54,23 @@ const CheckpointEvery = 5 * time.Minute
 // Margin is how long after a time its last record may be stored: a note, and the batch it waits for.
 const Margin = CheckpointEvery + time.Minute
 
-// Query asks who used an exit about a time.
+// Query asks who used an exit about a time. Its criteria narrow each other, and it needs one of Exit, Target,
+// Client, Agent, Seller and Token: exits of sellers that show none are found by the others alone.
 type Query struct {
-	Exit   netip.Addr
-	Port   uint16 // 0: any
+	Exit   netip.Addr // invalid: any
+	Port   uint16     // of Exit; 0: any
 	At     time.Time
 	Within time.Duration // how far the clocks may differ
-	Target string        // host or address; empty: any
+	Target string        // host or address; empty: any, as in those below
+	Client netip.Addr    // invalid: any
+	Agent  string
+	Seller string
+	Token  string // what names an exit to its seller
+}
+
+// Asks reports whether q has a criterion beside the time.
+func (q Query) Asks() bool {
+	return q.Exit.IsValid() || q.Client.IsValid() || q.Target+q.Agent+q.Seller+q.Token != ""
 }
 
 // Stored returns between which times the records that may answer were stored.
@@ -68,10 +78,16 @@ func (q Query) Stored() (from, to time.Time) {
 	return q.At.Add(-q.Within - Margin), q.At.Add(q.Within + Margin)
 }
 
-// concerns reports whether a connection used the exit for the target, whenever it was.
+// concerns reports whether a connection meets every criterion, whenever it was.
 func (q Query) concerns(c Connection) bool {
-	return c.Exit.Addr().IsValid() && egress.Unmap(c.Exit.Addr()) == egress.Unmap(q.Exit) &&
-		(q.Port == 0 || q.Port == c.Exit.Port()) && q.target(c)
+	return sameAddr(q.Exit, c.Exit) && (q.Port == 0 || q.Port == c.Exit.Port()) && sameAddr(q.Client, c.Client) &&
+		(q.Agent == "" || q.Agent == c.Agent) && (q.Seller == "" || q.Seller == c.Seller) &&
+		(q.Token == "" || strings.EqualFold(q.Token, c.Token)) && q.target(c)
+}
+
+// sameAddr reports whether an address is the one that is asked for, if one is.
+func sameAddr(asked netip.Addr, known netip.AddrPort) bool {
+	return !asked.IsValid() || known.Addr().IsValid() && egress.Unmap(asked) == egress.Unmap(known.Addr())
 }
 
 func (q Query) target(c Connection) bool {
@@ -83,7 +99,7 @@ func (q Query) target(c Connection) bool {
 		return true
 	}
 	addr, err := netip.ParseAddr(host)
-	return err == nil && c.Target.Addr().IsValid() && egress.Unmap(addr) == egress.Unmap(c.Target.Addr())
+	return err == nil && sameAddr(addr, c.Target)
 }
 
 // distance returns how far the time that is asked for is from a connection; 0 if it was open.
@@ -102,10 +118,15 @@ func (q Query) distance(c Connection) time.Duration {
 	return 0
 }
 
+// MaxFound bounds the connections that one answer collects: a program that asks for all of a day does not
+// fill the memory.
+const MaxFound = 100_000
+
 // Answer collects the records that answer a query.
 type Answer struct {
 	query Query
-	last  map[connectionID]Connection // what is known of each connection
+	last  map[connectionID]Connection // what is known of each connection; at most MaxFound
+	more  bool
 }
 
 type connectionID struct {
@@ -114,7 +135,10 @@ type connectionID struct {
 }
 
 // NewAnswer returns an Answer without records.
-func NewAnswer(q Query) *Answer { return &Answer{q, map[connectionID]Connection{}} }
+func NewAnswer(q Query) *Answer { return &Answer{query: q, last: map[connectionID]Connection{}} }
+
+// More reports whether more connections than MaxFound were added: the answer is not the whole one.
+func (a *Answer) More() bool { return a.more }
 
 // Add adds a record. Later ones of a connection replace earlier ones, in any order.
 func (a *Answer) Add(c Connection) {
@@ -123,6 +147,10 @@ func (a *Answer) Add(c Connection) {
 	}
 	id := connectionID{c.Replica, c.Number}
 	known, ok := a.last[id]
+	if !ok && len(a.last) == MaxFound {
+		a.more = true
+		return
+	}
 	if !ok || known.Closed.IsZero() && (!c.Closed.IsZero() || c.Seen.After(known.Seen)) {
 		a.last[id] = c
 	}

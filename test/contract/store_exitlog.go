@@ -106,13 +106,18 @@ func exitLogKept(t *testing.T, st ports.Store) {
 		{ID: "hold_1", From: storeNow, To: storeNow, Operator: "a", Reason: "x", CreatedAt: storeNow, EndedAt: storeNow}}
 	lookups := []exitlog.Lookup{{ID: "look_2", At: storeNow, Operator: "a", Reason: "x", Found: 3, Query: exitlog.Query{
 		Exit: netip.MustParseAddr("203.0.113.9"), Port: 65535, At: storeNow, Within: time.Minute, Target: "shop.example"}},
-		{ID: "look_1", At: storeNow, Query: exitlog.Query{Exit: netip.MustParseAddr("2001:db8::1"), At: storeNow}}}
+		{ID: "look_1", At: storeNow, Query: exitlog.Query{Exit: netip.MustParseAddr("2001:db8::1"), At: storeNow}},
+		{ID: "look_3", At: storeNow, Query: exitlog.Query{Agent: "agt_1", Client: netip.MustParseAddr("192.0.2.1"), At: storeNow}},
+		{ID: "look_4", At: storeNow, Query: exitlog.Query{Target: "client=a&b c", At: storeNow}},
+		{ID: "look_5", At: storeNow, Query: exitlog.Query{Target: "shop.example", Seller: "a b", Token: "10.0.0.1:7", At: storeNow}}}
 	update(t, st, func(ctx context.Context, tx ports.Tx) error {
 		for i := range 2 {
 			if err := tx.ExitLog().AddHold(ctx, holds[1-i]); err != nil {
 				return err
 			}
-			if err := tx.ExitLog().AddLookup(ctx, lookups[1-i]); err != nil {
+		}
+		for i := range lookups {
+			if err := tx.ExitLog().AddLookup(ctx, lookups[len(lookups)-1-i]); err != nil {
 				return err
 			}
 		}
@@ -126,9 +131,12 @@ func exitLogKept(t *testing.T, st ports.Store) {
 		if err != nil {
 			return err
 		}
-		got, err := tx.ExitLog().Lookups(ctx, 1)
-		if diff := cmp.Diff(lookups[:1], got, cmpopts.EquateComparable(netip.Addr{})); diff != "" {
+		got, err := tx.ExitLog().Lookups(ctx, 4)
+		if diff := cmp.Diff(lookups[:4], got, cmpopts.EquateComparable(netip.Addr{})); diff != "" {
 			t.Error(diff)
+		}
+		if all, err := tx.ExitLog().Lookups(ctx, 9); err != nil || len(all) != 5 || all[4].Query != lookups[4].Query {
+			t.Errorf("all look-ups: %+v, %v", all, err)
 		}
 		return err
 	})

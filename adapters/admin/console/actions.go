@@ -171,7 +171,7 @@ func (c *Console) run(ctx context.Context, a action, in input) (to string, shown
 		for i, name := range a.About {
 			about[i] = in.get(name)
 		}
-		done.Subject = strings.Join(about, " to ")
+		done.Subject = strings.Join(slices.DeleteFunc(about, func(s string) bool { return s == "" }), " to ")
 	}
 	for _, f := range a.Fields {
 		done.Details = strings.TrimSpace(done.Details + " " + f.Name + "=" + in.get(f.Name))
@@ -217,9 +217,13 @@ func refund(ctx context.Context, c *Console, in input) (string, []section, error
 }
 
 func lookUp(ctx context.Context, c *Console, in input) (string, []section, error) {
-	addr, err := netip.ParseAddr(in.get("exit"))
+	exit, err := in.addr("exit")
 	if err != nil {
-		return "", nil, domain.InvalidField("exit", "must be an IP address")
+		return "", nil, err
+	}
+	client, err := in.addr("client")
+	if err != nil {
+		return "", nil, err
 	}
 	var port uint64
 	if in.get("port") != "" {
@@ -236,13 +240,25 @@ func lookUp(ctx context.Context, c *Console, in input) (string, []section, error
 		return "", nil, err
 	}
 	found, err := c.use.Exits.Lookup(ctx, exitlog.LookupInput{
-		Operator: in.By, Reason: in.Reason, Query: log.Query{Exit: addr,
-			Port: uint16(port),
-			At:   at.UTC(), Within: time.Duration(within) * time.Minute, Target: in.get("target")}})
+		Operator: in.By, Reason: in.Reason, Query: log.Query{Exit: exit, Port: uint16(port), At: at.UTC(),
+			Within: time.Duration(within) * time.Minute, Target: in.get("target"), Client: client, Agent: in.get("agent"),
+			Seller: in.get("seller"), Token: in.get("token")}})
 	if errors.Is(err, exitlog.ErrNoneFound) {
 		return "", []section{{Title: "No connection found", Note: exitlog.ErrNoneFound.Message}}, nil
 	}
 	return "", []section{{Title: "Who used it", ID: "found", Table: foundTable(found)}}, err
+}
+
+// addr parses an address of a field; an empty one is invalid.
+func (in input) addr(name string) (netip.Addr, error) {
+	if in.get(name) == "" {
+		return netip.Addr{}, nil
+	}
+	addr, err := netip.ParseAddr(in.get(name))
+	if err != nil {
+		return addr, domain.InvalidField(name, "must be an IP address")
+	}
+	return addr, nil
 }
 
 func hold(ctx context.Context, c *Console, in input) (string, []section, error) {

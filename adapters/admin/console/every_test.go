@@ -106,6 +106,16 @@ func TestEveryButtonKeepsWhoDidItWhenAndWhy(t *testing.T) {
 	for _, s := range steps {
 		press(s.form, s.subject, s.fields, s.about)
 	}
+	w.pressed("exits-lookup", "", "seller=oxy&target=shop.example&client=192.0.2.7&at=2026-03-01T12:00:00Z&minutes=5",
+		"192.0.2.7 to oxy to shop.example", "exits lookup")
+	for _, wrong := range []string{"", "client=192.0.2", "port=7&agent=" + agent} {
+		values, err := url.ParseQuery("at=2026-03-01T12:00:00Z&minutes=5&by=ann&reason=police&sure=yes&" + wrong)
+		OK(t, err)
+		Equal(t, "a look-up with "+wrong, w.post("/do/exits-lookup", values, "").Code, http.StatusBadRequest)
+	}
+	if _, text := w.get("/exits"); !strings.Contains(text, "192.0.2.7") {
+		t.Error("the page does not list what was asked for")
+	}
 	press("exits-release", w.Column(`SELECT id FROM exit_holds`)[0], "", "any")
 	for _, form := range reads {
 		before := len(w.did())

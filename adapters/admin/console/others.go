@@ -63,11 +63,14 @@ func (c *Console) exits(r *http.Request) (page, error) {
 	if err != nil {
 		return p, err
 	}
-	t := &table{Columns: []string{"When", "By", "Why", "Exit", "Used at", "Target", "Found"},
+	t := &table{Columns: []string{"When", "By", "Why", "Exit", "Used at", "Target", "Client",
+		"Agent", "Seller", "Found"},
 		Empty: "Nothing was looked up yet."}
 	for _, l := range looks {
 		t.Rows = append(t.Rows, row{ID: "lookup-" + l.ID, Cells: []cell{when(l.At), text(l.Operator), text(l.Reason),
-			endpoint(netip.AddrPortFrom(l.Query.Exit, l.Query.Port)), when(l.Query.At), text(l.Query.Target), number(l.Found)}})
+			endpoint(netip.AddrPortFrom(l.Query.Exit, l.Query.Port)), when(l.Query.At), text(l.Query.Target),
+			endpoint(netip.AddrPortFrom(l.Query.Client, 0)), text(l.Query.Agent),
+			text(strings.TrimSpace(l.Query.Seller + " " + l.Query.Token)), number(l.Found)}})
 	}
 	h := &table{Columns: []string{"Hold", "First day", "Last day", "By", "Why", "Ended", "Decide"},
 		Empty: "No day is held."}
@@ -90,12 +93,13 @@ func (c *Console) exits(r *http.Request) (page, error) {
 
 // foundTable shows connections.
 func foundTable(list []exitlog.Connection) *table {
-	t := &table{Columns: []string{"Agent", "Session", "Client", "Host", "Target", "Exit", "Opened", "Closed",
-		"Bytes"}}
+	t := &table{Columns: []string{"Agent", "Session", "Worker", "Client", "Host", "Target", "Exit", "Seller", "Opened",
+		"Closed", "Bytes"}}
 	for _, f := range list {
 		t.Rows = append(t.Rows, row{Cells: []cell{link(f.Agent, "/agents/"), link(f.Session, "/sessions/"),
-			endpoint(f.Client), text(f.Host),
-			endpoint(f.Target), endpoint(f.Exit), when(f.Opened), when(f.Closed), number(f.Bytes)}})
+			text(f.Worker), endpoint(f.Client), text(f.Host),
+			endpoint(f.Target), endpoint(f.Exit), text(strings.TrimSpace(f.Seller + " " + f.Token)),
+			when(f.Opened), when(f.Closed), number(f.Bytes)}})
 	}
 	return t
 }

@@ -2,7 +2,10 @@ package evidence
 
 import (
 	"context"
+	"errors"
 	"net/netip"
+	"net/url"
+	"strings"
 	"time"
 
 	"agentproxy/adapters/storage/column"
@@ -29,9 +32,9 @@ type lookupRow struct {
 	At       time.Time `gorm:"serializer:micros"`
 	Operator string
 	Reason   string
-	ExitIP   string
+	ExitIP   string // empty: any
 	ExitPort uint16
-	Target   string
+	Target   string    // of a query with more criteria all of them, see criteria
 	UsedAt   time.Time `gorm:"serializer:micros"`
 	Within   int64     // microseconds
 	Found    int
@@ -39,17 +42,53 @@ type lookupRow struct {
 
 func (lookupRow) TableName() string { return "exit_lookups" }
 
+// criteria returns what the column target has of a query: the target, and where more than it is asked for, or
+// where it could be taken for that, all criteria as values of a query string. A host has no "=".
+func criteria(q exitlog.Query) string {
+	v := url.Values{}
+	for name, value := range map[string]string{"target": q.Target, "client": addrText(q.Client), "agent": q.Agent,
+		"seller": q.Seller, "token": q.Token} {
+		if value != "" {
+			v.Set(name, value)
+		}
+	}
+	if alone := len(v) == 1 && v.Has("target"); len(v) == 0 || alone && !strings.Contains(q.Target, "=") {
+		return q.Target
+	}
+	return v.Encode()
+}
+
+// addrText returns an address, and nothing of an invalid one.
+func addrText(a netip.Addr) string {
+	if !a.IsValid() {
+		return ""
+	}
+	return a.String()
+}
+
 func toLookupRow(l exitlog.Lookup) lookupRow {
 	q := l.Query
-	return lookupRow{ID: l.ID, At: l.At, Operator: l.Operator, Reason: l.Reason, ExitIP: q.Exit.String(),
-		ExitPort: q.Port, Target: q.Target, UsedAt: q.At, Within: q.Within.Microseconds(), Found: l.Found}
+	return lookupRow{ID: l.ID, At: l.At, Operator: l.Operator, Reason: l.Reason, ExitIP: addrText(q.Exit),
+		ExitPort: q.Port, Target: criteria(q), UsedAt: q.At, Within: q.Within.Microseconds(), Found: l.Found}
 }
 
 func fromLookupRow(r lookupRow) (exitlog.Lookup, error) {
-	exit, err := netip.ParseAddr(r.ExitIP)
-	return exitlog.Lookup{ID: r.ID, At: r.At, Operator: r.Operator, Reason: r.Reason, Found: r.Found,
-		Query: exitlog.Query{Exit: exit, Port: r.ExitPort, Target: r.Target, At: r.UsedAt,
-			Within: time.Duration(r.Within) * time.Microsecond}}, err
+	q := exitlog.Query{Port: r.ExitPort, Target: r.Target, At: r.UsedAt,
+		Within: time.Duration(r.Within) * time.Microsecond}
+	errs := make([]error, 3)
+	if r.ExitIP != "" {
+		q.Exit, errs[0] = netip.ParseAddr(r.ExitIP)
+	}
+	if strings.Contains(r.Target, "=") {
+		var v url.Values
+		v, errs[1] = url.ParseQuery(r.Target)
+		q.Target, q.Agent, q.Seller, q.Token = v.Get("target"), v.Get("agent"), v.Get("seller"), v.Get("token")
+		if v.Has("client") {
+			q.Client, errs[2] = netip.ParseAddr(v.Get("client"))
+		}
+	}
+	return exitlog.Lookup{ID: r.ID, At: r.At, Operator: r.Operator, Reason: r.Reason, Found: r.Found, Query: q},
+		errors.Join(errs...)
 }
 
 func (r exits) AddHold(ctx context.Context, h exitlog.Hold) error {
