@@ -62,6 +62,9 @@ type Config struct {
 	// Agent and TrialAgent bound the connections of one agent, and of one whose account is
 	// a trial; 0 is unlimited.
 	Agent, TrialAgent int
+	// TrialPlaces is how many of Connections trial accounts together have; beyond it each may
+	// have quota.MinShare while a quarter of Connections is free. 0 is unlimited.
+	TrialPlaces int
 	// TargetRate and TrialTargetRate bound the new connections a minute of one agent to one
 	// registrable domain; 0 is unlimited.
 	TargetRate, TrialTargetRate int

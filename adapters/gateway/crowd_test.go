@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"io"
+	"log/slog"
 	"net"
 	"strings"
 	"testing"
@@ -138,7 +139,10 @@ func TestKeptConnectionsCountForTheirAgent(t *testing.T) {
 	waitFor(t, "the place that it had", func() bool { return get(w.dial(), b) == 200 })
 }
 
-// A gateway full of tunnels closes the quietest for new clients, not the one that was used last.
+// places is how many connections of agents a gateway with a limit has.
+func places(limit int) int { return limit - min(limit/16, 32) - 1 }
+
+// A gateway full of one agent's tunnels closes those that are quiet for its new ones, not one that is in use.
 func TestQuietTunnelsMakeRoom(t *testing.T) {
 	t.Parallel()
 	const limit = 64
@@ -148,30 +152,79 @@ func TestQuietTunnelsMakeRoom(t *testing.T) {
 	})
 	id, target := w.add(1, 0), echo(t)
 	busy := w.connect(id, target)
-	for range limit - 1 {
+	for range places(limit) - 1 {
 		w.connect(id, target)
 	}
 	if err := ping(busy); err != nil { // last of all
 		t.Fatal(err)
 	}
-	waitFor(t, "room for another agent", func() bool {
-		c, err := net.Dial("tcp", w.addr)
-		if err != nil {
-			return false
-		}
-		defer c.Close()
-		_ = c.SetDeadline(time.Now().Add(patience))
-		fmt.Fprintf(c, "CONNECT %s HTTP/1.1\r\nHost: x\r\n%s\r\n", target, basic(user(id, 0), password(id)))
-		b := make([]byte, 12)
-		_, err = io.ReadFull(c, b)
-		return err == nil && string(b) == "HTTP/1.1 200"
-	})
+	waitFor(t, "room for a new tunnel", func() bool { return w.status(id, target) == 200 })
 	if n := w.Stats().Connections; n > limit+2 {
 		t.Errorf("%d connections of %d", n, limit)
 	}
 	w.Changed(id)
 	if err := ping(busy); err != nil {
 		t.Errorf("the tunnel in use: %v", err)
+	}
+}
+
+// Accounts that fill the gateway with tunnels in use take none from an account with few, and it gets new ones: five
+// trial accounts, whose tunnels are more than a gateway with 1,024 descriptors has, or two funded ones.
+func TestAFullGatewayServesWhoHasFew(t *testing.T) {
+	t.Parallel()
+	const limit, tunnels = 352, 360
+	for _, a := range []struct {
+		accounts int
+		trial    bool
+	}{{5, true}, {2, false}} {
+		logged := &log{}
+		b := newCore(t)
+		w, r := metered(t, b, func(s *setup) {
+			s.Connections, s.TrialPlaces, s.Agent, s.TrialAgent, s.Tunnels = limit, limit/4, 1000, 100, 1000
+			s.Log = slog.New(slog.NewTextHandler(logged, nil))
+		})
+		target, victim := echo(t), w.of("agt_victim", a.trial, 1)
+		var idle []*net.TCPConn
+		for range 20 {
+			idle = append(idle, w.connect(victim, target))
+		}
+		refused := 0
+		for n := range tunnels {
+			account := n % a.accounts
+			id := w.of(fmt.Sprint("agt_", account), a.trial, 2+account)
+			if got := w.status(id, target); got != 200 {
+				refused++
+			}
+		}
+		for n := range 10 {
+			if got := w.status(victim, target); got != 200 {
+				t.Errorf("%+v: new tunnel %d of the victim: %d", a, n, got)
+			}
+		}
+		for n, c := range idle {
+			if err := ping(c); err != nil {
+				t.Errorf("%+v: idle tunnel %d of the victim: %v", a, n, err)
+			}
+		}
+		s := scrape(t, r)
+		most := s.value("agentproxy_gateway_largest_agent_connections")
+		if n := s.value("agentproxy_gateway_agents"); n != float64(a.accounts+1) || most < 30 || refused == 0 {
+			t.Errorf("%+v: %v agents, the largest has %v, %d refused", a, n, most, refused)
+		}
+		if a.trial {
+			if n := s.value("agentproxy_gateway_trial_connections"); n != 30+5*32 {
+				t.Errorf("trial accounts have %v", n)
+			}
+			continue
+		}
+		if closed, refused := s.value("agentproxy_gateway_share_closed_total"),
+			s.value("agentproxy_gateway_share_refused_total"); closed != 10 || refused < 40 {
+			t.Errorf("%v were closed for the victim, %v were refused", closed, refused)
+		}
+		waitFor(t, "the largest agents in the log", func() bool {
+			return strings.Contains(logged.String(), "three quarters of the gateway's places are taken") &&
+				strings.Contains(logged.String(), "[agt_0=1")
+		})
 	}
 }
 

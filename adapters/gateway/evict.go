@@ -1,13 +1,14 @@
 package gateway
 
 import (
+	"fmt"
 	"net"
 	"net/netip"
-	"time"
 
 	"agentproxy/adapters/gateway/client"
 	"agentproxy/adapters/gateway/hostport"
 	"agentproxy/adapters/gateway/monotime"
+	"agentproxy/adapters/gateway/quota"
 	"agentproxy/adapters/gateway/refusal"
 	"agentproxy/domain/traffic"
 )
@@ -20,35 +21,36 @@ func remote(c *net.TCPConn) netip.Addr {
 	return netip.Addr{}
 }
 
-// roomEvery bounds how often the quietest tunnels are searched: it looks at all of them.
-const roomEvery = 100 * time.Millisecond
-
-// makeRoom closes the quietest tunnels when the listener is full of authenticated
-// connections. It reports whether some were closed now or a moment ago.
-func (g *Gateway) makeRoom() bool {
-	now, before := monotime.Now(), g.madeRoom.Load()
-	if before != 0 && now-time.Duration(before) < roomEvery {
-		return true
-	}
-	if g.conns.InterruptQuietest(max(g.cfg.Connections/64, 4), g.cfg.Timing.Spare, now) == 0 {
-		return false
-	}
-	g.madeRoom.Store(int64(now))
-	return true
-}
+// handshakePlaces is how many of a listener's places agents leave to connections that have not shown
+// a credential yet: as many as the table may exceed its bound by.
+func handshakePlaces(connections int) int { return min(connections/16, 32) + 1 }
 
 // enter counts a connection for its agent, and records that it is being served. It returns
 // a refusal if the agent has too many.
 func (g *Gateway) enter(c *client.Conn, r *traffic.Route) *refusal.Refusal {
 	g.table.Serve(&c.Slot)
-	limit := g.cfg.Agent
+	e := quota.Entry{Agent: r.AgentID, Trial: r.Trial, Limit: g.cfg.Agent, Owner: c, Spare: g.cfg.Timing.Spare,
+		Now: monotime.Now()}
 	if r.Trial {
-		limit = g.cfg.TrialAgent
+		e.Limit = g.cfg.TrialAgent
 	}
-	if !g.agents.Enter(&c.Agent, r.AgentID, limit) {
+	switch g.agents.Enter(&c.Place, e) {
+	case quota.TooMany:
 		return refusal.TooManyOfAgent
+	case quota.Full:
+		return refusal.ShareTaken
 	}
 	return nil
+}
+
+// warnScarce logs who has most connections when three quarters of the places are taken.
+func (g *Gateway) warnScarce() {
+	if !g.agents.Scarce() {
+		return
+	}
+	u := g.agents.Usage(5)
+	g.warn(&g.warnedScarce, "three quarters of the gateway's places are taken", "places", u.Places, "taken", u.Taken,
+		"agents", u.Agents, "of_trials", u.Trial, "largest", fmt.Sprint(u.Largest), "closed_for_others", u.Closed)
 }
 
 // paced counts a new connection of an agent to a target, and returns a refusal if the agent
@@ -66,6 +68,6 @@ func (g *Gateway) paced(r *traffic.Route, target hostport.Target) *refusal.Refus
 
 // leave undoes enter for a connection that is not served any more and may linger.
 func (g *Gateway) leave(c *client.Conn) {
-	g.agents.Leave(&c.Agent)
+	g.agents.Leave(&c.Place)
 	g.table.Wait(&c.Slot)
 }

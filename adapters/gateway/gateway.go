@@ -73,7 +73,7 @@ type Gateway struct {
 	requests       atomic.Int64
 	warnedCore     atomic.Int64 // last warning about the core, by monotime
 	warnedUpstream atomic.Int64 // last warning about an upstream's address, by monotime
-	madeRoom       atomic.Int64 // last search for quiet tunnels, by monotime
+	warnedScarce   atomic.Int64 // last warning that places are scarce, by monotime
 }
 
 // Changed notifies the gateway that a commit touched a session; "" means that any

@@ -127,7 +127,7 @@ func (g *Gateway) tunnelEnded(t *relay.Tunnel) {
 			g.panicked(cause)
 		}
 	}()
-	g.agents.Leave(&t.Conn.Agent)
+	g.agents.Leave(&t.Conn.Place)
 	why := t.Conn.Cause()
 	up, down := t.Bytes()
 	g.closed(use{number: t.Opening.Number, bytes: up + down}, endOf(why))
@@ -142,7 +142,7 @@ func (g *Gateway) release(c *client.Conn) {
 	_ = c.Close()
 	g.conns.Remove(c)
 	g.table.Remove(&c.Slot)
-	g.agents.Leave(&c.Agent)
+	g.agents.Leave(&c.Place)
 	if e := c.Entry(); e != nil {
 		e.Pool.Leave(&c.Member)
 		setWorker(c, nil)

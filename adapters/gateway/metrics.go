@@ -82,14 +82,28 @@ func newMetrics(g *Gateway) *metrics {
 	gauge := func(name, help string, read func() float64) prometheus.Collector {
 		return prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: name, Help: help}, read)
 	}
+	count := func(name, help string, read func() float64) prometheus.Collector {
+		return prometheus.NewCounterFunc(prometheus.CounterOpts{Name: name, Help: help}, read)
+	}
 	m.all = []prometheus.Collector{requests, relayed, lost, m.exits.dials, m.exits.seconds, m.panics, g.table,
 		gauge("agentproxy_gateway_tunnels", "Open tunnels.", func() float64 { return float64(g.relay.Open()) }),
 		gauge("agentproxy_gateway_leases_open", "Sessions that hold a lease of traffic here.",
 			func() float64 { return float64(g.leases.Open()) }),
 		gauge("agentproxy_gateway_sessions_cached", "Sessions whose routes are kept in memory.",
 			func() float64 { return float64(g.routes.Len()) }),
-		prometheus.NewCounterFunc(prometheus.CounterOpts{Name: "agentproxy_gateway_lease_waits_total",
-			Help: "Times that a connection waited for a lease of traffic."},
+		gauge("agentproxy_gateway_agents", "Agents with connections.",
+			func() float64 { return float64(g.agents.Usage(0).Agents) }),
+		gauge("agentproxy_gateway_largest_agent_connections", "Connections of the agent that has most.",
+			func() float64 { return float64(g.agents.Largest()) }),
+		gauge("agentproxy_gateway_trial_connections", "Connections of trial accounts together.",
+			func() float64 { return float64(g.agents.Usage(0).Trial) }),
+		count("agentproxy_gateway_share_closed_total",
+			"Connections of the largest agents that were closed for agents below their share of a full gateway.",
+			func() float64 { return float64(g.agents.Usage(0).Closed) }),
+		count("agentproxy_gateway_share_refused_total",
+			"Connections that a full gateway refused to agents that had their share of it.",
+			func() float64 { return float64(g.agents.Usage(0).Refused) }),
+		count("agentproxy_gateway_lease_waits_total", "Times that a connection waited for a lease of traffic.",
 			func() float64 { return float64(g.leases.Waits()) }),
 	}
 	return m

@@ -24,8 +24,9 @@ func New(cfg Config, deps Deps) *Gateway {
 	g := &Gateway{cfg: cfg, deps: deps, observer: deps.Observer, now: deps.Now, log: deps.Log}
 	g.ctx, g.cancel = context.WithCancel(context.Background())
 	g.table = conns.New(conns.Config{Name: "gateway", Limit: cfg.Connections, PerAddress: cfg.PerAddress,
-		MakeRoom: g.makeRoom})
-	g.agents, g.rates, g.denied = quota.NewAgents(), quota.NewTargets(), newDeniedNames()
+		MakeRoom: func() bool { return g.agents.Closing() }})
+	g.agents = quota.NewAgents(max(cfg.Connections-handshakePlaces(cfg.Connections), 0), cfg.TrialPlaces)
+	g.rates, g.denied = quota.NewTargets(), newDeniedNames()
 	g.metrics = newMetrics(g)
 	leases := lease.Config{Replica: cfg.Replica, Report: t.Report, Heartbeat: t.Heartbeat, IdleGive: t.IdleGive,
 		StopAfter: t.StopAfter, Call: t.Call}
@@ -135,6 +136,7 @@ func (g *Gateway) sweep(ctx context.Context) {
 		g.recheckOpen()
 		if n%10 == 0 {
 			g.relay.Trim()
+			g.warnScarce()
 			g.rates.Trim(g.now())
 			g.denied.trim(now)
 			g.targets.trim(now, g.table.NearlyFull())

@@ -46,8 +46,8 @@ type Conn struct {
 	*net.TCPConn
 	Member lease.Member
 	Slot   conns.Slot
-	Agent  *quota.Agent // that the connection counts for; nil for none. The goroutine that serves it uses it
-	index  int          // in the Registry
+	Place  quota.Place // among those of its agent
+	index  int         // in the Registry
 	// Worker is that of the last request; nil for the session itself. The goroutine that serves the
 	// connection uses it.
 	Worker *route.Worker
@@ -132,13 +132,13 @@ func (c *Conn) Interrupt(why Cause) {
 	}
 }
 
-// Evict implements conns.Owner.
+// Evict implements conns.Owner and quota.Owner.
 func (c *Conn) Evict() { c.Interrupt(TimedOut) }
 
 // Unread implements conns.Owner.
 func (c *Conn) Unread() bool { return socket.Pending(c.TCPConn) > 0 }
 
-// Quiet returns for how long nothing was moved. now is by monotime.
+// Quiet implements quota.Owner.
 func (c *Conn) Quiet(now time.Duration) time.Duration { return now - time.Duration(c.moved.Load()) }
 
 // SessionEnded implements lease.Conn.

@@ -1,8 +1,6 @@
 package client
 
 import (
-	"cmp"
-	"slices"
 	"sync"
 	"time"
 )
@@ -71,18 +69,6 @@ func (r *Registry) InterruptIf(why Cause, f func(*Conn) bool) {
 	for _, c := range r.match(f) {
 		c.Interrupt(why)
 	}
-}
-
-// InterruptQuietest interrupts at most n of the connections that moved nothing for at least
-// a time, the quietest first, and returns how many. now is by monotime.
-func (r *Registry) InterruptQuietest(n int, least, now time.Duration) int {
-	quiet := r.match(func(c *Conn) bool { return c.Quiet(now) >= least && !c.Interrupted() })
-	slices.SortFunc(quiet, func(a, b *Conn) int { return cmp.Compare(b.Quiet(now), a.Quiet(now)) })
-	quiet = quiet[:min(n, len(quiet))]
-	for _, c := range quiet {
-		c.Interrupt(TimedOut)
-	}
-	return len(quiet)
 }
 
 // Sweep interrupts the connections that were quiet for too long and those of

@@ -122,6 +122,7 @@ var (
 		HowToFix:   "close some or spread the work over more sessions",
 		RetryAfter: time.Second}
 	TooManyOfAgent = TooManyTunnels.Because("this account has too many connections open at once")
+	ShareTaken     = TooManyTunnels.Because("the gateway is full, and this account has its share of the connections")
 	TooFast        = &Refusal{Status: 429, Code: CodeTargetRateLimited, ProxyError: "connection_limit_reached",
 		SOCKS:    socks5.NotAllowed,
 		Message:  "this account makes too many new connections to this target a minute",

@@ -213,14 +213,19 @@ func webhookConfig(s configfile.Settings) webhook.Config {
 // minute.
 const authFailureLimit = 1000
 
+// trialPart is the part of the gateway's places that trial accounts have together: they cost a
+// stranger nothing, so others have three of four however many of them there are.
+const trialPart = 4
+
 func gatewayConfig(s configfile.Settings, b conns.Budget, secrets *system.Secrets) gateway.Config {
 	c := gateway.Config{Addr: s.GatewayAddr, Key: secrets.ProxyKey(), OlderKeys: secrets.OlderProxyKeys(),
 		Forbidden: ownListeners(s.AdminAddr), AuthFailureLimit: authFailureLimit, EchoURL: echoURL(s.HTTPAddr),
 		PublicEchoURL: EchoURL(s), Connections: b.Gateway, PerAddress: perAddress(s), Pipes: b.Pipes,
 		Agent: s.AgentConnections, TrialAgent: s.TrialConnections, TargetRate: s.TargetRate,
-		TrialTargetRate: s.TrialTargetRate, SessionTunnels: s.SessionTunnels}
+		TrialTargetRate: s.TrialTargetRate, SessionTunnels: s.SessionTunnels,
+		TrialPlaces: b.Gateway / trialPart}
 	if s.Dev {
-		c.AuthFailureLimit = 0
+		c.AuthFailureLimit, c.TrialPlaces = 0, 0
 	}
 	c.Public = publicTargets(s)
 	for _, e := range s.Exits {
