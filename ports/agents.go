@@ -33,4 +33,19 @@ type AgentFilter struct {
 	Referrer       string // the code or the name of the referring agent
 	Status         account.Status
 	RegisteredFrom netip.Prefix // that the origin's address is of; invalid: any
+	Order          AgentOrder   // empty: newest first
 }
+
+// AgentOrder is in which order agents are listed. Equal ones are listed newest first.
+type AgentOrder string
+
+// The orders of agents, each with the most first.
+const (
+	ByBalance   AgentOrder = "balance"
+	ByCharged   AgentOrder = "charged" // less what was refunded
+	ByRecharged AgentOrder = "recharged"
+	ByLive      AgentOrder = "live" // sessions
+)
+
+// AgentOrders lists the orders but for the usual one.
+var AgentOrders = []AgentOrder{ByBalance, ByCharged, ByRecharged, ByLive}

@@ -14,7 +14,7 @@ import (
 type Overview interface {
 	// Sessions lists sessions of all agents, newest first.
 	Sessions(ctx context.Context, f OverviewFilter, page domain.Page) (domain.List[SessionRead], error)
-	// Agents lists agents that match a filter with their money, newest first.
+	// Agents lists agents that match a filter with their money, in the order of the filter.
 	Agents(ctx context.Context, f AgentFilter, page domain.Page) (domain.List[AgentMoney], error)
 	// Margins sums charges and refunds by when they were booked, and orders at sellers by when they were
 	// confirmed, from a time until before another, by a key. Each entry and each order is in one group.
@@ -27,6 +27,9 @@ type Overview interface {
 	Accounts(ctx context.Context, from, to time.Time) (map[billing.Account]domain.Money, error)
 	// Received sums the recharges that were booked in that time by UTC day.
 	Received(ctx context.Context, from, to time.Time) (map[time.Time]domain.Money, error)
+	// Registered counts the accounts that registered themselves in that time by UTC day: those whose address is
+	// known. It is forgotten later.
+	Registered(ctx context.Context, from, to time.Time) (map[time.Time]int, error)
 	// Providers counts what names each provider.
 	Providers(ctx context.Context) (map[string]Named, error)
 	// Unbooked sums by agent what sessions used up of what they hold since their last charge: of some agents or,

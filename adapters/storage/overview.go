@@ -128,6 +128,21 @@ func (r overview) Accounts(ctx context.Context, from, to time.Time) (map[billing
 	return sums, work.Wrap("sum accounts", err)
 }
 
+func (r overview) Registered(ctx context.Context, from, to time.Time) (map[time.Time]int, error) {
+	days := map[time.Time]int{}
+	// The first condition is that of the index by time.
+	err := r.Rows(ctx, `SELECT created_at / 86400000000, COUNT(*) FROM agents
+		WHERE length(registered_from) > 0 AND created_at >= ?1 AND created_at < ?2 GROUP BY 1`,
+		[]any{column.Micros(from), column.Micros(to)}, func(row engine.Row) error {
+			var day int64
+			var n int
+			err := row.Scan(&day, &n)
+			days[time.Unix(day*24*60*60, 0).UTC()] = n
+			return err
+		})
+	return days, work.Wrap("count registrations", err)
+}
+
 func (r overview) Received(ctx context.Context, from, to time.Time) (map[time.Time]domain.Money, error) {
 	days := map[time.Time]domain.Money{}
 	err := r.Rows(ctx, `SELECT at / 86400000000, CAST(COALESCE(SUM(-counter), 0) AS BIGINT) FROM ledger_entries

@@ -165,6 +165,33 @@ type DayLine struct {
 	billing.Margin
 }
 
+// Growth is what a UTC day brought.
+type Growth struct {
+	Day        time.Time
+	Received   domain.Money // recharges
+	Registered int          // accounts that registered themselves
+}
+
+// Growth returns the last n UTC days, oldest first, the current one included.
+func (u *Money) Growth(ctx context.Context, n int) (list []Growth, err error) {
+	to := billing.Day(u.clock.Now()).AddDate(0, 0, 1)
+	from := to.AddDate(0, 0, -n)
+	err = u.store.View(ctx, func(ctx context.Context, tx repos) error {
+		received, err := tx.Overview().Received(ctx, from, to)
+		if err != nil {
+			return err
+		}
+		registered, err := tx.Overview().Registered(ctx, from, to)
+		list = make([]Growth, n)
+		for i := range list {
+			day := from.AddDate(0, 0, i)
+			list[i] = Growth{day, received[day], registered[day]}
+		}
+		return err
+	})
+	return list, err
+}
+
 // Days returns the last n UTC days, the current one included, and how many sessions are live by status.
 func (u *Money) Days(ctx context.Context, n int) (days Days, live map[session.Status]int, err error) {
 	to := billing.Day(u.clock.Now()).AddDate(0, 0, 1)

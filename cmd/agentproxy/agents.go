@@ -19,11 +19,12 @@ import (
 
 type agentCmd struct {
 	Add          agentAddCmd     `cmd:"" help:"Open an account, also where registration is closed; prints its credentials once."`
-	List         agentListCmd    `cmd:"" help:"List agents, newest first."`
+	List         agentListCmd    `cmd:"" help:"List agents, newest first or sorted."`
 	Show         agentShowCmd    `cmd:"" help:"Show one agent, its money included."`
 	Disable      agentDisableCmd `cmd:"" help:"Shut an agent out and end its sessions; the unused part is refunded."`
 	Enable       agentEnableCmd  `cmd:"" help:"Let a disabled agent in again."`
 	RotateKey    agentKeyCmd     `cmd:"" name:"rotate-key" help:"Replace an agent's first API key; the old one ends at once."`
+	Note         agentNoteCmd    `cmd:"" help:"Keep the reason as a note about an agent, which operators alone see."`
 	SetTier      agentTierCmd    `cmd:"" name:"set-tier" help:"Verify an agent, or withdraw its verification."`
 	SetRateLimit agentLimitCmd   `cmd:"" name:"set-rate-limit" help:"Give an agent a rate limit of its own."`
 }
@@ -55,6 +56,7 @@ type agentListCmd struct {
 	Search         string `help:"Only those with this id, or with this text in the name or the email address."`
 	Referrer       string `placeholder:"CODE" help:"Only those of the referring agent of this code or name."`
 	Status         string `enum:",${account_statuses}" default:"" help:"Only those of this status."`
+	Sort           string `enum:",balance,charged,recharged,live" default:"" help:"Those with the most first: balance, charged, recharged or live (sessions); else the newest first."`
 	RegisteredFrom string `placeholder:"CIDR" help:"Only those that registered from this network, such as 203.0.113.0/24."`
 }
 
@@ -64,7 +66,8 @@ func (c agentListCmd) Run(k *kit) error {
 	if err != nil {
 		return err
 	}
-	filter := ports.AgentFilter{Search: c.Search, Referrer: c.Referrer, Status: account.Status(c.Status)}
+	filter := ports.AgentFilter{Search: c.Search, Referrer: c.Referrer, Status: account.Status(c.Status),
+		Order: ports.AgentOrder(c.Sort)}
 	if c.RegisteredFrom != "" {
 		if filter.RegisteredFrom, err = account.ParseNetwork(c.RegisteredFrom); err != nil {
 			return err
@@ -195,6 +198,22 @@ func (c agentLimitCmd) Run(k *kit) error {
 			return err
 		}
 		return k.record("agent_id", c.AgentID, "rate_limit_per_minute", c.PerMinute)
+	}, &accounts)
+}
+
+type agentNoteCmd struct {
+	reasoned
+	AgentID string `arg:"" name:"AGENT_ID"`
+}
+
+// Run keeps the reason as a note: an action that changes nothing.
+func (c agentNoteCmd) Run(k *kit) error {
+	var accounts *accounts.Service
+	return k.do(c.action("agent note", c.AgentID), func(ctx context.Context) error {
+		if _, err := accounts.Info(ctx, c.AgentID); err != nil {
+			return err
+		}
+		return k.record("agent_id", c.AgentID, "note", c.Reason)
 	}, &accounts)
 }
 

@@ -28,6 +28,12 @@ var accountActions = map[string]action{
 		Description: "Shuts out every agent that registered from a network and ends their sessions.",
 		Fields:      []field{needed("network", "Network", "CIDR, such as 203.0.113.0/24, or an address")},
 		About:       []string{"network"}, Do: disableFrom},
+	"agent-note": {Name: "agent note", Title: "Add a note about an agent", Button: "Keep it", Done: "The note is kept.",
+		Description: "Keeps the reason as a note about %s, which operators alone see.",
+		Do: func(ctx context.Context, c *Console, in input) (string, []section, error) {
+			_, err := c.use.Accounts.Info(ctx, in.Subject)
+			return in.agent(), nil, err
+		}},
 	"agent-enable": {Name: "agent enable", Title: "Enable an agent", Button: "Enable it",
 		Done:        "The agent is enabled.",
 		Description: "Lets %s in again. Its sessions stay ended.",

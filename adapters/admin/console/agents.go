@@ -5,6 +5,7 @@ import (
 	"encoding/csv"
 	"net/http"
 	"net/url"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -26,7 +27,11 @@ func withoutQuery(address string) string {
 
 // agentFilter reads what a list of agents is narrowed to.
 func agentFilter(q url.Values) (f ports.AgentFilter, err error) {
-	f = ports.AgentFilter{Search: q.Get("search"), Referrer: q.Get("referrer"), Status: account.Status(q.Get("status"))}
+	f = ports.AgentFilter{Search: q.Get("search"), Referrer: q.Get("referrer"), Status: account.Status(q.Get("status")),
+		Order: ports.AgentOrder(q.Get("sort"))}
+	if f.Order != "" && !slices.Contains(ports.AgentOrders, f.Order) {
+		return f, domain.InvalidField("sort", "must be balance, charged, recharged or live")
+	}
 	if text := q.Get("registered_from"); text != "" {
 		f.RegisteredFrom, err = account.ParseNetwork(text)
 	}
@@ -53,12 +58,23 @@ func (c *Console) agents(r *http.Request) (page, error) {
 	}
 	s := section{Table: t, Filter: []field{given(r, "search", "Id, name or address"), given(r, "referrer",
 		"Referrer"),
-		choice(r, "status", "Status", "active", "disabled"), given(r, "registered_from", "Registered from network")},
+		choice(r, "status", "Status", "active", "disabled"), given(r, "registered_from", "Registered from network"),
+		sorted(r)},
 		Links: []button{{Text: "Open an account", Href: "/do/agent-add"}, {Text: "Referring agents",
 			Href: "/agents/referrers"}, {Text: "Download as CSV", Href: "/agents.csv?" + r.URL.Query().Encode()},
 			{Text: "Disable a network", Href: "/do/agent-disable-network", Danger: true}}}
 	p.Sections = []section{s.paged(r, at, list.Total)}
 	return p, err
+}
+
+// sorted returns the field of the order of agents.
+func sorted(r *http.Request) field {
+	f := field{Name: "sort", Label: "Sort", Options: []option{{Value: "", Text: "newest"}}}
+	for _, o := range ports.AgentOrders {
+		f.Options = append(f.Options, option{Value: string(o), Text: "most " + string(o),
+			Chosen: r.URL.Query().Get("sort") == string(o)})
+	}
+	return f
 }
 
 // agentFile answers all accounts that match, for a spreadsheet that sorts them.
@@ -149,7 +165,7 @@ func (c *Console) agent(r *http.Request) (page, error) {
 		{Title: "Last sessions", Table: sessionTable(sessions.Items).without("Agent"),
 			Links: []button{{Text: "All its sessions", Href: "/sessions?agent=" + id}}},
 		{Title: "Last entries of the ledger", ID: "ledger", Table: entryTable(entries.Items)},
-		{Title: "What operators did", Table: actionTable(done.Items)},
+		{Title: "Notes and what operators did", ID: "notes", Table: actionTable(done.Items)},
 	}
 	return p, nil
 }
@@ -172,8 +188,9 @@ func agentFacts(a account.Agent, tier account.Tier, perMinute int) section {
 	if a.Status == account.Disabled {
 		s.Links = []button{do("agent-enable", "Enable", a.ID)}
 	}
-	s.Links = append(s.Links, do("adjust", "Correct the balance", a.ID), do("agent-set-tier", "Set the tier",
-		a.ID),
+	s.Links = append(s.Links, do("agent-note", "Add a note", a.ID),
+		do("adjust", "Correct the balance", a.ID), do("agent-set-tier", "Set the tier",
+			a.ID),
 		do("agent-set-rate-limit", "Set the rate limit", a.ID), doDanger("agent-rotate-key", "Replace the key",
 			a.ID))
 	return s

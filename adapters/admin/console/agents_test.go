@@ -48,6 +48,19 @@ func TestAgentsHaveTheirTierAndWhenTheyWereSeen(t *testing.T) {
 	if code, _ = w.get("/agents.csv?registered_from=x"); code != 400 {
 		t.Errorf("a network that is none: %d", code)
 	}
+	if code, _ = w.get("/agents.csv?sort=colour"); code != 400 {
+		t.Errorf("an order that is none: %d", code)
+	}
+	_, file = w.get("/agents.csv?sort=balance")
+	if rows, err = csv.NewReader(strings.NewReader(file)).ReadAll(); err != nil || len(rows) != 4 || rows[1][5] != "60" {
+		t.Errorf("%v: the richest is not the first of\n%s", err, file)
+	}
+	if _, body = w.get("/agents?sort=balance"); !strings.Contains(body, `<option value="balance" selected>`) {
+		t.Errorf("the order is not chosen in\n%s", body)
+	}
+	if _, body = w.get("/"); strings.Count(body, "data-chart=") != 2 {
+		t.Errorf("the overview has no charts of growth:\n%s", body)
+	}
 	for range domain.MaxPageSize {
 		w.Register()
 	}

@@ -75,6 +75,7 @@ func TestEveryButtonKeepsWhoDidItWhenAndWhy(t *testing.T) {
 		{"agent-add", "", "name=partner", "any"},
 		{"agent-set-tier", agent, "tier=verified&evidence=passport", agent},
 		{"agent-set-rate-limit", agent, "per_minute=5", agent},
+		{"agent-note", agent, "", agent},
 		{"agent-rotate-key", agent, "", agent},
 		{"adjust", agent, "amount=-1.50", agent},
 		{"session-end", ended.ID, "", ended.ID},

@@ -4,19 +4,28 @@ import (
 	"fmt"
 	"net/http"
 
+	"agentproxy/adapters/console/ui"
+	"agentproxy/app/operator"
 	"agentproxy/domain"
 	"agentproxy/domain/audit"
 	"agentproxy/domain/billing"
 	"agentproxy/domain/session"
 )
 
-// overviewDays is how many days the overview shows.
-const overviewDays = 7
+// How many days the overview shows: of the money, and of what the service grew by.
+const (
+	overviewDays = 7
+	growthDays   = 30
+)
 
 // overview shows what needs the operator, and the last days.
 func (c *Console) overview(r *http.Request) (page, error) {
 	p := page{Title: "Overview"}
 	days, live, err := c.use.Money.Days(r.Context(), overviewDays)
+	if err != nil {
+		return p, err
+	}
+	grown, err := c.use.Money.Growth(r.Context(), growthDays)
 	if err != nil {
 		return p, err
 	}
@@ -48,6 +57,7 @@ func (c *Console) overview(r *http.Request) (page, error) {
 		{Name: "Parked jobs", ID: "parked-jobs", Value: alarm(len(parked)).to("/jobs")},
 		{Name: "Ledger faults", ID: "ledger-faults", Value: alarm(proof.Faults).to("/do/verify"), Note: proof.Rule},
 	}}, {Title: "Money by UTC day", Table: dayTable(days), Links: []button{{Text: "More of money", Href: "/money"}}},
+		growth(grown),
 		{Title: "State", Facts: []figure{
 			{Name: "Ledger proved", ID: "proved-at", Value: when(proof.SucceededAt), Note: fmt.Sprint(
 				proof.Entries, " entries")},
@@ -66,6 +76,23 @@ func (c *Console) overview(r *http.Request) (page, error) {
 	p.Sections = append(p.Sections, section{Title: "Last actions of operators", Table: actionTable(list.Items),
 		Links: []button{{Text: "All actions", Href: "/audit"}}})
 	return p, nil
+}
+
+// growth shows registrations and recharges by day.
+func growth(days []operator.Growth) section {
+	registered := ui.Chart{Title: "Accounts registered by UTC day", Unit: "count", Names: []string{"Accounts"}}
+	received := ui.Chart{Title: "Money in by UTC day", Unit: "usd", Names: []string{"Recharges"}}
+	var accounts, money []float64
+	for _, d := range days {
+		registered.Times = append(registered.Times, d.Day.Unix())
+		accounts = append(accounts, float64(d.Registered))
+		money = append(money, float64(d.Received)/float64(domain.Dollar))
+	}
+	received.Times = registered.Times
+	registered.Values, received.Values = [][]float64{accounts}, [][]float64{money}
+	return section{Title: fmt.Sprintf("Growth in %d days", len(days)), ID: "growth",
+		Charts: []ui.Chart{registered, received},
+		Note:   "Accounts that registered themselves, and recharges as they were credited."}
 }
 
 // alarm returns a number that should be 0.

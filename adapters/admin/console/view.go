@@ -27,6 +27,7 @@ type section struct {
 	Note      string
 	Figures   []figure
 	Facts     []figure
+	Charts    []ui.Chart
 	Filter    []field // of a form that is sent by GET
 	Table     *table
 	Links     []button

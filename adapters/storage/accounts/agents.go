@@ -86,7 +86,7 @@ func (r agents) List(
 	count := "SELECT COUNT(*) FROM agents a JOIN referrers f ON f.id = a.referrer_id" + c.Where()
 	err := r.Row(count, c.Args...).Scan(&list.Total)
 	if err == nil {
-		query := AgentSelect + c.Where() + " ORDER BY a.seq DESC" + c.Page(page)
+		query := AgentSelect + strings.Replace(agentOrders[f.Order], "$", c.Where(), 1) + "a.seq DESC" + c.Page(page)
 		err = r.Rows(ctx, query, c.Args, func(rows engine.Row) error {
 			a, err := ScanAgent(rows)
 			list.Items = append(list.Items, a)
@@ -109,6 +109,17 @@ func (r agents) ForgetOrigins(_ context.Context, before time.Time, limit int) (i
 	}
 	return int(n), nil
 }
+
+// agentOrders are the tables and the words that list agents in an order; $ is where the conditions belong.
+var agentOrders = map[ports.AgentOrder]string{
+	"":                "$ ORDER BY ",
+	ports.ByBalance:   byWallet + "w.trial + w.own + w.held_trial + w.held_own DESC, ",
+	ports.ByCharged:   byWallet + "w.charged - w.refunded DESC, ",
+	ports.ByRecharged: byWallet + "w.recharged DESC, ",
+	ports.ByLive:      byWallet + "w.live_sessions DESC, ",
+}
+
+const byWallet = "JOIN wallets w ON w.agent_id = a.id $ ORDER BY "
 
 // agentWhere returns the conditions of a filter of agents.
 func agentWhere(f ports.AgentFilter) (c work.Conditions) {

@@ -123,7 +123,7 @@ document.documentElement.classList.add("js");
     const c = JSON.parse(el.dataset.chart);
     const style = getComputedStyle(document.documentElement);
     const colour = (name) => style.getPropertyValue(name).trim();
-    const show = c.unit === "usd" ? usd : bytes;
+    const show = { usd, count: (n) => n == null ? "–" : String(n) }[c.unit] || bytes;
     const step = c.times.length > 1 ? c.times[1] - c.times[0] : 3600;
     const axis = { stroke: colour("--dim"), grid: { stroke: colour("--line"), width: 1 }, ticks: { stroke: colour("--line") } };
     const tick = (t) => {
@@ -135,7 +135,7 @@ document.documentElement.classList.add("js");
     el.replaceChildren();
     new uPlot({
       width, height: 170, tzDate: zone, cursor: { y: false },
-      scales: { x: { range: (u, from, to) => [from - step / 2, to + step / 2] }, y: { range: (u, from, to) => [0, to > 0 ? to * 1.1 : c.unit === "usd" ? 0.01 : 1e3] } },
+      scales: { x: { range: (u, from, to) => [from - step / 2, to + step / 2] }, y: { range: (u, from, to) => [0, to > 0 ? to * 1.1 : { usd: 0.01, count: 1 }[c.unit] || 1e3] } },
       axes: [{ ...axis, size: 30, values: (u, list) => list.map(tick) }, { ...axis, size: 70, values: (u, list) => list.map(show) }],
       series: [{ label: "UTC", value: "{YYYY}-{MM}-{DD} {HH}:{mm}" }, ...c.names.map((label, i) => ({
         label, stroke: colour("--plot-" + (i + 1)), fill: colour("--plot-" + (i + 1)) + "66", width: 1,
