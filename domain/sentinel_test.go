@@ -34,6 +34,7 @@ var sentinels = map[string]*domain.Error{
 	"account.ErrTooManyKeys":         account.ErrTooManyKeys,
 	"account.ErrNotFound":            account.ErrNotFound,
 	"account.ErrRateLimited":         account.ErrRateLimited,
+	"account.ErrStorageLimit":        account.ErrStorageLimit,
 	"account.ErrReferralCode":        account.ErrReferralCode,
 	"account.ErrRegistrationClosed":  account.ErrRegistrationClosed,
 	"account.ErrScope":               account.ErrScope,

@@ -75,6 +75,9 @@ const (
 	ErrSessionNotFound Code = "SESSION_NOT_FOUND"
 	// ErrSessionNotReady means: the session is still being created; try again when its status is active
 	ErrSessionNotReady Code = "SESSION_NOT_READY"
+	// ErrStorageLimit means: the service stores no more for this account today; wait for the seconds in
+	// Retry-After, or recharge. Reads, payments, renewals and terminations go on
+	ErrStorageLimit Code = "STORAGE_LIMIT"
 	// ErrTierRequired means: this product is for accounts of a higher tier; recharge, or ask the operator to verify
 	// the account
 	ErrTierRequired Code = "TIER_REQUIRED"

@@ -148,6 +148,8 @@ func (c *check) mode(s *Settings, config Config, api, gateway netip.AddrPort, pr
 	}
 	s.RegisterLimit = limit("AGENTPROXY_REGISTER_LIMIT_PER_MINUTE", config.RegisterLimit, registerLimit)
 	s.TrialPerNetwork = limit("AGENTPROXY_TRIAL_PER_NETWORK", config.TrialPerNetwork, trialNetwork)
+	s.StoredPerDay = limit("AGENTPROXY_STORED_PER_DAY", config.StoredPerDay, storedPerDay)
+	s.TrialStoredPerDay = limit("AGENTPROXY_STORED_PER_DAY_TRIAL", config.TrialStoredPerDay, trialStoredPerDay)
 	s.AgentConnections = limit("AGENTPROXY_AGENT_CONNECTIONS", config.AgentConnections, agentConnections)
 	s.TrialConnections = limit("AGENTPROXY_AGENT_CONNECTIONS_TRIAL", config.TrialConnections, trialConnections)
 	s.TargetRate = limit("AGENTPROXY_TARGET_RATE_PER_MINUTE", config.TargetRate, targetRate)

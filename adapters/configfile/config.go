@@ -65,6 +65,11 @@ type Config struct {
 	RateLimit int `yaml:"rate_limit_per_minute" env:"AGENTPROXY_RATE_LIMIT_PER_MINUTE"`
 	// Registrations per minute and client address; 0 is unlimited.
 	RegisterLimit *int `yaml:"register_limit_per_minute" env:"AGENTPROXY_REGISTER_LIMIT_PER_MINUTE" default:"120; 0 in development mode"`
+	// Bytes that the service may store for one agent on a UTC day: sessions, rules, workers, reports, events for
+	// webhooks and records of the exit log; 0 is unlimited. Beyond it what adds more is refused.
+	StoredPerDay *int `yaml:"stored_per_day" env:"AGENTPROXY_STORED_PER_DAY" default:"1000000000; 0 in development mode"`
+	// The same for an agent whose account is a trial.
+	TrialStoredPerDay *int `yaml:"stored_per_day_trial" env:"AGENTPROXY_STORED_PER_DAY_TRIAL" default:"50000000; 0 in development mode"`
 	// Connections that one agent may have to the gateway of a replica; 0 is unlimited.
 	AgentConnections *int `yaml:"agent_connections" env:"AGENTPROXY_AGENT_CONNECTIONS" default:"1000; 0 in development mode"`
 	// The same for an agent whose account is a trial.
@@ -145,7 +150,10 @@ func defaults() Config {
 
 // The defaults outside development mode of limits that are off in it.
 const (
-	registerLimit    = 120 // per minute and client address
+	registerLimit     = 120 // per minute and client address
+	storedPerDay      = 1_000_000_000
+	trialStoredPerDay = 50_000_000
+
 	agentConnections = 1000
 	trialConnections = 100
 	targetRate       = 600 // per minute, agent and domain
@@ -188,6 +196,8 @@ type Settings struct {
 	PreviousSecrets       []Secret
 	RateLimit             int
 	RegisterLimit         int
+	StoredPerDay          int
+	TrialStoredPerDay     int
 	AgentConnections      int
 	TrialConnections      int
 	SessionTunnels        int

@@ -77,12 +77,13 @@ func TestWayOfRegistration(t *testing.T) {
 
 // The limits of an account are off in development mode, where all connections are the operator's own.
 func TestLimitsOfAnAccount(t *testing.T) {
-	type limits struct{ connections, trialConnections, rate, trialRate, registrations int }
-	for dev, want := range map[string]limits{"true": {}, "false": {1000, 100, 600, 60, 120}} {
+	type limits struct{ connections, trialConnections, rate, trialRate, registrations, stored, trialStored int }
+	for dev, want := range map[string]limits{"true": {}, "false": {1000, 100, 600, 60, 120, 1_000_000_000, 50_000_000}} {
 		clean(t)
 		t.Setenv("AGENTPROXY_DEV", dev)
 		s, err := configfile.Load(rules())
-		if got := (limits{s.AgentConnections, s.TrialConnections, s.TargetRate, s.TrialTargetRate, s.RegisterLimit}); err != nil || got != want {
+		if got := (limits{s.AgentConnections, s.TrialConnections, s.TargetRate, s.TrialTargetRate, s.RegisterLimit,
+			s.StoredPerDay, s.TrialStoredPerDay}); err != nil || got != want {
 			t.Errorf("development mode %s: %+v, %v; want %+v", dev, got, err, want)
 		}
 	}

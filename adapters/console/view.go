@@ -17,6 +17,7 @@ import (
 	"agentproxy/app/accounts"
 	"agentproxy/domain"
 	"agentproxy/domain/account"
+	"agentproxy/ports"
 )
 
 // identity is who makes a request.
@@ -68,6 +69,7 @@ func (c *Console) signedIn(p page) http.Handler {
 			return
 		}
 		identityOf(r.Context()).agentID = v.caller.AgentID
+		v.Context = ports.WithAgent(v.Context, v.caller.AgentID)
 		if err == nil {
 			err = v.admit(p.scope)
 		}
@@ -101,6 +103,16 @@ func (v *view) admit(scope account.Scope) error {
 	info, err := v.c.Accounts.Info(v, v.caller.AgentID)
 	v.name = info.Agent.Name
 	return err
+}
+
+// storing refuses what adds rows to an agent that had as much stored as it may.
+func storing(show func(*view) error) func(*view) error {
+	return func(v *view) error {
+		if err := v.c.Limits.Stored.Check(v, v.caller.AgentID); err != nil {
+			return err
+		}
+		return show(v)
+	}
 }
 
 // may reports whether the key of the sign-in has a permission.

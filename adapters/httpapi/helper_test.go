@@ -60,6 +60,7 @@ type options struct {
 	sell          []catalog.Product // further products
 	database      storage.URL       // the zero value is a new one
 	tagged        bool              // keys are as the service makes them, not the same on every run
+	stored        ratelimit.StoredConfig
 }
 
 // world is a whole service without listeners: the API over the real use cases
@@ -167,7 +168,10 @@ func newWorld(t testing.TB, o options) *world {
 		transitions,
 		w.hub,
 	)
-	w.sessions = sessions.New(sessions.Config{Limit: o.sessionLimit}, w.store, clock, w.ids, secrets, cat, transitions,
+	limits := ratelimit.New(o.limits, clock, nil, log)
+	limits.Stored = ratelimit.NewStored(o.stored, w.store, clock, limits, log)
+	counting := limits.Stored.Count(w.store)
+	w.sessions = sessions.New(sessions.Config{Limit: o.sessionLimit}, counting, clock, w.ids, secrets, cat, transitions,
 		w.driver, access, w.hub, log)
 	w.reveals = reveals.New(w.store, clock, w.ids, secrets, w.sessions, w.accounts)
 	w.payments = payments.NewWatcher(w.store, clock, w.ids, w.chain, log)
@@ -191,11 +195,11 @@ func newWorld(t testing.TB, o options) *world {
 			Accounts:  w.accounts,
 			Catalog:   cat,
 			Sessions:  w.sessions,
-			Policies:  policy.New(w.store, w.hub),
-			Workers:   workers.New(w.store, clock, w.ids, cat, access, w.hub, log),
+			Policies:  policy.New(counting, w.hub),
+			Workers:   workers.New(counting, clock, w.ids, cat, access, w.hub, log),
 			Callbacks: procurement.NewCallbacks(w.store, clock, cat, w.driver),
 			Checks:    sessions.NewChecks(w.sessions, w.prober),
-			Telemetry: telemetry.New(w.store, clock, w.ids, w.observer),
+			Telemetry: telemetry.New(counting, clock, w.ids, w.observer),
 			Wallet:    ledger.NewWallet(w.store, clock, w.ids),
 			Recharges: payments.NewOrders(payments.Config{}, w.store, clock, w.ids, w.chain, fake.NewKeys("test")),
 			Webhooks:  w.webhooks,
@@ -203,7 +207,7 @@ func newWorld(t testing.TB, o options) *world {
 			Reveals:   w.reveals,
 			Tools:     o.tools,
 			Console:   noPages,
-			Limits:    ratelimit.New(o.limits, clock, nil, log),
+			Limits:    limits,
 			Store:     w.store,
 			Clock:     clock,
 			IDs:       w.ids,

@@ -22,13 +22,13 @@ const states = "agentproxy:ratelimits"
 const forgotten = 2 * time.Minute
 
 // takeScript does ratelimit.Request.TakeFrom by the server's clock. ARGV: key, interval and burst in
-// microseconds, tokens, the largest lead. It answers the tokens, the TAT and the server's time.
+// microseconds, tokens, the largest lead of a shorter burst. It answers the tokens, the TAT and the server's time.
 var takeScript = redis.NewScript(1, `
 local t = redis.call('TIME')
 local now = t[1] * 1000000 + t[2]
 local interval, burst, tokens, farthest = tonumber(ARGV[2]), tonumber(ARGV[3]), tonumber(ARGV[4]), tonumber(ARGV[5])
 local tat = tonumber(redis.call('ZSCORE', KEYS[1], ARGV[1]) or 0)
-local ahead = math.min(math.max(tat - now, 0), farthest)
+local ahead = math.min(math.max(tat - now, 0), math.max(farthest, burst))
 local n = math.max(math.min(tokens, math.floor((burst - ahead) / interval)), 0)
 tat = now + ahead + n * interval
 redis.call('ZADD', KEYS[1], string.format('%.0f', tat), ARGV[1])

@@ -42,6 +42,7 @@ type Limits struct {
 	wrongKeys     *limiter
 	wrongCodes    *limiter
 	callbacks     *limiter
+	Stored        *Stored // what agents may have stored; nil: as much as they like
 }
 
 // New returns the limits: of all processes together, or of this process

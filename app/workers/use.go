@@ -11,6 +11,7 @@ import (
 	"agentproxy/domain/eventlog"
 	"agentproxy/domain/session"
 	"agentproxy/domain/worker"
+	"agentproxy/ports"
 )
 
 // useAll makes or changes the workers of requests in one unit of work. Should a session make that
@@ -53,7 +54,7 @@ func (u *Service) useOf(
 				return err
 			}
 			for _, i := range of[id] {
-				w, err := set.use(ctx, requests[i])
+				w, err := set.use(ports.WithAgent(ctx, set.session.AgentID), requests[i])
 				if err != nil && !isRefusal(err) {
 					return err
 				}

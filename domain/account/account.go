@@ -37,6 +37,9 @@ var (
 		Message: "the operator opens accounts; ask for one"}
 	ErrRateLimited = &domain.Error{Kind: domain.RateLimited, Code: "RATE_LIMIT_EXCEEDED", Retryable: true,
 		Message: "too many requests; wait for the seconds in Retry-After"}
+	ErrStorageLimit = &domain.Error{Kind: domain.RateLimited, Code: "STORAGE_LIMIT", Retryable: true,
+		Message: "the service stores no more for this account today; wait for the seconds in Retry-After, or recharge. " +
+			"Reads, payments, renewals and terminations go on"}
 	// ErrNotFound is returned to operators only; the API has no route that
 	// names an agent.
 	ErrNotFound = &domain.Error{Kind: domain.NotFound, Code: "NOT_FOUND", Message: "no such agent"}

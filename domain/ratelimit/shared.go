@@ -17,9 +17,9 @@ const sharedFrom = 60
 // agent still gets its limit.
 const replicas = 4
 
-// farthest is the largest lead of a state over the clock that is accepted. A
-// whole burst is a little over a minute; a larger lead was written before the
-// clock was set back.
+// farthest is the largest lead of a state over the clock that is accepted, unless
+// the burst is longer. A whole burst of a limit of calls is a little over a minute;
+// a larger lead was written before the clock was set back.
 const farthest = 2 * time.Minute
 
 // Overdraft returns by how many calls a burst of a shared limit may exceed it:
@@ -63,7 +63,7 @@ func (l Limit) NewRequest(callers int) Request {
 
 // TakeFrom takes the available tokens out of a state.
 func (a Request) TakeFrom(s State, now time.Time) (State, Grant) {
-	ahead := min(max(s.TAT.Sub(now), 0), farthest)
+	ahead := min(max(s.TAT.Sub(now), 0), max(farthest, a.Burst))
 	n := max(min(a.Tokens, int((a.Burst-ahead)/a.Interval)), 0)
 	s.TAT = now.Add(ahead + time.Duration(n)*a.Interval)
 	return s, Grant{Tokens: n, TAT: s.TAT, Now: now}

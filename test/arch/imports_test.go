@@ -64,7 +64,7 @@ var imports = []rule{
 	{"app/payments", "domain/... ports app/crediting app/idempotency app/ledger app/payaddress"},
 	{"app/policy", "domain/... ports app/changes"},
 	{"app/procurement", "domain/... ports app/catalog app/changes app/direct app/fairqueue app/fulfilment app/idempotency app/ledger app/notify app/settlement app/slots"},
-	{"app/ratelimit", "domain/ratelimit ports app/cache"},
+	{"app/ratelimit", "domain/... ports app/cache"},
 	{"app/reconcile", "domain/... ports app/catalog app/procurement"},
 	{"app/reveals", "domain/... ports app/accounts app/idempotency app/sessions"},
 	{"app/sessions", "domain/... ports app/catalog app/changes app/direct app/fulfilment app/idempotency app/ledger app/notify app/procurement app/settlement"},

@@ -32,6 +32,7 @@ func RateLimits(t *testing.T, open func(t *testing.T) LimitWorld) {
 		{"of many takes at once the burst is given", takesAreSerial},
 		{"keys do not know each other", keysAreApart},
 		{"a state from before the clock was set back waits two minutes at most", clockSetBack},
+		{"a burst of days is kept as one of a minute", daysAreKept},
 		{"old states are purged, a number at a time, and no other", limitsArePurged},
 	} {
 		t.Run(c.name, func(t *testing.T) { c.test(t, open(t)) })
@@ -98,6 +99,23 @@ func takesAreSerial(t *testing.T, w LimitWorld) {
 	}
 	if given < 30 {
 		t.Errorf("%d tokens were given, want 30 at least", given)
+	}
+}
+
+// daysAreKept takes the parts of a day: what is used stays used, however far its end lies ahead.
+func daysAreKept(t *testing.T, w LimitWorld) {
+	day := ratelimit.Daily(160)
+	for i, want := range []int{3, 12, 0} {
+		if g := w.take(t, "stored:a", day.NewRequest([]int64{30, 150, 10}[i])); g.Tokens != want {
+			t.Errorf("take %d gave %d parts, want %d", i, g.Tokens, want)
+		}
+	}
+	if n, err := w.Purge(t.Context(), 10); n != 0 || err != nil {
+		t.Errorf("%d states were purged, %v", n, err)
+	}
+	w.Age("stored:a", 12*time.Hour)
+	if g := w.take(t, "stored:a", day.NewRequest(30)); g.Tokens != 1 {
+		t.Errorf("half a day later %d parts were given, want 1", g.Tokens)
 	}
 }
 

@@ -64,6 +64,11 @@ func (a *API) admit(c *Call) error {
 			}
 		}
 	}
+	if o.Stores {
+		if err := a.Limits.Stored.Check(c, c.Caller.AgentID); err != nil {
+			return err
+		}
+	}
 	if err := o.checkQuery(c.gin.Request.URL.RawQuery); err != nil {
 		return err
 	}

@@ -92,6 +92,9 @@ func (a *API) declare(o *Operation) huma.Operation {
 			account.ErrRateLimited,
 		)
 	}
+	if o.Stores {
+		refuses = append(refuses, account.ErrStorageLimit)
+	}
 	if o.Idempotent {
 		refuses = append(refuses, domain.ErrIdempotencyConflict)
 	}

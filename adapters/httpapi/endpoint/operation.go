@@ -43,6 +43,7 @@ type Operation struct {
 	OwnBody    any             // what the handler checks and binds by itself, for the document; huma gets no body then
 	Published  bool            // other services have this call too: without a body of its own it ignores unknown fields
 	BodyLimit  int             // bytes; 0: 1 MiB, and 16 KiB if Open
+	Stores     bool            // it adds rows: an agent that had as much stored as it may is refused
 	// Before runs in the call before the body is read. Its error refuses the request.
 	Before func(context.Context) error
 

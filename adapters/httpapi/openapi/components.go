@@ -48,6 +48,7 @@ func Compact(text []byte) ([]byte, error) {
 		for status, r := range objectIn(operation, "responses") {
 			for _, h := range sitesOf(objectIn(r.(object), "headers")) {
 				h.name = strings.ReplaceAll(strings.TrimPrefix(h.name, "X-"), "RateLimit-", "")
+				h.name = cmp.Or(headerNames[h.name], h.name)
 				headers = append(headers, h)
 			}
 			describeData(objectIn(r.(object), "content", JSONType, "schema"))

@@ -63,7 +63,7 @@ type endInput struct {
 // declareChanges declares what changes a session.
 func (s *service) declareChanges() {
 	endpoint.DeclareResult(s.api, endpoint.Operation{
-		ID:         "rotate-session",
+		ID: "rotate-session", Stores: true,
 		Method:     http.MethodPost,
 		Path:       "/sessions/{session_id}/rotate",
 		Tag:        "sessions",

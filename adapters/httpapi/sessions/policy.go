@@ -164,6 +164,7 @@ func (s *service) declarePolicy() {
 	})
 	endpoint.Declare(s.api, endpoint.Operation{
 		ID:        "set-session-policy",
+		Stores:    true,
 		Method:    http.MethodPut,
 		Path:      "/sessions/{session_id}/policy",
 		Tag:       "sessions",

@@ -128,6 +128,7 @@ func (s *service) declareSessions() {
 func createOperation() endpoint.Operation {
 	return endpoint.Operation{
 		ID:         "create-session",
+		Stores:     true,
 		Method:     http.MethodPost,
 		Path:       "/sessions",
 		Tag:        "sessions",

@@ -128,6 +128,7 @@ func Declare(a *endpoint.API, u UseCases) {
 func (s *service) declareReports() {
 	endpoint.Declare(s.api, endpoint.Operation{
 		ID:      "report-event",
+		Stores:  true,
 		Method:  http.MethodPost,
 		Path:    "/sessions/{session_id}/report-event",
 		Tag:     "telemetry",
@@ -146,6 +147,7 @@ func (s *service) declareReports() {
 	}, s.report)
 	endpoint.Declare(s.api, endpoint.Operation{
 		ID:        "report-batch",
+		Stores:    true,
 		Method:    http.MethodPost,
 		Path:      "/telemetry/batch",
 		Tag:       "telemetry",

@@ -103,6 +103,7 @@ func Declare(a *endpoint.API, u UseCases) {
 	}, s.rotateWebhookSecret)
 	endpoint.Declare(s.api, endpoint.Operation{
 		ID:      "test-webhook",
+		Stores:  true,
 		Method:  http.MethodPost,
 		Path:    "/account/webhook/test",
 		Tag:     "webhooks",

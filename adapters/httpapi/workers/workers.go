@@ -171,7 +171,7 @@ func Declare(a *endpoint.API, u UseCases, g sessionview.Gateway) {
 	s := &service{u, g, a}
 	const many, one = "/sessions/{session_id}/workers", "/sessions/{session_id}/workers/{name}"
 	endpoint.Declare(s.api, endpoint.Operation{
-		ID: "make-workers", Method: http.MethodPost, Path: many, Tag: "workers", Scope: account.SessionsWrite,
+		ID: "make-workers", Stores: true, Method: http.MethodPost, Path: many, Tag: "workers", Scope: account.SessionsWrite,
 		Summary: "Make or read workers of a session",
 		Doc: "A worker is a sticky exit of its own, used by its name in the proxy user name. Free, and without this call " +
 			"its first use makes it. If one cannot be made, none is.",
@@ -194,7 +194,8 @@ func Declare(a *endpoint.API, u UseCases, g sessionview.Gateway) {
 		OK:      []endpoint.Reply{{Status: http.StatusOK, Doc: "The worker.", Data: exampleWorker}},
 	}, s.worker)
 	endpoint.DeclareResult(s.api, endpoint.Operation{
-		ID: "rotate-worker", Method: http.MethodPost, Path: one + "/rotate", Tag: "workers", Scope: account.SessionsWrite,
+		ID: "rotate-worker", Stores: true,
+		Method: http.MethodPost, Path: one + "/rotate", Tag: "workers", Scope: account.SessionsWrite,
 		Summary: "Give a worker another exit", Doc: "Open tunnels finish on the old one. Its next use may change its words.",
 		Idempotent: true, EmptyBody: true, Refuses: endpoint.And(ofWorkers, worker.ErrNotFound, catalog.ErrOutOfStock),
 		OK:      []endpoint.Reply{{Status: http.StatusOK, Doc: "The worker with its new exit.", Data: exampleWorker}},

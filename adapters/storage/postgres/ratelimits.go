@@ -27,7 +27,7 @@ const (
 	farthest  = `120000000`
 	// $2 is the interval, $3 the burst, $4 how many tokens. It is the arithmetic
 	// of ratelimit.Request.TakeFrom.
-	presentTAT = `LEAST(GREATEST(r.tat, ` + serverNow + `), ` + serverNow + ` + ` + farthest + `)`
+	presentTAT = `LEAST(GREATEST(r.tat, ` + serverNow + `), ` + serverNow + ` + GREATEST(` + farthest + `, $3::bigint))`
 	tokens     = `GREATEST(LEAST($4::bigint, (` + serverNow + ` + $3::bigint - ` + presentTAT + `) / $2::bigint), 0)`
 	allTokens  = `LEAST($4::bigint, $3::bigint / $2::bigint)`
 

@@ -2,6 +2,7 @@ package wire
 
 import (
 	"fmt"
+	"log/slog"
 	"net"
 	"net/netip"
 	"net/url"
@@ -14,6 +15,7 @@ import (
 	"agentproxy/adapters/upstream/embedded"
 	"agentproxy/app/accounts"
 	"agentproxy/app/ratelimit"
+	domainlimit "agentproxy/domain/ratelimit"
 	"agentproxy/ports"
 )
 
@@ -70,6 +72,17 @@ func sharedLimits(lc fx.Lifecycle, s configfile.Settings, st *storage.Store) (po
 	}
 	lc.Append(fx.StopHook(limits.Close))
 	return limits, nil
+}
+
+// newLimits returns the limits with the budgets of what agents have stored. The tier of an agent is read from the
+// store itself, not from the one that counts.
+func newLimits(
+	s configfile.Settings, st *storage.Store, clock ports.Clock, shared ports.RateLimits, log *slog.Logger,
+) *ratelimit.Limits {
+	l := ratelimit.New(limitConfig(s), clock, shared, log)
+	l.Stored = ratelimit.NewStored(ratelimit.StoredConfig{Funded: domainlimit.Daily(s.StoredPerDay),
+		Trial: domainlimit.Daily(s.TrialStoredPerDay), FundedFrom: s.FundedFrom}, st, clock, l, log)
+	return l
 }
 
 func limitConfig(s configfile.Settings) ratelimit.Config {

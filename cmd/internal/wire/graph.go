@@ -43,7 +43,6 @@ import (
 	"agentproxy/app/playmoney"
 	policyapp "agentproxy/app/policy"
 	"agentproxy/app/procurement"
-	"agentproxy/app/ratelimit"
 	"agentproxy/app/reconcile"
 	"agentproxy/app/reveals"
 	"agentproxy/app/sessions"
@@ -87,7 +86,7 @@ func core(s configfile.Settings, log *slog.Logger, database fx.Option) fx.Option
 			func(l Loader, s configfile.Settings, store ports.Store) (Providers, error) {
 				return l.Providers(s.Catalog, upstream.Env{Store: store, EchoURL: EchoURL(s)}, log)
 			},
-			accountsConfig, limitConfig,
+			accountsConfig,
 			paymentsConfig, paymentNetwork, playmoney.New,
 			func(s configfile.Settings) sessions.Config {
 				return sessions.Config{Limit: s.SessionLimit, FundedFrom: s.FundedFrom}
@@ -104,7 +103,7 @@ func core(s configfile.Settings, log *slog.Logger, database fx.Option) fx.Option
 			fulfilment.New, procurement.NewDriver, procurement.NewDesk, procurement.NewCallbacks,
 			reconcile.NewWatch, reconcile.New, sessions.New, trafficapp.New, telemetry.NewObserver, newTelemetryQueue,
 			newTelemetry,
-			ledger.NewWallet, ledger.NewStats, ratelimit.New, maintenance.New, maintenance.NewAddresses, payments.NewOrders,
+			ledger.NewWallet, ledger.NewStats, newLimits, maintenance.New, maintenance.NewAddresses, payments.NewOrders,
 			payments.NewWatcher, webhooks.New, operator.NewTrail, newJobs,
 			operator.NewSessions, operator.NewMoney, operator.NewUnconfigured,
 		),

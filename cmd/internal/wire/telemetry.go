@@ -12,6 +12,7 @@ import (
 	"agentproxy/adapters/admin"
 	"agentproxy/adapters/configfile"
 	"agentproxy/adapters/nats"
+	"agentproxy/app/ratelimit"
 	"agentproxy/app/telemetry"
 	"agentproxy/ports"
 )
@@ -31,10 +32,11 @@ func newTelemetryQueue(lc fx.Lifecycle, s configfile.Settings, log *slog.Logger)
 
 func newTelemetry(
 	store ports.Store, clock ports.Clock, ids ports.IDs, observer *telemetry.Observer, q *nats.Queue,
+	limits *ratelimit.Limits,
 ) *telemetry.Service {
 	t := telemetry.New(store, clock, ids, observer)
 	if q != nil {
-		t.WithQueue(q)
+		t.WithQueue(limits.Stored.CountQueue(q))
 	}
 	return t
 }

@@ -13,6 +13,7 @@ import (
 	"agentproxy/adapters/system"
 	"agentproxy/adapters/tracing"
 	"agentproxy/app/operator"
+	"agentproxy/app/ratelimit"
 	"agentproxy/cmd/internal/version"
 	"agentproxy/ports"
 )
@@ -49,7 +50,8 @@ func storageConfig(s configfile.Settings, t tracerIn, log *slog.Logger) storage.
 	return c
 }
 
-// decorateStore has the operator's actions noted and the units of traced requests traced.
-func decorateStore(store ports.Store, ids ports.IDs, t tracerIn) ports.Store {
-	return operator.Audited(t.Tracer.Store(store), ids)
+// decorateStore has the operator's actions noted, the units of traced requests traced, and what agents have
+// stored counted.
+func decorateStore(store ports.Store, ids ports.IDs, t tracerIn, limits *ratelimit.Limits) ports.Store {
+	return limits.Stored.Count(operator.Audited(t.Tracer.Store(store), ids))
 }

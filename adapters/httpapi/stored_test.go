@@ -1,0 +1,99 @@
+package httpapi_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"math/rand/v2"
+	"strconv"
+	"testing"
+	"time"
+
+	"agentproxy/app/ledger"
+	"agentproxy/app/ratelimit"
+	"agentproxy/domain"
+)
+
+// fullBatch is the largest report of a session.
+func fullBatch(r *rand.Rand, session string) string {
+	events := make([]map[string]any, 1000)
+	text := make([]byte, 1000)
+	for i := range events {
+		for j := range text {
+			text[j] = byte('a' + r.IntN(26))
+		}
+		events[i] = map[string]any{"session_id": session, "event_type": "timeout", "error_message": string(text)}
+	}
+	b, _ := json.Marshal(map[string]any{"events": events})
+	return string(b)
+}
+
+// An agent on trial reports until it has 50 MB stored. Then nothing of it is stored any more, whatever it asks
+// for, but what it has goes on, and so does everybody else.
+func TestWhatATrialStores(t *testing.T) {
+	t.Parallel()
+	o := crowded(t, 5)
+	o.stored = ratelimit.StoredConfig{Trial: 50_000_000, Funded: 1_000_000_000}
+	w := newWorld(t, o)
+	w.doc = nil // 40 MB of answers are not held against it
+	a, victim := w.register("Attacker"), w.register("Victim")
+	at := w.local(a)
+	batch := fullBatch(rand.New(rand.NewPCG(1, 2)), at[len("/v1/sessions/"):])
+	calls := 0
+	for ; calls < 100; calls++ {
+		if r := w.do("POST", "/v1/telemetry/batch", batch, a.as); r.status != 200 {
+			break
+		}
+	}
+	if calls < 40 || calls > 50 {
+		t.Errorf("%d calls of 1,000 events were taken, want about 50 MB", calls)
+	}
+	w.doc = newDocument(t, w.server)
+	for _, door := range [][3]string{
+		{"POST", "/v1/telemetry/batch", `{"events":[{"session_id":"x","event_type":"success"}]}`},
+		{"POST", at + "/report-event", `{"event_type":"success"}`},
+		{"POST", "/v1/sessions", body("dyn_local")},
+		{"PUT", at + "/policy", `{"mode":"enforce","deny":[".ads.example"]}`},
+		{"POST", at + "/workers", `{"count":1000}`},
+		{"POST", at + "/workers/w1/rotate", `{}`},
+		{"POST", at + "/rotate", `{}`},
+		{"POST", "/v1/account/webhook/test", ""},
+	} {
+		r := w.do(door[0], door[1], door[2], a.as).refused(429, "STORAGE_LIMIT")
+		midnight := w.clock.Now().Truncate(24 * time.Hour).Add(24 * time.Hour)
+		wait, err := strconv.Atoi(r.header.Get("Retry-After"))
+		if until := w.clock.Now().Add(time.Duration(wait) * time.Second); err != nil || until.Before(midnight) ||
+			until.After(midnight.Add(time.Second)) || r.at("error.retryable") != true {
+			t.Errorf("%s: Retry-After %s: %s", door[1], r.header.Get("Retry-After"), r.body)
+		}
+	}
+	for i := range 20 {
+		w.do("POST", "/v1/sessions", body("dyn_local"), victim.as, key(fmt.Sprint("victim", i))).want(201)
+	}
+	w.do("GET", at, "", a.as).want(200)
+	w.do("GET", at+"/health", "", a.as).want(200)
+	w.do("POST", at+"/traffic", `{"traffic_gb":1}`, a.as, key("more")).want(200)
+	w.do("DELETE", at, "", a.as).want(200)
+
+	_, err := ledger.NewWallet(w.store, w.clock, w.ids).Adjust(t.Context(), a.ID, domain.Dollar, "paid")
+	w.must(err)
+	w.clock.Advance(time.Minute)
+	w.do("POST", "/v1/sessions", body("dyn_local"), a.as).want(201)
+}
+
+// What a call stores is counted once, and what is refused or repeated is not.
+func TestWhatIsNotStoredIsNotCounted(t *testing.T) {
+	t.Parallel()
+	o := crowded(t, 5)
+	o.stored = ratelimit.StoredConfig{Trial: 10_000, Funded: 10_000}
+	w := newWorld(t, o)
+	a := w.register("Careful")
+	for range 20 {
+		w.do("POST", "/v1/sessions", body("dyn_local"), a.as, key("same")).want(201)
+		w.do("POST", "/v1/sessions?dry_run=true", body("dyn_local"), a.as).want(200)
+		w.do("POST", "/v1/sessions", body("dyn_unknown"), a.as).want(404)
+	}
+	for range 4 {
+		w.do("POST", "/v1/sessions", body("dyn_local"), a.as).want(201)
+	}
+	w.do("POST", "/v1/sessions", body("dyn_local"), a.as).refused(429, "STORAGE_LIMIT")
+}
