@@ -119,11 +119,14 @@ func TestTheBalancerLeadsToBothReplicas(t *testing.T) {
 	}
 	config := text(t, "deploy/haproxy/haproxy.cfg")
 	for _, replica := range []string{"agentproxy-1", "agentproxy-2"} {
-		for _, port := range []string{"8080", "8081"} {
+		for _, port := range []string{"8080", "8081 send-proxy-v2"} {
 			if line := "    server " + replica + " " + replica + ":" + port + "\n"; !strings.Contains(config, line) {
 				t.Errorf("no %q", line)
 			}
 		}
+	}
+	if c.Services["agentproxy-1"].Environment["AGENTPROXY_PROXY_PROTOCOL"] != "true" {
+		t.Error("the replicas do not take the header of the balancer")
 	}
 	hosts := strings.Split(c.Services["agentproxy-1"].Environment["AGENTPROXY_ADMIN_HOSTS"], ",")
 	name := regexp.MustCompile(`uri /readyz hdr Host (\S+)`).FindStringSubmatch(config)

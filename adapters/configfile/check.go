@@ -84,6 +84,9 @@ func (c *check) settings(config Config, providers int) (Settings, error) {
 	s.ShopName = c.shopName(config.ShopName)
 	s.AbuseContact = c.contact("AGENTPROXY_ABUSE_CONTACT", config.AbuseContact)
 	s.TrustedProxies = c.networks("AGENTPROXY_TRUSTED_PROXIES", config.TrustedProxies)
+	if s.ProxyProtocol = config.ProxyProtocol; s.ProxyProtocol && len(config.TrustedProxies) == 0 {
+		c.fault("AGENTPROXY_PROXY_PROTOCOL", "needs AGENTPROXY_TRUSTED_PROXIES: the addresses of the balancers that send it")
+	}
 	s.AllowNetworks = c.networks("AGENTPROXY_ALLOW_NETWORKS", config.AllowNetworks)
 	s.WebhookAllow = c.networks("AGENTPROXY_WEBHOOK_ALLOW_NETWORKS", config.WebhookAllow)
 	s.Payments = c.payments(config.PaymentConfig, s.Dev)

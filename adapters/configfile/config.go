@@ -85,8 +85,12 @@ type Config struct {
 	// Development mode: the gateway and webhooks may reach loopback addresses, and registration is
 	// unlimited.
 	Dev *bool `yaml:"dev" env:"AGENTPROXY_DEV" default:"true if API and gateway listen on loopback and no public address, trusted proxy, PostgreSQL, account key or provider is set"`
-	// Networks of reverse proxies whose `X-Forwarded-For` header is trusted.
+	// Networks of reverse proxies whose `X-Forwarded-For` header is trusted, and with `AGENTPROXY_PROXY_PROTOCOL`
+	// the PROXY protocol.
 	TrustedProxies []string `yaml:"trusted_proxies" env:"AGENTPROXY_TRUSTED_PROXIES"`
+	// Take the PROXY protocol, version 1 or 2, from the trusted proxies, on the port of the gateway, where each of their
+	// connections must begin with its header, and on that of the API, where it may.
+	ProxyProtocol bool `yaml:"proxy_protocol" env:"AGENTPROXY_PROXY_PROTOCOL"`
 	// Networks that the gateway may reach besides public addresses.
 	AllowNetworks []string `yaml:"allow_networks" env:"AGENTPROXY_ALLOW_NETWORKS"`
 	// Networks that webhooks may reach besides public addresses.
@@ -205,6 +209,7 @@ type Settings struct {
 	TrialTargetRate       int
 	Dev                   bool
 	TrustedProxies        []netip.Prefix
+	ProxyProtocol         bool
 	AllowNetworks         []netip.Prefix // of the gateway's targets
 	WebhookAllow          []netip.Prefix // of the receivers of webhooks
 	Exits                 []Exit

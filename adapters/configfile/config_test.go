@@ -69,6 +69,18 @@ func TestDevelopmentModeIsKeptByAVariable(t *testing.T) {
 	}
 }
 
+func TestTheProxyProtocolNeedsTrustedProxies(t *testing.T) {
+	clean(t)
+	t.Setenv("AGENTPROXY_PROXY_PROTOCOL", "true")
+	if _, err := configfile.Load(rules()); err == nil || !strings.Contains(err.Error(), "AGENTPROXY_PROXY_PROTOCOL: needs AGENTPROXY_TRUSTED_PROXIES") {
+		t.Errorf("without trusted proxies: %v", err)
+	}
+	t.Setenv("AGENTPROXY_TRUSTED_PROXIES", "10.0.0.9")
+	if s, err := configfile.Load(rules()); err != nil || !s.ProxyProtocol {
+		t.Errorf("%v, %v", s.ProxyProtocol, err)
+	}
+}
+
 func TestVariablesWinOverTheFile(t *testing.T) {
 	clean(t)
 	file := filepath.Join(t.TempDir(), "agentproxy.yaml")

@@ -33,11 +33,18 @@ type Listener struct {
 	net.Listener
 	table *Table
 	log   *slog.Logger
+	// Balancers are networks whose connections may begin with a header of the PROXY protocol; one without is a
+	// reverse proxy's that names its clients in X-Forwarded-For. A header of any other peer is no request.
+	Balancers []netip.Prefix
+	// HeaderTimeout is how long a balancer may take for the header, or for the first bytes without one.
+	HeaderTimeout time.Duration
 }
 
 // Listen returns a listener whose connections are added to the Table when they are
 // accepted, and removed when they are closed.
-func (t *Table) Listen(l net.Listener, log *slog.Logger) *Listener { return &Listener{l, t, log} }
+func (t *Table) Listen(l net.Listener, log *slog.Logger) *Listener {
+	return &Listener{Listener: l, table: t, log: log}
+}
 
 // Accept returns the next connection that the Table admits.
 func (l *Listener) Accept() (net.Conn, error) {
@@ -52,6 +59,9 @@ func (l *Listener) Accept() (net.Conn, error) {
 		}
 		backoff = 0
 		c := &Conn{Conn: raw, table: l.table}
+		if len(l.Balancers) > 0 && Within(l.Balancers, remote(raw)) {
+			c.proxied = &proxied{listener: l}
+		}
 		if l.table.Add(&c.slot, c, remote(raw)) {
 			return c, nil
 		}
@@ -70,8 +80,9 @@ func remote(c net.Conn) netip.Addr {
 // Conn is a connection of a Listener.
 type Conn struct {
 	net.Conn
-	table *Table
-	slot  Slot
+	table   *Table
+	slot    Slot
+	proxied *proxied // nil: the peer is no balancer
 }
 
 // Close closes the connection and removes it from the Table.

@@ -6,6 +6,7 @@
 package conns
 
 import (
+	"log/slog"
 	"net/netip"
 	"sync"
 	"sync/atomic"
@@ -94,11 +95,7 @@ func (t *Table) Add(s *Slot, o Owner, addr netip.Addr) bool {
 	addr = network(addr)
 	t.mu.Lock()
 	t.awaitEvicted()
-	src := t.sources[addr]
-	if src == nil {
-		src = &source{addr: addr, fresh: queue{by: 1}}
-		t.sources[addr] = src
-	}
+	src := t.sourceOf(addr)
 	victim, admitted := t.place(src)
 	if !admitted && t.cfg.MakeRoom != nil && t.overshoot() {
 		admitted = t.cfg.MakeRoom()
@@ -124,6 +121,53 @@ func (t *Table) Add(s *Slot, o Owner, addr netip.Addr) bool {
 	return true
 }
 
+// Move counts a connection without a credential for another address: that of the client behind a balancer. If it
+// exceeds the address's bound another one is evicted, or Move returns false and the connection must be closed.
+func (t *Table) Move(s *Slot, addr netip.Addr) bool {
+	addr = network(addr)
+	t.mu.Lock()
+	if !s.added || s.evicted || s.source == nil || s.source.addr == addr {
+		t.mu.Unlock()
+		return true
+	}
+	dst := t.sourceOf(addr)
+	victim, admitted := t.crowd(dst)
+	if !admitted {
+		t.forget(dst)
+		t.mu.Unlock()
+		t.refused.Inc()
+		return false
+	}
+	if victim != nil {
+		t.evict(victim)
+	}
+	listed, src := s.in != nil, s.source
+	t.unlist(s)
+	src.count--
+	t.forget(src)
+	s.source = dst
+	dst.count++
+	if listed {
+		t.list(s)
+	}
+	t.mu.Unlock()
+	if victim != nil {
+		victim.owner.Evict()
+		t.evicted.Inc()
+	}
+	return true
+}
+
+// sourceOf returns the source of an address. It is called under mu.
+func (t *Table) sourceOf(addr netip.Addr) *source {
+	src := t.sources[addr]
+	if src == nil {
+		src = &source{addr: addr, fresh: queue{by: 1}}
+		t.sources[addr] = src
+	}
+	return src
+}
+
 // The pauses in which evicted connections are waited for.
 const (
 	pause  = time.Millisecond
@@ -143,10 +187,8 @@ func (t *Table) awaitEvicted() {
 // place decides whether a connection of a source may be added, and which one has to go
 // for it, if any. It is called under mu.
 func (t *Table) place(src *source) (victim *Slot, ok bool) {
-	if each := t.cfg.PerAddress; each > 0 && src.count-src.evicting >= each && !t.exempt(src.addr) {
-		if victim = src.fresh.quiet(); victim == nil && src.count >= burst*each {
-			return nil, false
-		}
+	if victim, ok = t.crowd(src); !ok {
+		return nil, false
 	}
 	if victim != nil || t.cfg.Limit <= 0 || int(t.open.Load())-t.evicting < t.cfg.Limit {
 		return victim, true
@@ -163,21 +205,21 @@ func (t *Table) place(src *source) (victim *Slot, ok bool) {
 	return victim, victim != nil
 }
 
+// crowd is place for the bound of the source alone. It is called under mu.
+func (t *Table) crowd(src *source) (victim *Slot, ok bool) {
+	if each := t.cfg.PerAddress; each > 0 && src.count-src.evicting >= each && !Within(t.cfg.Exempt, src.addr) {
+		victim = src.fresh.quiet()
+		return victim, victim != nil || src.count < burst*each
+	}
+	return nil, true
+}
+
 // most is by how many connections the bound may be exceeded while evicted ones end, which
 // takes a moment.
 const most = 32
 
 // overshoot reports whether one more connection may be open beyond the bound.
 func (t *Table) overshoot() bool { return int(t.open.Load()) < t.cfg.Limit+min(t.cfg.Limit/16, most)+1 }
-
-func (t *Table) exempt(addr netip.Addr) bool {
-	for _, p := range t.cfg.Exempt {
-		if p.Contains(addr) {
-			return true
-		}
-	}
-	return false
-}
 
 // evict takes a connection out of the queues. It is called under mu.
 func (t *Table) evict(s *Slot) {
@@ -289,9 +331,9 @@ func network(addr netip.Addr) netip.Addr {
 
 // metrics holds the series of a listener.
 type metrics struct {
-	refused, evicted, failed prometheus.Counter
-	all                      []prometheus.Collector
-	warned                   atomic.Int64 // unix nanoseconds of the last warning
+	refused, evicted, failed, headers prometheus.Counter
+	all                               []prometheus.Collector
+	warned                            atomic.Int64 // unix nanoseconds of the last warning
 }
 
 func newMetrics(t *Table) *metrics {
@@ -309,7 +351,9 @@ func newMetrics(t *Table) *metrics {
 		failed: counter("agentproxy_accept_failures_total",
 			"Times that no connection could be accepted, because file descriptors or memory ran out."),
 	}
-	m.all = []prometheus.Collector{m.refused, m.evicted, m.failed,
+	m.headers = counter("agentproxy_proxy_headers_refused_total",
+		"Connections of trusted proxies that were closed because they began with no valid header of the PROXY protocol.")
+	m.all = []prometheus.Collector{m.refused, m.evicted, m.failed, m.headers,
 		gauge("agentproxy_connections_open", "Open connections of clients.", func() float64 { return float64(t.Open()) }),
 		gauge("agentproxy_connections_limit", "How many may be open; 0 is unlimited.",
 			func() float64 { return float64(t.cfg.Limit) }),
@@ -337,6 +381,19 @@ func (t *Table) Collect(ch chan<- prometheus.Metric) {
 // be logged: once a second at most.
 func (t *Table) AcceptFailed(now time.Time) bool {
 	t.failed.Inc()
+	return t.warn(now)
+}
+
+// HeaderRefused counts and logs a connection that a trusted proxy began with no header of the PROXY protocol.
+func (t *Table) HeaderRefused(peer netip.Addr, err error, log *slog.Logger) {
+	t.headers.Inc()
+	if t.warn(time.Now()) {
+		log.Warn("a trusted proxy began a connection without a header of the PROXY protocol", "listener", t.cfg.Name,
+			"peer", peer.String(), "err", err)
+	}
+}
+
+func (t *Table) warn(now time.Time) bool {
 	last := t.warned.Load()
 	return now.UnixNano()-last >= int64(time.Second) && t.warned.CompareAndSwap(last, now.UnixNano())
 }

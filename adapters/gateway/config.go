@@ -59,6 +59,9 @@ type Config struct {
 	// PerAddress is how many of them one client address may have without a credential; 0
 	// is unlimited.
 	PerAddress int
+	// Balancers are networks whose connections begin with a header of the PROXY protocol, which names the client; none
+	// is the default.
+	Balancers []netip.Prefix
 	// Agent and TrialAgent bound the connections of one agent, and of one whose account is
 	// a trial; 0 is unlimited.
 	Agent, TrialAgent int

@@ -103,7 +103,7 @@ func (g *Gateway) panicked(cause any) {
 func (g *Gateway) firstByte(c *client.Conn, h *handshake) (b byte, ok bool) {
 	c.SetIdle(true)
 	defer c.SetIdle(false)
-	if g.stopping.Load() {
+	if g.stopping.Load() || len(g.cfg.Balancers) > 0 && !g.named(c, h) {
 		return 0, false
 	}
 	first, err := h.in.Peek(1)

@@ -24,7 +24,7 @@ func New(cfg Config, deps Deps) *Gateway {
 	g := &Gateway{cfg: cfg, deps: deps, observer: deps.Observer, now: deps.Now, log: deps.Log}
 	g.ctx, g.cancel = context.WithCancel(context.Background())
 	g.table = conns.New(conns.Config{Name: "gateway", Limit: cfg.Connections, PerAddress: cfg.PerAddress,
-		MakeRoom: func() bool { return g.agents.Closing() }})
+		Exempt: cfg.Balancers, MakeRoom: func() bool { return g.agents.Closing() }})
 	g.agents = quota.NewAgents(max(cfg.Connections-handshakePlaces(cfg.Connections), 0), cfg.TrialPlaces)
 	g.rates, g.denied = quota.NewTargets(), newDeniedNames()
 	g.metrics = newMetrics(g)

@@ -66,8 +66,10 @@ func (s *Server) Start(ctx context.Context) error {
 	}
 	s.listener, s.hosts = l, s.guarded(l)
 	s.Log.InfoContext(ctx, "API listens", "addr", l.Addr().String())
+	counted := s.table.Listen(l, s.Log)
+	counted.Balancers, counted.HeaderTimeout = s.cfg.Balancers, headerTimeout
 	go func() {
-		if err := s.http.Serve(s.table.Listen(l, s.Log)); err != nil && !errors.Is(err, http.ErrServerClosed) {
+		if err := s.http.Serve(counted); err != nil && !errors.Is(err, http.ErrServerClosed) {
 			s.Log.Error("the API stopped", "err", err)
 		}
 	}()

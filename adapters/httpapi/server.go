@@ -38,16 +38,18 @@ type Config struct {
 	GatewayHost    string // written into full_url; empty: 127.0.0.1
 	GatewayPort    int    // written into full_url; 0: 8081
 	TrustedProxies []netip.Prefix
-	Version        string // answered by GET /health; empty: dev
-	Dev            bool   // development mode: the Host header is checked on every address
-	Connections    int    // of clients; 0: unlimited
-	PerAddress     int    // of them without a credential from one client address; 0: unlimited
-	RevealSecrets  bool   // whether answers of tools may hold the credentials of a session
-	Shop           string // the name on pages; empty: agentproxy
-	AbuseContact   string // URI of those who handle abuse; empty: none is published
-	Downloads      string // the folder with the builds of apx that are offered; empty: none are
-	ToolTable      []pages.Tool
-	GatewayErrors  []pages.Refusal
+	// Balancers are networks whose connections may begin with a header of the PROXY protocol; none is the default.
+	Balancers     []netip.Prefix
+	Version       string // answered by GET /health; empty: dev
+	Dev           bool   // development mode: the Host header is checked on every address
+	Connections   int    // of clients; 0: unlimited
+	PerAddress    int    // of them without a credential from one client address; 0: unlimited
+	RevealSecrets bool   // whether answers of tools may hold the credentials of a session
+	Shop          string // the name on pages; empty: agentproxy
+	AbuseContact  string // URI of those who handle abuse; empty: none is published
+	Downloads     string // the folder with the builds of apx that are offered; empty: none are
+	ToolTable     []pages.Tool
+	GatewayErrors []pages.Refusal
 }
 
 // Deps are the use cases that the API offers and what it needs besides.

@@ -44,6 +44,9 @@ const (
 // Conn is one client's connection.
 type Conn struct {
 	*net.TCPConn
+	// Named is the client's address as a balancer named it; nil: that of the peer. The goroutine that serves the
+	// connection sets it before anything else reads it.
+	Named  *net.TCPAddr
 	Member lease.Member
 	Slot   conns.Slot
 	Place  quota.Place // among those of its agent
@@ -93,6 +96,14 @@ func New(tcp *net.TCPConn) *Conn {
 	c := &Conn{TCPConn: tcp}
 	c.Member = lease.MemberOf(c)
 	return c
+}
+
+// RemoteAddr returns the client's address, which is not the peer's behind a balancer.
+func (c *Conn) RemoteAddr() net.Addr {
+	if c.Named != nil {
+		return c.Named
+	}
+	return c.TCPConn.RemoteAddr()
 }
 
 // Allow begins a phase in which nothing may be moved for a time; 0 is unlimited.

@@ -223,6 +223,7 @@ func gatewayConfig(s configfile.Settings, b conns.Budget, secrets *system.Secret
 		Agent: s.AgentConnections, TrialAgent: s.TrialConnections, TargetRate: s.TargetRate,
 		TrialTargetRate: s.TrialTargetRate, SessionTunnels: s.SessionTunnels,
 		TrialPlaces: b.Gateway / trialPart}
+	c.Balancers = balancers(s)
 	if s.Dev {
 		c.AuthFailureLimit, c.TrialPlaces = 0, 0
 	}
@@ -235,6 +236,14 @@ func gatewayConfig(s configfile.Settings, b conns.Budget, secrets *system.Secret
 		c.Resolve[p.Name] = map[string]dial.Resolution{"here": dial.Here, "upstream": dial.Name}[p.Resolve]
 	}
 	return c
+}
+
+// balancers returns the networks of which the PROXY protocol is taken.
+func balancers(s configfile.Settings) []netip.Prefix {
+	if !s.ProxyProtocol {
+		return nil
+	}
+	return s.TrustedProxies
 }
 
 func gatewayDeps(s configfile.Settings, published *policyapp.Published, exits *exitlog.Log,
@@ -293,7 +302,7 @@ func EchoURL(s configfile.Settings) string { return s.PublicURL + "/v1/ip" }
 
 func apiConfig(s configfile.Settings, b conns.Budget) httpapi.Config {
 	return httpapi.Config{Addr: s.HTTPAddr, PublicURL: s.PublicURL, GatewayHost: s.PublicHost, GatewayPort: s.PublicPort,
-		TrustedProxies: s.TrustedProxies, Version: version.String(), Dev: s.Dev, Connections: b.API,
+		TrustedProxies: s.TrustedProxies, Balancers: balancers(s), Version: version.String(), Dev: s.Dev, Connections: b.API,
 		PerAddress: perAddress(s), RevealSecrets: s.MCPReveal, AbuseContact: s.AbuseContact,
 		Shop:      s.ShopName,
 		Downloads: s.Downloads, ToolTable: toolTable(), GatewayErrors: gatewayErrors()}
