@@ -13,6 +13,8 @@ import (
 	"sync/atomic"
 	"testing"
 	"time"
+
+	"agentproxy/adapters/apiclient"
 )
 
 // pour starts a server that sends a number of bytes on each connection, and returns
@@ -74,7 +76,7 @@ func TestTwentyDownloadsNeverExceedTheTraffic(t *testing.T) {
 	s := shared(t)
 	key, _ := s.register("cap")
 	target := pour(t, 10_000_000)
-	var d sessionData
+	var d apiclient.Session
 	s.must(201, "POST", "/sessions", key, `{"type":"dynamic","config":{"product_no":"dyn_fast_1","traffic_gb":0.1}}`).into(t, &d)
 	proxy, err := url.Parse(d.Proxy.HTTPURL)
 	if err != nil {
@@ -106,8 +108,8 @@ func TestTwentyDownloadsNeverExceedTheTraffic(t *testing.T) {
 	}
 	within(t, soon, "the end of the session", func() bool { return s.session(key, d.SessionID).Status == "expired" })
 	after := s.session(key, d.SessionID)
-	if after.Reason != "traffic_exhausted" || after.Usage.Traffic.DownloadBytes != delivered.Load() || after.Usage.Traffic.UsedBytes != limit {
-		t.Errorf("ended for %s with %d bytes down and %d used; delivered were %d", after.Reason,
+	if why(after) != "traffic_exhausted" || after.Usage.Traffic.DownloadBytes != delivered.Load() || after.Usage.Traffic.UsedBytes != limit {
+		t.Errorf("ended for %s with %d bytes down and %d used; delivered were %d", why(after),
 			after.Usage.Traffic.DownloadBytes, after.Usage.Traffic.UsedBytes, delivered.Load())
 	}
 	if after.Cost.Charged != "0.04" || after.Cost.Held != "0" {
@@ -123,7 +125,7 @@ func TestWhatIsChargedIsWhatWasDelivered(t *testing.T) {
 	t.Parallel()
 	s := shared(t)
 	key, _ := s.register("exact")
-	var d sessionData
+	var d apiclient.Session
 	s.must(201, "POST", "/sessions", key, `{"type":"dynamic","config":{"product_no":"dyn_fast_1","traffic_gb":1}}`).into(t, &d)
 	proxy, err := url.Parse(d.Proxy.HTTPURL)
 	if err != nil {

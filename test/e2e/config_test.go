@@ -8,6 +8,7 @@ import (
 	"syscall"
 	"testing"
 
+	"agentproxy/adapters/apiclient"
 	"agentproxy/test/freeport"
 )
 
@@ -37,7 +38,7 @@ func TestAHangupReloadsTheProductsAndNothingElse(t *testing.T) {
 	s.start()
 	t.Cleanup(s.stop)
 	key, _ := s.register("an agent")
-	var before sessionData
+	var before apiclient.Session
 	s.must(201, "POST", "/sessions", key, `{"type":"dynamic","config":{"product_no":"dyn_fast_1","traffic_gb":1}}`).into(t, &before)
 	sold := func() string { return string(s.must(200, "GET", "/public/products", "", "").body) }
 	hangup := func(logged string) {
@@ -53,7 +54,7 @@ func TestAHangupReloadsTheProductsAndNothingElse(t *testing.T) {
 	if list := sold(); !strings.Contains(list, `"own_1"`) || strings.Contains(list, `"dyn_fast_1"`) {
 		t.Errorf("after the reload the products are %s", list)
 	}
-	var after sessionData
+	var after apiclient.Session
 	s.must(201, "POST", "/sessions", key, `{"type":"dynamic","config":{"product_no":"own_1","traffic_gb":1,"country":"DE"}}`).into(t, &after)
 	if got := s.session(key, before.SessionID); got.Status != "active" || got.Proxy.FullURL != before.Proxy.FullURL {
 		t.Errorf("the session from before is %+v", got)

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"agentproxy/adapters/apiclient"
 	"agentproxy/test/campaign"
 )
 
@@ -86,13 +87,13 @@ func (s *service) trouble(ctx context.Context, key, name string, seen *answered)
 		if err != nil || r.status >= 300 {
 			return
 		}
-		var d sessionData
+		var d apiclient.Session
 		if r.into(s.t, &d); d.SessionID == "" {
 			s.t.Errorf("an answer without a session: %s", r.body)
 			return
 		}
 		seen.mu.Lock()
-		seen.sessions[d.SessionID] = d.Status
+		seen.sessions[d.SessionID] = string(d.Status)
 		seen.answers++
 		seen.mu.Unlock()
 		if n%3 == 0 && d.Status == "active" {
@@ -125,7 +126,7 @@ func (s *service) holdsTrue(key string, seen *answered, round int) {
 	})
 	for id, status := range seen.sessions {
 		var d struct {
-			sessionData
+			apiclient.Session
 			Rotation struct{ Count int }
 		}
 		s.must(200, "GET", "/sessions/"+id, key, "").into(s.t, &d)

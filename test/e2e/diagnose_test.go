@@ -15,6 +15,7 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"agentproxy/adapters/apiclient"
 	"agentproxy/test/freeport"
 )
 
@@ -319,7 +320,7 @@ func TestEachFailureHasItsCauseFirst(t *testing.T) {
 			if how.product != "" {
 				product, gb = how.product, "0.001"
 			}
-			var d sessionData
+			var d apiclient.Session
 			s.must(201, "POST", "/sessions", key, `{"type":"dynamic","config":{"product_no":"`+product+`","traffic_gb":`+gb+`}}`).into(t, &d)
 			proxy, err := url.Parse(d.Proxy.HTTPURL)
 			succeeds(t, err)
@@ -337,7 +338,7 @@ func TestALostExitIsTheCause(t *testing.T) {
 	need(t, "curl", err)
 	s := serve(t, pool(11, 12, 13, 14))
 	key, _ := s.register("lost")
-	var d sessionData
+	var d apiclient.Session
 	s.must(201, "POST", "/sessions", key, `{"type":"dynamic","config":{"product_no":"dyn_fast_1","traffic_gb":0.1}}`).into(t, &d)
 	exit := s.workersApart(key, d.SessionID, `{"names":["a"],"strict":true}`)[0]
 	s.stop()

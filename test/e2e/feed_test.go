@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"agentproxy/adapters/apiclient"
 	"agentproxy/test/freeport"
 )
 
@@ -33,7 +34,7 @@ func TestWhyAConnectFailedIsReadableWithinTwoSeconds(t *testing.T) {
 	t.Parallel()
 	s := shared(t)
 	key, _ := s.register("feed")
-	var d sessionData
+	var d apiclient.Session
 	s.must(201, "POST", "/sessions", key, `{"session_type":"dynamic","product_no":"dyn_fast_1"}`).into(t, &d)
 	proxy, err := url.Parse(d.Proxy.HTTPURL)
 	if err != nil {
@@ -80,7 +81,7 @@ func TestATimedSessionRotatesWithTheNextConnection(t *testing.T) {
 	t.Parallel()
 	s := serve(t)
 	key, _ := s.register("timed")
-	var d sessionData
+	var d apiclient.Session
 	s.must(201, "POST", "/sessions", key,
 		`{"session_type":"dynamic","product_no":"dyn_fast_1","rotation_mode":"timed","rotation_interval_seconds":10}`).into(t, &d)
 	first := s.exitOf(d.Proxy.FullURL)
@@ -107,7 +108,7 @@ func TestACheckShowsTheExit(t *testing.T) {
 	t.Parallel()
 	s := shared(t)
 	key, _ := s.register("check")
-	var d sessionData
+	var d apiclient.Session
 	s.must(201, "POST", "/sessions", key, `{"session_type":"dynamic","product_no":"dyn_fast_1"}`).into(t, &d)
 	var c struct {
 		OK     bool
@@ -132,7 +133,7 @@ func TestNoSecretIsLoggedOrStored(t *testing.T) {
 		AccessToken string `json:"access_token"`
 	}
 	s.must(200, "POST", "/auth/token", "", fmt.Sprintf(`{"api_key":%q,"api_secret":%q}`, a.APIKey, a.APISecret)).into(t, &token)
-	var d sessionData
+	var d apiclient.Session
 	s.must(201, "POST", "/sessions", a.APIKey, `{"session_type":"dynamic","product_no":"dyn_fast_1"}`,
 		"Idempotency-Key", "one").into(t, &d)
 	s.exitOf(d.Proxy.FullURL)

@@ -11,6 +11,8 @@ import (
 	"time"
 
 	_ "github.com/mattn/go-sqlite3"
+
+	"agentproxy/adapters/apiclient"
 )
 
 // sqlRun runs a statement on the database of a service.
@@ -60,7 +62,7 @@ func aPoisonedJobIsParkedAndReplayed(t *testing.T, store ...string) {
 		})
 		return id
 	}
-	var d sessionData
+	var d apiclient.Session
 	s.must(201, "POST", "/sessions", key, `{"type":"dynamic","config":{"product_no":"dyn_fast_1","traffic_gb":1}}`).into(t, &d)
 	id := poison()
 	s.sqlRun(`INSERT INTO river_job (kind, args, max_attempts, state, scheduled_at)
@@ -107,7 +109,7 @@ func TestAStaticSessionExpires(t *testing.T) {
 	onEachStore(t, func(t *testing.T, store ...string) {
 		s := serve(t, append(store, "AGENTPROXY_RATE_LIMIT_PER_MINUTE=0")...)
 		key, _ := s.register("static")
-		var d sessionData
+		var d apiclient.Session
 		s.must(201, "POST", "/sessions", key, staticBody).into(t, &d)
 		s.soon(3 * time.Second)
 		within(t, soon, "it is expired", func() bool { return s.session(key, d.SessionID).Status == "expired" })
@@ -127,7 +129,7 @@ func TestAnotherReplicaLeadsAfterACrash(t *testing.T) {
 	t.Parallel()
 	both := replicas(t)
 	key, _ := both[1].register("static")
-	var d sessionData
+	var d apiclient.Session
 	both[1].must(201, "POST", "/sessions", key, staticBody).into(t, &d)
 	both[1].soon(time.Second)
 	within(t, soon, "it is expired by the first, which leads", func() bool {

@@ -12,6 +12,8 @@ import (
 	"sync/atomic"
 	"testing"
 	"time"
+
+	"agentproxy/adapters/apiclient"
 )
 
 // through fetches a URL through a proxy with a connection of its own.
@@ -67,7 +69,7 @@ func theMainJob(t *testing.T, s *service) {
 
 	// An asynchronous dynamic session: 202, a place to poll, and then it works.
 	r := s.must(202, "POST", "/sessions", key, `{"type":"dynamic","config":{"product_no":"dyn_global_1","traffic_gb":1}}`)
-	var dyn sessionData
+	var dyn apiclient.Session
 	r.into(t, &dyn)
 	if dyn.Status != "creating" || r.header.Get("Location") != "/v1/sessions/"+dyn.SessionID {
 		t.Fatalf("202 with status %s and Location %q", dyn.Status, r.header.Get("Location"))
@@ -78,7 +80,7 @@ func theMainJob(t *testing.T, s *service) {
 	if socks := s.exitOf(dyn.Proxy.SOCKS5URL); socks != first || !strings.HasPrefix(first, "127.") {
 		t.Errorf("exits: %s by HTTP, %s by SOCKS5", first, socks)
 	}
-	var rotated sessionData
+	var rotated apiclient.Rotate
 	s.must(200, "POST", "/sessions/"+dyn.SessionID+"/rotate", key, `{"reason":"http_403"}`).into(t, &rotated)
 	if rotated.NewProxy == nil || rotated.NewProxy.FullURL == dyn.Proxy.FullURL {
 		t.Fatal("rotate gave no new address")
@@ -107,7 +109,7 @@ func theMainJob(t *testing.T, s *service) {
 		t.Errorf("after six blocks the recommendation is %q", reported.SessionHealth.Recommendation)
 	}
 
-	var static sessionData
+	var static apiclient.Session
 	s.must(201, "POST", "/sessions", key,
 		`{"type":"static","config":{"product_no":"sta_isp_1","quantity":2,"duration_days":30,"country":"DE"}}`).into(t, &static)
 	if len(static.IPList) != 2 || static.IPList[0].IP == static.IPList[1].IP {
@@ -118,7 +120,7 @@ func theMainJob(t *testing.T, s *service) {
 			t.Errorf("through %s the echo sees %s", ip.IP, seen)
 		}
 	}
-	var renewed sessionData
+	var renewed apiclient.Session
 	s.must(200, "POST", "/sessions/"+static.SessionID+"/renew", key, `{"duration_days":30}`).into(t, &renewed)
 	if !renewed.ExpiresAt.Equal(static.ExpiresAt.Add(30 * 24 * time.Hour)) {
 		t.Errorf("renewed from %v to %v", static.ExpiresAt, renewed.ExpiresAt)
@@ -134,7 +136,7 @@ func theMainJob(t *testing.T, s *service) {
 
 // everyCent checks that the transactions add up to the balance, and that what
 // the dynamic session was charged is what its bytes cost.
-func (s *service) everyCent(key string, dyn sessionData) {
+func (s *service) everyCent(key string, dyn apiclient.Session) {
 	s.t.Helper()
 	var balance struct{ Balance, Held json.Number }
 	s.must(200, "GET", "/billing/balance", key, "").into(s.t, &balance)
@@ -191,7 +193,7 @@ func TestTerminateCutsOpenTunnels(t *testing.T) {
 	}))
 	defer target.Close()
 	defer close(stalled)
-	var d sessionData
+	var d apiclient.Session
 	s.must(201, "POST", "/sessions", key, `{"session_type":"dynamic","product_no":"dyn_fast_1"}`).into(t, &d)
 	proxy, _ := url.Parse(d.Proxy.HTTPURL)
 	client := &http.Client{Transport: &http.Transport{Proxy: http.ProxyURL(proxy)}}

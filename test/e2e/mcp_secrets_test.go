@@ -14,6 +14,7 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"agentproxy/adapters/apiclient"
 	"agentproxy/test/campaign"
 )
 
@@ -44,7 +45,7 @@ func (s *service) known(key string) (sessions, secrets []string) {
 		`{"type":"dynamic","config":{"product_no":"dyn_fast_1","traffic_gb":0.1}}`,
 		`{"type":"static","config":{"product_no":"sta_isp_1","quantity":3,"duration_days":30,"country":"US"}}`,
 	} {
-		var d sessionData
+		var d apiclient.Session
 		s.must(201, "POST", "/sessions", key, body).into(s.t, &d)
 		sessions = append(sessions, d.SessionID)
 		proxy, err := url.Parse(d.Proxy.FullURL)

@@ -9,6 +9,8 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+
+	"agentproxy/adapters/apiclient"
 )
 
 // page reads one of the admin pages.
@@ -83,7 +85,7 @@ func TestTheOperatorSeesWhatTheServiceDoes(t *testing.T) {
 		defer hook.Close()
 		hooked, _ := s.listener("hooked", hook.URL)
 		s.must(200, "POST", "/account/webhook/test", hooked, "")
-		var d sessionData
+		var d apiclient.Session
 		s.must(201, "POST", "/sessions", key, `{"type":"dynamic","config":{"product_no":"dyn_fast_1","traffic_gb":1}}`).into(t, &d)
 		id, proxy := d.SessionID, d.Proxy.HTTPURL
 		through(t, proxy, "http://"+s.api+"/v1/ip")

@@ -4,6 +4,7 @@ import (
 	"strings"
 	"testing"
 
+	"agentproxy/adapters/apiclient"
 	"agentproxy/test/natstest"
 )
 
@@ -15,7 +16,7 @@ func TestReportsGoThroughNATS(t *testing.T) {
 	s := serve(t, "AGENTPROXY_TELEMETRY_URL="+strings.Replace(server.URL(), "nats://", "nats://someone:secret-of-nats@", 1))
 	key, _ := s.register("reporter")
 	buy := func() string {
-		var d sessionData
+		var d apiclient.Session
 		s.must(201, "POST", "/sessions", key, `{"type":"dynamic","config":{"product_no":"dyn_fast_1","traffic_gb":1}}`).into(t, &d)
 		return d.SessionID
 	}

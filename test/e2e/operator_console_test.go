@@ -12,6 +12,8 @@ import (
 	"time"
 
 	"github.com/chromedp/chromedp"
+
+	"agentproxy/adapters/apiclient"
 )
 
 // hostile is what a stranger calls himself.
@@ -93,7 +95,7 @@ func TestTheOperatorsConsole(t *testing.T) {
 		APIKey  string `json:"api_key"`
 	}
 	s.must(201, "POST", "/account/register", "", fmt.Sprintf(`{"name":%q}`, hostile)).into(t, &a)
-	var addr, traffic sessionData
+	var addr, traffic apiclient.Session
 	s.must(201, "POST", "/sessions", a.APIKey, static("sta_isp_1", 1)).into(t, &addr)
 	s.must(201, "POST", "/sessions", a.APIKey, `{"session_type":"dynamic","product_no":"dyn_fast_1","traffic_gb":1}`).into(t, &traffic)
 	exit := s.exitOf(traffic.Proxy.FullURL)
@@ -226,7 +228,7 @@ func TestTheOperatorsConsoleInABrowser(t *testing.T) {
 	t.Parallel()
 	s := serve(t, "AGENTPROXY_RATE_LIMIT_PER_MINUTE=0")
 	key, agent := s.register(strings.Repeat("w", 100))
-	var bought sessionData
+	var bought apiclient.Session
 	s.must(201, "POST", "/sessions", key, static("sta_isp_1", 1)).into(t, &bought)
 	o := s.recharge(key, "12.5")
 	onAdmin := *s

@@ -8,6 +8,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"agentproxy/adapters/apiclient"
 )
 
 // denial is the body of a refused CONNECT.
@@ -129,7 +131,7 @@ func TestASessionsPolicy(t *testing.T) {
 	t.Parallel()
 	s := shared(t)
 	key, _ := s.register("an agent")
-	var d sessionData
+	var d apiclient.Session
 	s.must(201, "POST", "/sessions", key, `{"type":"dynamic","config":{"product_no":"dyn_fast_1"},"policy":{"deny":["LOCALHOST"]}}`).into(t, &d)
 	other := s.dynamic(key, "1")
 	proxy, port := s.proxyAt(key, d.SessionID), silent(t)

@@ -15,6 +15,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
+	"agentproxy/adapters/apiclient"
 	"agentproxy/test/campaign"
 	"agentproxy/test/pg"
 )
@@ -48,7 +49,7 @@ func TestKeysSentToTwoReplicasTakeEffectOnce(t *testing.T) {
 					continue
 				}
 				if err == nil && r.status < 300 {
-					var d sessionData
+					var d apiclient.Session
 					r.into(t, &d)
 					mu.Lock()
 					ids[d.SessionID] = true
@@ -74,7 +75,7 @@ func TestChangesReachTheOtherReplica(t *testing.T) {
 	t.Parallel()
 	both := sharedReplicas(t)
 	key, id := both[0].register("heard")
-	var d sessionData
+	var d apiclient.Session
 	both[0].must(201, "POST", "/sessions", key, `{"type":"dynamic","config":{"product_no":"dyn_fast_1"}}`).into(t, &d)
 	proxy, err := url.Parse(both[1].session(key, d.SessionID).Proxy.HTTPURL)
 	if err != nil {

@@ -6,6 +6,8 @@ import (
 	"math/big"
 	"sync"
 	"testing"
+
+	"agentproxy/adapters/apiclient"
 )
 
 // together runs n calls at once and counts the answers by status.
@@ -47,7 +49,7 @@ func fiftyCreatesWithOneKeyMakeOneSession(t *testing.T, s *service) {
 			if r.status == 409 && r.code() == "IDEMPOTENCY_CONFLICT" {
 				continue
 			}
-			var d sessionData
+			var d apiclient.Session
 			r.into(t, &d)
 			ids[d.SessionID] = true
 		}

@@ -14,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	"agentproxy/adapters/apiclient"
 	"agentproxy/test/campaign"
 )
 
@@ -37,7 +38,7 @@ func (s *service) proxyAt(key, id string) *url.URL {
 // dynamic buys a dynamic session that works at once.
 func (s *service) dynamic(key, gigabytes string) (id string) {
 	s.t.Helper()
-	var d sessionData
+	var d apiclient.Session
 	s.must(201, "POST", "/sessions", key, `{"type":"dynamic","config":{"product_no":"dyn_fast_1","traffic_gb":`+gigabytes+`}}`).into(s.t, &d)
 	return d.SessionID
 }
@@ -363,7 +364,7 @@ func TestReplicasThatDieLoseNothing(t *testing.T) {
 // use sends traffic through the agent's newest session until the service is gone.
 func (s *service) use(ctx context.Context, key, target string) {
 	for ctx.Err() == nil {
-		var list struct{ Items []sessionData }
+		var list struct{ Items []apiclient.Session }
 		r, err := s.call(ctx, "GET", "/sessions?status=active&page_size=1", key, "")
 		if err != nil || json.Unmarshal(r.Data, &list) != nil {
 			return
@@ -388,11 +389,11 @@ func (s *service) use(ctx context.Context, key, target string) {
 func (s *service) stuck(key string) (ids []string) {
 	s.t.Helper()
 	for page := 1; ; page++ {
-		var list struct{ Items []sessionData }
+		var list struct{ Items []apiclient.Session }
 		s.must(200, "GET", fmt.Sprintf("/sessions?page=%d&page_size=100", page), key, "").into(s.t, &list)
 		for _, d := range list.Items {
 			if d.Status == "creating" || d.Status != "active" && d.Cost.Held != "0" {
-				ids = append(ids, d.SessionID+" is "+d.Status+" and holds "+d.Cost.Held.String())
+				ids = append(ids, d.SessionID+" is "+string(d.Status)+" and holds "+d.Cost.Held.String())
 			}
 		}
 		if len(list.Items) < 100 {

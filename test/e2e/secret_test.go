@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"agentproxy/adapters/apiclient"
 )
 
 const nextSecret = "the-next-secret-0123456789abcdefghijklmnop"
@@ -43,7 +45,7 @@ func theRootSecretIsReplaced(t *testing.T, store ...string) {
 		Text string `json:"access_token"`
 	}
 	s.must(200, "POST", "/auth/token", "", pair).into(t, &token)
-	var bought sessionData
+	var bought apiclient.Session
 	s.must(201, "POST", "/sessions", a.APIKey, `{"type":"dynamic","config":{"product_no":"dyn_fast_1","traffic_gb":1}}`).into(t, &bought)
 	exitBefore := s.exitOf(bought.Proxy.HTTPURL)
 	s.stop()

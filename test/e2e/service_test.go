@@ -17,6 +17,7 @@ import (
 	"testing"
 	"time"
 
+	"agentproxy/adapters/apiclient"
 	"agentproxy/test/campaign"
 	"agentproxy/test/freeport"
 	"agentproxy/test/pg"
@@ -358,46 +359,20 @@ func (s *service) register(name string) (key, id string) {
 	return a.APIKey, a.AgentID
 }
 
-// sessionData is what the tests read of a session.
-type sessionData struct {
-	SessionID string `json:"session_id"`
-	Status    string `json:"status"`
-	Reason    string `json:"status_reason"`
-	Proxy     *struct {
-		FullURL   string `json:"full_url"`
-		HTTPURL   string `json:"http_url"`
-		SOCKS5URL string `json:"socks5_url"`
-	}
-	NewProxy *struct {
-		FullURL string `json:"full_url"`
-	} `json:"new_proxy"`
-	ExpiresAt *time.Time `json:"expires_at"`
-	IPList    []struct {
-		IP      string `json:"ip"`
-		FullURL string `json:"full_url"`
-	} `json:"ip_list"`
-	Usage struct {
-		Traffic struct {
-			LimitBytes    *int64 `json:"limit_bytes"`
-			UsedBytes     int64  `json:"used_bytes"`
-			UploadBytes   int64  `json:"upload_bytes"`
-			DownloadBytes int64  `json:"download_bytes"`
-		}
-		Connections int64
-	}
-	Cost struct {
-		Charged  json.Number
-		Held     json.Number
-		Refunded json.Number
-	}
-}
-
 // session reads one session.
-func (s *service) session(key, id string) sessionData {
+func (s *service) session(key, id string) apiclient.Session {
 	s.t.Helper()
-	var d sessionData
+	var d apiclient.Session
 	s.must(200, "GET", "/sessions/"+id, key, "").into(s.t, &d)
 	return d
+}
+
+// why returns why a session ended, "" while it lives.
+func why(d apiclient.Session) string {
+	if d.StatusReason == nil {
+		return ""
+	}
+	return *d.StatusReason
 }
 
 // soon is long enough for whatever has to happen, on any machine.

@@ -8,6 +8,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"agentproxy/adapters/apiclient"
 )
 
 // Forty callers of one account that buy and give up sessions of a seller all the time delay another's
@@ -50,7 +52,7 @@ func TestOneAccountDoesNotStarveASellerForOthers(t *testing.T) {
 					}
 					continue
 				}
-				var d sessionData
+				var d apiclient.Session
 				r.into(t, &d)
 				_, _ = m.call(ctx, "POST", "/sessions/"+d.SessionID+"/terminate", attacker, "")
 			}

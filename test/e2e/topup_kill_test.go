@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"agentproxy/adapters/apiclient"
 	"agentproxy/test/campaign"
 )
 
@@ -25,7 +26,7 @@ func TestAKillTopsUpEachSessionOnce(t *testing.T) {
 	delivered := make([][2]atomic.Int64, *toppedUp)
 	var wg sync.WaitGroup
 	for i := range ids {
-		var d sessionData
+		var d apiclient.Session
 		victim.must(201, "POST", "/sessions", key, `{"type":"dynamic","auto_top_up":{"below_percent":99,"add_gb":0.1,"max_per_day":9},
 			"config":{"product_no":"dyn_fast_1","traffic_gb":0.1}}`).into(t, &d)
 		ids[i] = d.SessionID

@@ -15,6 +15,7 @@ import (
 	otlp "go.opentelemetry.io/proto/otlp/trace/v1"
 	"google.golang.org/protobuf/proto"
 
+	"agentproxy/adapters/apiclient"
 	"agentproxy/test/campaign"
 	"agentproxy/test/fake/iproyal"
 	"agentproxy/test/fake/upstreamproxy"
@@ -100,7 +101,7 @@ func TestAPurchaseIsOneTrace(t *testing.T) {
 		if err != nil || r.status != 201 && r.status != 202 {
 			t.Fatalf("create: %d %s, %v", r.status, r.body, err)
 		}
-		var d sessionData
+		var d apiclient.Session
 		r.into(t, &d)
 		within(t, soon, "activation", func() bool { d = m.session(key, d.SessionID); return d.Status == "active" })
 		m.must(200, "GET", "/sessions?label=team:secret-of-the-query", key, "")

@@ -10,6 +10,7 @@ import (
 
 	_ "github.com/mattn/go-sqlite3"
 
+	"agentproxy/adapters/apiclient"
 	"agentproxy/test/fake/proxycheap"
 	"agentproxy/test/fake/upstreamproxy"
 )
@@ -71,7 +72,7 @@ func TestASellersCallbackDeliversSooner(t *testing.T) {
 	seller.Deliver(addrs, port, 0)
 	m := open(t, cheap(seller), cheapEnv...)
 	key, _ := m.register("upstream")
-	var d sessionData
+	var d apiclient.Session
 	m.must(202, "POST", "/sessions", key, static("sta_cheap", 1)).into(t, &d)
 	within(t, soon, "the order is read once", func() bool { return seller.Calls("GET /orders/") > 0 })
 	db := m.database()

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"agentproxy/adapters/apiclient"
 	"agentproxy/test/fake/upstreamproxy"
 )
 
@@ -46,7 +47,7 @@ func TestTrafficOfGatewaysIsSoldAsOurs(t *testing.T) {
 			t.Errorf("%s is delivered by %q", g.name, how)
 		}
 		status := map[string]int{"sync": 201, "async": 202}[g.provisioning]
-		var d sessionData
+		var d apiclient.Session
 		m.must(status, "POST", "/sessions", key, dynamic("dyn_"+g.name, "1")).into(t, &d)
 		within(t, soon, "activation", func() bool { d = m.session(key, d.SessionID); return d.Status == "active" })
 		ids = append(ids, d.SessionID)

@@ -13,6 +13,7 @@ import (
 
 	_ "github.com/jackc/pgx/v5/stdlib"
 
+	"agentproxy/adapters/apiclient"
 	"agentproxy/domain/procurement"
 	"agentproxy/test/campaign"
 	"agentproxy/test/fake/seller"
@@ -170,7 +171,7 @@ func (m *sellerService) deal(ctx context.Context, key, name string, of stall, te
 	if err != nil {
 		return false
 	}
-	var d sessionData
+	var d apiclient.Session
 	switch r.status {
 	case 201:
 		done.created.Add(1)

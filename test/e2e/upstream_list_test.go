@@ -15,6 +15,7 @@ import (
 	"sync/atomic"
 	"testing"
 
+	"agentproxy/adapters/apiclient"
 	"agentproxy/domain/procurement"
 	"agentproxy/test/pg"
 	"agentproxy/test/realproxy"
@@ -174,7 +175,7 @@ func TestKilledWhileItSellsAListNoLineIsSoldTwice(t *testing.T) {
 			}
 			owner := map[string]string{}
 			within(t, 2*soon, "every session to be decided", func() bool {
-				var page struct{ Items []sessionData }
+				var page struct{ Items []apiclient.Session }
 				m.must(200, "GET", "/sessions?page_size=100", key, "").into(t, &page)
 				clear(owner)
 				for _, d := range page.Items {

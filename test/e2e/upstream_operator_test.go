@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"agentproxy/adapters/apiclient"
 	"agentproxy/test/fake/proxycheap"
 	"agentproxy/test/fake/proxyssx"
 	"agentproxy/test/fake/seller"
@@ -45,7 +46,7 @@ func TestTheOperatorDecidesUnknownOrders(t *testing.T) {
 	key, _ := m.register("upstream")
 	var balance struct{ Balance json.Number }
 	m.must(200, "GET", "/billing/balance", key, "").into(t, &balance)
-	var made, not sessionData
+	var made, not apiclient.Session
 	m.must(202, "POST", "/sessions", key, static("sta_cheap", 1)).into(t, &made)
 	m.must(202, "POST", "/sessions", key, static("sta_lost", 1)).into(t, &not)
 	orders := map[any]string{}

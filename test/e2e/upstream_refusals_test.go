@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"agentproxy/adapters/apiclient"
 	"agentproxy/test/fake/proxyssx"
 	"agentproxy/test/fake/upstreamproxy"
 )
@@ -39,7 +40,7 @@ func TestRefusalsOfUpstreamProxiesAreReadable(t *testing.T) {
 	} {
 		for _, by := range []struct {
 			name string
-			sessionData
+			apiclient.Session
 			status       int
 			code, reason string
 		}{{"HTTP", byHTTP, c.status, c.code, c.reason}, {"SOCKS5", bySOCKS, 0, c.overSOCKS, ""}} {

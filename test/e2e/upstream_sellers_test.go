@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"agentproxy/adapters/apiclient"
 	"agentproxy/test/fake/iproyal"
 	"agentproxy/test/fake/proxycheap"
 	"agentproxy/test/fake/proxyseller"
@@ -55,7 +56,7 @@ func TestPoolKeysAreSoldAsOurs(t *testing.T) {
 	if how := m.deliveries(key); how["dyn_sx"] != "gateway" || how["dyn_sx_later"] != "gateway" {
 		t.Errorf("delivered by %v", how)
 	}
-	var d, later sessionData
+	var d, later apiclient.Session
 	m.must(201, "POST", "/sessions", key, dynamic("dyn_sx", "1")).into(t, &d)
 	if d.Status != "active" || !strings.Contains(d.Proxy.FullURL, m.gateway) {
 		t.Fatalf("created %+v", d)
@@ -119,7 +120,7 @@ func TestADirectProductGivesTheSellersOwnAddress(t *testing.T) {
 	if by := m.exitOf(d.Proxy.SOCKS5URL); by != from || !strings.HasPrefix(from, "127.") {
 		t.Errorf("the exits are %s and %s", from, by)
 	}
-	var r sessionData
+	var r apiclient.Rotate
 	m.must(200, "POST", "/sessions/"+d.SessionID+"/rotate", key, "").into(t, &r)
 	if by := m.exitOf(r.NewProxy.FullURL); by == from {
 		t.Errorf("the exit is %s before and after the rotation", by)

@@ -13,6 +13,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"agentproxy/adapters/apiclient"
 )
 
 // sellerService is the program with fake sellers in its configuration. It keeps every answer
@@ -44,7 +46,7 @@ func (m *sellerService) must(status int, method, path, key, body string, headers
 	return r
 }
 
-func (m *sellerService) session(key, id string) (d sessionData) {
+func (m *sellerService) session(key, id string) (d apiclient.Session) {
 	m.t.Helper()
 	m.must(200, "GET", "/sessions/"+id, key, "").into(m.t, &d)
 	return d
@@ -68,7 +70,7 @@ func (m *sellerService) deliveries(key string) map[string]string {
 }
 
 // buy creates a session and waits until it is active.
-func (m *sellerService) buy(key, body string) (d sessionData) {
+func (m *sellerService) buy(key, body string) (d apiclient.Session) {
 	m.t.Helper()
 	r, err := m.call(m.t.Context(), "POST", "/sessions", key, body)
 	if err != nil || r.status != 201 && r.status != 202 {
@@ -136,7 +138,7 @@ func (m *sellerService) noIDs(text string, ids ...string) {
 // carries sends traffic through a session on every path, and checks that the
 // usage is what passed on the client's wire. It returns the exits that the
 // targets received.
-func (m *sellerService) carries(key string, d sessionData) (exits []string) {
+func (m *sellerService) carries(key string, d apiclient.Session) (exits []string) {
 	m.t.Helper()
 	before := m.session(key, d.SessionID).Usage
 	var up, down int64
@@ -147,10 +149,10 @@ func (m *sellerService) carries(key string, d sessionData) (exits []string) {
 		}
 		exits, up, down = append(exits, from), up+u, down+n
 	}
-	var got sessionData
+	var got apiclient.Session
 	within(m.t, soon, "the usage", func() bool {
 		got = m.session(key, d.SessionID)
-		return got.Usage.Connections == before.Connections+int64(len(paths)) && got.Usage.Traffic.UsedBytes-before.Traffic.UsedBytes >= up+down
+		return got.Usage.Connections == before.Connections+len(paths) && got.Usage.Traffic.UsedBytes-before.Traffic.UsedBytes >= up+down
 	})
 	if u, n := got.Usage.Traffic.UploadBytes-before.Traffic.UploadBytes, got.Usage.Traffic.DownloadBytes-before.Traffic.DownloadBytes; u != up || n != down {
 		m.t.Errorf("charged %d bytes up and %d down, the client's wire had %d and %d", u, n, up, down)
@@ -160,7 +162,7 @@ func (m *sellerService) carries(key string, d sessionData) (exits []string) {
 
 // keepsAndRotates checks that the exit of a dynamic session stays, and changes by
 // rotation alone.
-func (m *sellerService) keepsAndRotates(key string, d sessionData) {
+func (m *sellerService) keepsAndRotates(key string, d apiclient.Session) {
 	m.t.Helper()
 	same := func(exits []string) string {
 		for _, e := range exits {
@@ -194,14 +196,14 @@ func (m *sellerService) stopsAtItsCap(key, product string) {
 		m.t.Errorf("%d bytes of %d were delivered, then %v", n, limit, err)
 	}
 	within(m.t, soon, "the end of the used session", func() bool { return m.session(key, d.SessionID).Status == "expired" })
-	if d = m.session(key, d.SessionID); d.Reason != "traffic_exhausted" || d.Usage.Traffic.UsedBytes != limit {
-		m.t.Errorf("it ended for %s with %d bytes used", d.Reason, d.Usage.Traffic.UsedBytes)
+	if d = m.session(key, d.SessionID); why(d) != "traffic_exhausted" || d.Usage.Traffic.UsedBytes != limit {
+		m.t.Errorf("it ended for %s with %d bytes used", why(d), d.Usage.Traffic.UsedBytes)
 	}
 }
 
 // ends terminates a session while a tunnel is open, and checks that it is cut and
 // that no other one opens.
-func (m *sellerService) ends(key string, d sessionData) {
+func (m *sellerService) ends(key string, d apiclient.Session) {
 	m.t.Helper()
 	c := passage(m.t, d.Proxy.SOCKS5URL, listenSilently(m.t))
 	m.must(200, "POST", "/sessions/"+d.SessionID+"/terminate", key, "")

@@ -19,6 +19,7 @@ import (
 
 	socks "golang.org/x/net/proxy"
 
+	"agentproxy/adapters/apiclient"
 	"agentproxy/test/fake/upstreamproxy"
 )
 
@@ -140,8 +141,8 @@ func post(target string) string {
 
 // paths are the ways of a client through a session. Each returns where the target
 // was reached from, and what passed on the client's wire.
-var paths = map[string]func(t *testing.T, d sessionData) (from string, up, down int64){
-	"plain HTTP": func(t *testing.T, d sessionData) (string, int64, int64) {
+var paths = map[string]func(t *testing.T, d apiclient.Session) (from string, up, down int64){
+	"plain HTTP": func(t *testing.T, d apiclient.Session) (string, int64, int64) {
 		target := site(t, (*httptest.Server).Start).Listener.Addr().String()
 		u, err := url.Parse(d.Proxy.HTTPURL)
 		if err != nil {
@@ -153,8 +154,8 @@ var paths = map[string]func(t *testing.T, d sessionData) (from string, up, down 
 		from := trade(t, c, head+"\r\n"+proxyAuthorization(u)+"\r\n"+body)
 		return from, int64(len(request)), c.down
 	},
-	"CONNECT and TLS": func(t *testing.T, d sessionData) (string, int64, int64) { return secured(t, d.Proxy.HTTPURL) },
-	"SOCKS5 and TLS":  func(t *testing.T, d sessionData) (string, int64, int64) { return secured(t, d.Proxy.SOCKS5URL) },
+	"CONNECT and TLS": func(t *testing.T, d apiclient.Session) (string, int64, int64) { return secured(t, d.Proxy.HTTPURL) },
+	"SOCKS5 and TLS":  func(t *testing.T, d apiclient.Session) (string, int64, int64) { return secured(t, d.Proxy.SOCKS5URL) },
 }
 
 // secured exchanges data with a target over TLS.

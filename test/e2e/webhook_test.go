@@ -19,6 +19,7 @@ import (
 
 	standardwebhooks "github.com/standard-webhooks/standard-webhooks/libraries/go"
 
+	"agentproxy/adapters/apiclient"
 	"agentproxy/test/campaign"
 )
 
@@ -277,7 +278,7 @@ func TestEventsArrive(t *testing.T) {
 	hook := receive(t, 0)
 	key, secret := s.listener("beside", hook.URL)
 	hook.use(secret)
-	var d sessionData
+	var d apiclient.Session
 	s.must(201, "POST", "/sessions", key, `{"type":"dynamic","config":{"product_no":"dyn_fast_1","traffic_gb":25}}`).into(t, &d)
 	var rotated struct {
 		WebhookSecret string `json:"webhook_secret"`

@@ -9,29 +9,18 @@ import (
 	"testing"
 	"time"
 
+	"agentproxy/adapters/apiclient"
 	"agentproxy/test/campaign"
 )
 
 var fleet = flag.Int("workers.fleet", campaign.Rounds(8, 60), "how many workers are in use on both replicas when one is killed")
 
-// workerData is what the tests read of a worker.
-type workerData struct {
-	Name, Status string
-	ExitIP       string `json:"exit_ip"`
-	Usage        struct {
-		UsedBytes     int64 `json:"used_bytes"`
-		UploadBytes   int64 `json:"upload_bytes"`
-		DownloadBytes int64 `json:"download_bytes"`
-		Connections   int64
-	}
-}
-
 // workers lists the workers of a session by name.
-func (s *service) workers(key, id string) map[string]workerData {
+func (s *service) workers(key, id string) map[string]apiclient.Worker {
 	s.t.Helper()
-	var page struct{ Items []workerData }
+	var page struct{ Items []apiclient.Worker }
 	s.must(200, "GET", "/sessions/"+id+"/workers?page_size=100", key, "").into(s.t, &page)
-	found := map[string]workerData{}
+	found := map[string]apiclient.Worker{}
 	for _, w := range page.Items {
 		found[w.Name] = w
 	}
@@ -76,12 +65,12 @@ func TestWorkersAddUpAfterAKill(t *testing.T) {
 	use(lives, mixed, "", &own)
 	use(lives, mixed, "-session-a", &others)
 	use(lives, mixed, "-rotate", &own)
-	var before map[string]workerData
+	var before map[string]apiclient.Worker
 	within(t, soon, "the downloads of all workers run", func() bool {
 		before = lives.workers(key, id)
 		exits := 0
 		for _, w := range before {
-			if w.ExitIP != "" {
+			if w.ExitIP != nil {
 				exits++
 			}
 		}
@@ -100,7 +89,7 @@ func TestWorkersAddUpAfterAKill(t *testing.T) {
 	}
 	lives.settled(key, id, delivered[1].Load(), delivered[0].Load()+delivered[1].Load())
 	lives.settled(key, mixed, 3*each, 3*each)
-	sum := func(id string) (sum workerData) {
+	sum := func(id string) (sum apiclient.Worker) {
 		for _, w := range lives.workers(key, id) {
 			sum.Usage.UsedBytes += w.Usage.UsedBytes
 			sum.Usage.UploadBytes += w.Usage.UploadBytes

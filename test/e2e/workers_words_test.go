@@ -8,6 +8,8 @@ import (
 	"testing"
 
 	socks "golang.org/x/net/proxy"
+
+	"agentproxy/adapters/apiclient"
 )
 
 // workerSession is a session with workers and its proxy.
@@ -137,7 +139,7 @@ func TestTheWordsOfAUserName(t *testing.T) {
 	s.must(404, "GET", many+"/w07", key, "")
 	c.exit("-session-w07-strict") // is another one
 
-	var sold sessionData
+	var sold apiclient.Session
 	s.must(201, "POST", "/sessions", key, `{"type":"static","config":{"product_no":"sta_isp_1","quantity":1,"duration_days":30,"country":"US"}}`).into(t, &sold)
 	static, err := url.Parse(sold.IPList[0].FullURL)
 	if err != nil {
