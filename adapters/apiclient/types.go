@@ -108,13 +108,13 @@ type Account struct {
 	Name string `json:"name"`
 	// The limit of requests in force.
 	RateLimit RateLimit `json:"rate_limit"`
-	// Who referred the account; null if no one did.
+	// Who referred the account.
 	Referral Referral `json:"referral"`
 	// Its state.
 	Status AccountState `json:"status"`
 	// funded: enough own money came; verified: by the operator. Products may ask for a tier.
 	Tier Tier `json:"tier"`
-	// The trial credit; null without one.
+	// The trial credit.
 	Trial Trial `json:"trial"`
 	// When the profile was last changed.
 	UpdatedAt time.Time `json:"updated_at"`
@@ -174,7 +174,7 @@ type Balance struct {
 	Currency string `json:"currency"`
 	// Kept for what open sessions may still use.
 	Held json.Number `json:"held"`
-	// The trial credit; null without one.
+	// The trial credit.
 	Trial Trial `json:"trial"`
 }
 
@@ -256,7 +256,7 @@ type Check struct {
 	Country *string `json:"country"`
 	// As sold; null: none.
 	DeclaredCountry *string `json:"declared_country"`
-	// The address that targets see; null if it is not known.
+	// The address that targets see.
 	ExitIP string `json:"exit_ip"`
 	// Milliseconds until the answer.
 	LatencyMS int `json:"latency_ms"`
@@ -1156,7 +1156,7 @@ type Registered struct {
 	Referral *Referral `json:"referral,omitzero"`
 	// Its state.
 	Status string `json:"status"`
-	// The trial credit; null without one.
+	// The trial credit.
 	Trial Trial `json:"trial"`
 	// Only when a webhook_url was given. Shown once.
 	WebhookSecret string `json:"webhook_secret,omitzero"`
@@ -1738,13 +1738,13 @@ type Updated struct {
 	Name string `json:"name"`
 	// The limit of requests in force.
 	RateLimit RateLimit `json:"rate_limit"`
-	// Who referred the account; null if no one did.
+	// Who referred the account.
 	Referral Referral `json:"referral"`
 	// Its state.
 	Status AccountState `json:"status"`
 	// funded: enough own money came; verified: by the operator. Products may ask for a tier.
 	Tier Tier `json:"tier"`
-	// The trial credit; null without one.
+	// The trial credit.
 	Trial Trial `json:"trial"`
 	// When the profile was last changed.
 	UpdatedAt time.Time `json:"updated_at"`

@@ -108,8 +108,8 @@ func TestTwentyDownloadsNeverExceedTheTraffic(t *testing.T) {
 	}
 	within(t, soon, "the end of the session", func() bool { return s.session(key, d.SessionID).Status == "expired" })
 	after := s.session(key, d.SessionID)
-	if why(after) != "traffic_exhausted" || after.Usage.Traffic.DownloadBytes != delivered.Load() || after.Usage.Traffic.UsedBytes != limit {
-		t.Errorf("ended for %s with %d bytes down and %d used; delivered were %d", why(after),
+	if text(after.StatusReason) != "traffic_exhausted" || after.Usage.Traffic.DownloadBytes != delivered.Load() || after.Usage.Traffic.UsedBytes != limit {
+		t.Errorf("ended for %s with %d bytes down and %d used; delivered were %d", text(after.StatusReason),
 			after.Usage.Traffic.DownloadBytes, after.Usage.Traffic.UsedBytes, delivered.Load())
 	}
 	if after.Cost.Charged != "0.04" || after.Cost.Held != "0" {

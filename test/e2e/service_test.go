@@ -367,12 +367,12 @@ func (s *service) session(key, id string) apiclient.Session {
 	return d
 }
 
-// why returns why a session ended, "" while it lives.
-func why(d apiclient.Session) string {
-	if d.StatusReason == nil {
+// text returns a text that may be null, "" if it is.
+func text(s *string) string {
+	if s == nil {
 		return ""
 	}
-	return *d.StatusReason
+	return *s
 }
 
 // soon is long enough for whatever has to happen, on any machine.

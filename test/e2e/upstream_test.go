@@ -196,8 +196,8 @@ func (m *sellerService) stopsAtItsCap(key, product string) {
 		m.t.Errorf("%d bytes of %d were delivered, then %v", n, limit, err)
 	}
 	within(m.t, soon, "the end of the used session", func() bool { return m.session(key, d.SessionID).Status == "expired" })
-	if d = m.session(key, d.SessionID); why(d) != "traffic_exhausted" || d.Usage.Traffic.UsedBytes != limit {
-		m.t.Errorf("it ended for %s with %d bytes used", why(d), d.Usage.Traffic.UsedBytes)
+	if d = m.session(key, d.SessionID); text(d.StatusReason) != "traffic_exhausted" || d.Usage.Traffic.UsedBytes != limit {
+		m.t.Errorf("it ended for %s with %d bytes used", text(d.StatusReason), d.Usage.Traffic.UsedBytes)
 	}
 }
 

@@ -80,8 +80,8 @@ func TestWorkersAddUpAfterAKill(t *testing.T) {
 	goOn()
 	wg.Wait()
 	for name, w := range lives.workers(key, id) {
-		if w.ExitIP != before[name].ExitIP {
-			t.Errorf("%s moved from %s to %s", name, before[name].ExitIP, w.ExitIP)
+		if was := before[name].ExitIP; w.ExitIP == nil || was == nil || *w.ExitIP != *was {
+			t.Errorf("%s moved from %v to %v", name, text(was), text(w.ExitIP))
 		}
 	}
 	for _, session := range []string{id, mixed} {

@@ -46,7 +46,7 @@ type eventsReply struct {
 
 type checkReply struct {
 	OK        bool             `json:"ok"`
-	ExitIP    string           `json:"exit_ip"`
+	ExitIP    string           `json:"exit_ip" doc:"The address that targets see."`
 	Country   value.MaybeText  `json:"country" doc:"As measured; null: not."`
 	Declared  value.MaybeText  `json:"declared_country" doc:"As sold; null: none."`
 	LatencyMS int64            `json:"latency_ms"`
