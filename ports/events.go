@@ -17,6 +17,9 @@ type Events interface {
 	// Newest returns the newest events of sessions, newest first: of each at least a number, unless it has
 	// fewer, and the rest of the call that added the oldest of them.
 	Newest(ctx context.Context, sessionIDs []string, atLeast int) (map[string][]eventlog.Event, error)
+	// KeepNewest removes the calls of Append of a session that are all older than its newest events, of which
+	// at least a number stay.
+	KeepNewest(ctx context.Context, sessionID string, atLeast int) error
 	// Trim removes up to limit of the calls of Append whose events are all from
 	// before the time, the oldest first, and returns how many. It stops at the first
 	// that has a younger event.

@@ -5,12 +5,16 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"strconv"
+	"strings"
 	"testing"
 	"time"
+	"unicode/utf8"
 
+	"agentproxy/app/accounts"
 	"agentproxy/app/ledger"
 	"agentproxy/app/ratelimit"
 	"agentproxy/domain"
+	"agentproxy/domain/account"
 )
 
 // fullBatch is the largest report of a session.
@@ -78,6 +82,68 @@ func TestWhatATrialStores(t *testing.T) {
 	w.must(err)
 	w.clock.Advance(time.Minute)
 	w.do("POST", "/v1/sessions", body("dyn_local"), a.as).want(201)
+}
+
+// Of the reports of an account on trial the newest 1,000 of a session stay, and 200 characters of a message; its
+// policies have 100 rules. All of it ends when it pays.
+func TestWhatIsKeptOfATrial(t *testing.T) {
+	t.Parallel()
+	o := crowded(t, 5)
+	o.config = func(c *accounts.Config) { c.Dev, c.FundedFrom = false, account.Funding(domain.Dollar) }
+	w := newWorld(t, o)
+	w.doc = nil
+	a := w.register("Trial")
+	at := w.local(a)
+	id := at[len("/v1/sessions/"):]
+	r := rand.New(rand.NewPCG(1, 2))
+	for range 5 {
+		w.do("POST", "/v1/telemetry/batch", fullBatch(r, id), a.as).want(200)
+	}
+	w.do("POST", at+"/report-event", fmt.Sprintf(`{"event_type":"timeout","error_message":%q}`, strings.Repeat("é", 201)), a.as).want(200)
+	kept := w.do("GET", at+"/events?page_size=100", "", a.as).want(200)
+	if n := kept.num("data.pagination.total"); n < 1000 || n > 2000 {
+		t.Errorf("%v events are kept", n)
+	}
+	for i, want := range []int{200, 200} {
+		if text := kept.str(fmt.Sprintf("data.items.%d.error_message", i)); utf8.RuneCountInString(text) != want {
+			t.Errorf("message %d has %d characters, want %d", i, utf8.RuneCountInString(text), want)
+		}
+	}
+	w.do("POST", at+"/report-event", fmt.Sprintf(`{"event_type":"timeout","error_message":%q}`, strings.Repeat("é", 1001)), a.as).
+		refused(400, "INVALID_REQUEST")
+
+	rules := func(n int, ports string) string {
+		deny := make([]string, n)
+		for i := range deny {
+			deny[i] = fmt.Sprintf(`"h%d.example"`, i)
+		}
+		return fmt.Sprintf(`{"deny":[%s],"ports":[%s]}`, strings.Join(deny, ","), ports)
+	}
+	many := strings.TrimSuffix(strings.Repeat(`"80",`, 101), ",")
+	buy := func(policy string) string { return strings.Replace(body("dyn_local"), "{", `{"policy":`+policy+",", 1) }
+	w.do("PUT", at+"/policy", rules(100, `"443"`), a.as).want(200)
+	w.do("PUT", at+"/policy", rules(101, `"443"`), a.as).refused(400, "INVALID_REQUEST")
+	w.do("PUT", at+"/policy", rules(1, many), a.as).refused(400, "INVALID_REQUEST")
+	w.do("POST", "/v1/sessions", buy(rules(100, `"443"`)), a.as).want(201)
+	refusal := w.do("POST", "/v1/sessions", buy(rules(101, `"443"`)), a.as).refused(400, "INVALID_REQUEST")
+	if got := refusal.str("error.details.fields.0.field"); got != "policy.deny" {
+		t.Errorf("the field is %q: %s", got, refusal.body)
+	}
+
+	_, err := ledger.NewWallet(w.store, w.clock, w.ids).Adjust(t.Context(), a.ID, domain.Dollar, "paid")
+	w.must(err)
+	w.hub.AgentChanged(a.ID)
+	w.do("PUT", at+"/policy", rules(1000, `"443"`), a.as).want(200)
+	for range 3 {
+		w.do("POST", "/v1/telemetry/batch", fullBatch(r, id), a.as).want(200)
+	}
+	kept = w.do("GET", at+"/events", "", a.as).want(200)
+	if n := kept.num("data.pagination.total"); n < 4000 {
+		t.Errorf("%v events of a paying account are kept", n)
+	}
+	if n := len(kept.str("data.items.0.error_message")); n != 1000 {
+		t.Errorf("a message of a paying account has %d characters", n)
+	}
 }
 
 // What a call stores is counted once, and what is refused or repeated is not.

@@ -100,6 +100,21 @@ func (r events) Page(ctx context.Context, sessionID string, page domain.Page) (d
 	return list, nil
 }
 
+// keepNewest goes by the index of a session's chunks.
+const keepNewest = `DELETE FROM event_chunks WHERE session = ?1 AND last_no <= (
+	SELECT MAX(c.last_no) FROM event_chunks c WHERE c.session = ?1) - ?2`
+
+func (r events) KeepNewest(_ context.Context, sessionID string, atLeast int) error {
+	seq, err := r.seqOf(sessionID)
+	if err != nil {
+		return err
+	}
+	if _, err := r.Exec(keepNewest, seq, atLeast); err != nil {
+		return fmt.Errorf("remove older events of %s: %w", sessionID, err)
+	}
+	return nil
+}
+
 // Trim looks at the chunks in the order in which they were stored, so it never looks at one that it
 // keeps, but the first: those of a session are removed from the oldest on. On PostgreSQL it looks at
 // the default partition alone; the others are dropped by day.

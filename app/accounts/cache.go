@@ -38,7 +38,8 @@ type cachedKey struct {
 // knownAgent is an agent and its keys.
 type knownAgent struct {
 	account.Agent
-	keys []*knownKey // the first one first
+	trial bool        // its tier is trial, outside development mode
+	keys  []*knownKey // the first one first
 }
 
 // key returns the key with a hash, nil if the agent does not have it any more.

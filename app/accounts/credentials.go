@@ -29,7 +29,8 @@ type Caller struct {
 	AgentID   string
 	Mode      AuthMode
 	Scopes    []account.Scope
-	PerMinute int // rate limit; 0: unlimited
+	PerMinute int  // rate limit; 0: unlimited
+	Trial     bool // the bounds of accounts on trial hold: not in development mode, and up to a minute after it paid
 	agent     *knownAgent
 	token     ports.Token // of ByToken
 	key       *knownKey   // nil for a token of an early version
@@ -146,7 +147,8 @@ func (a *Service) AuthenticateToken(ctx context.Context, text string) (Caller, e
 }
 
 func (a *Service) caller(agent *knownAgent, mode AuthMode, scopes []account.Scope) (Caller, error) {
-	c := Caller{AgentID: agent.ID, Mode: mode, Scopes: scopes, PerMinute: a.perMinute(agent.Agent), agent: agent}
+	c := Caller{AgentID: agent.ID, Mode: mode, Scopes: scopes, PerMinute: a.perMinute(agent.Agent),
+		Trial: agent.trial, agent: agent}
 	if agent.Status != account.Active {
 		return c, account.ErrDisabled
 	}
@@ -290,6 +292,11 @@ func (a *Service) readAgent(ctx context.Context, id string) (agent *knownAgent, 
 		for _, k := range further {
 			agent.keys = append(agent.keys, &knownKey{Key: k})
 		}
+		if err != nil || a.cfg.Dev {
+			return err
+		}
+		w, err := tx.Ledger().Wallet(ctx, id)
+		agent.trial = a.TierOf(found, w) == account.TrialTier
 		return err
 	})
 	return agent, err

@@ -17,6 +17,7 @@ type Service struct {
 	ids      ports.IDs
 	observer *Observer
 	queue    ports.TelemetryQueue // nil: reports are stored at once
+	added    addedEvents          // of accounts on trial
 
 	// FoldWait is how long the answer to a report waits until the queue's is folded. After that it is given
 	// without: the queue has the report, and it is folded later.

@@ -9,6 +9,7 @@ import (
 // The bounds of the lists.
 const (
 	MaxRules = 1000      // of a session, allow and deny together
+	MaxTrial = 100       // of a session of an account on trial: as MaxRules, and as MaxPorts
 	MaxPorts = 1000      // of a session: entries of ports
 	MaxHosts = 1_000_000 // of the operator or of a product, in all of their files together
 )
@@ -45,6 +46,24 @@ func (o Own) Compile() *Rules {
 	}
 	b, _ := o.build("")
 	return b.Rules()
+}
+
+// CheckTrial refuses more rules than an account on trial may set. Prefix is as of Check.
+func (o Own) CheckTrial(prefix string) error {
+	var issues []domain.FieldIssue
+	if n := len(o.Allow) + len(o.Deny); n > MaxTrial {
+		issues = append(issues, domain.FieldIssue{Field: prefix + "deny",
+			Issue: fmt.Sprintf("allow and deny may have %d rules together on trial, not %d; recharge for %d", MaxTrial, n,
+				MaxRules)})
+	}
+	if n := len(o.Ports); n > MaxTrial {
+		issues = append(issues, domain.FieldIssue{Field: prefix + "ports",
+			Issue: fmt.Sprintf("may have %d entries on trial, not %d; recharge for %d", MaxTrial, n, MaxPorts)})
+	}
+	if issues != nil {
+		return domain.InvalidFields(issues...)
+	}
+	return nil
 }
 
 // build collects the rules, and the issues of those that are wrong.

@@ -28,6 +28,7 @@ var eventClaims = []claim{
 	{"more events than fit a chunk are all kept", eventMany},
 	{"events of an unknown session are refused", eventUnknown},
 	{"old events are trimmed, the oldest first", eventTrim},
+	{"of a session the newest events are kept", eventNewestKept},
 }
 
 func healthRoundTrip(t *testing.T, st ports.Store) {
@@ -258,6 +259,34 @@ func eventUnknown(t *testing.T, st ports.Store) {
 	})
 	if !errors.Is(err, session.ErrNotFound) {
 		t.Errorf("Append: %v", err)
+	}
+}
+
+func eventNewestKept(t *testing.T, st ports.Store) {
+	sessions := manySessions("agt_1", 2)
+	addSessions(t, st, sessions...)
+	all := someEvents(0, 50)
+	for i := 0; i < 50; i += 10 {
+		for _, s := range sessions {
+			appendEvents(t, st, s.ID, all[i:i+10])
+		}
+	}
+	keep := func(id string, atLeast int) {
+		update(t, st, func(ctx context.Context, tx ports.Tx) error { return tx.Events().KeepNewest(ctx, id, atLeast) })
+	}
+	for _, c := range []struct{ atLeast, total int }{{100, 50}, {50, 50}, {41, 50}, {40, 40}, {15, 20}} {
+		keep(sessions[0].ID, c.atLeast)
+		if list := eventPage(t, st, sessions[0].ID, 1, 100); list.Total != c.total || list.Items[0].ID != all[49].ID ||
+			len(list.Items) != c.total {
+			t.Errorf("at least %d: %d events are left, want %d", c.atLeast, list.Total, c.total)
+		}
+	}
+	if list := eventPage(t, st, sessions[1].ID, 1, 5); list.Total != 50 {
+		t.Errorf("of the other session %d events are left", list.Total)
+	}
+	appendEvents(t, st, sessions[0].ID, all[:10])
+	if list := eventPage(t, st, sessions[0].ID, 1, 5); list.Total != 30 || list.Items[0].ID != all[9].ID {
+		t.Errorf("after the next call of Append there are %d events", list.Total)
 	}
 }
 

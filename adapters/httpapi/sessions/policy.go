@@ -180,7 +180,13 @@ func (s *service) declarePolicy() {
 		if err != nil {
 			return 0, policyReply{}, err
 		}
-		own, err := s.Policies.Put(ctx, endpoint.Caller(ctx), id, in.Body.own())
+		own := in.Body.own()
+		if endpoint.CallIn(ctx).Caller.Trial {
+			if err := own.CheckTrial(""); err != nil {
+				return 0, policyReply{}, err
+			}
+		}
+		own, err = s.Policies.Put(ctx, endpoint.Caller(ctx), id, own)
 		return http.StatusOK, toPolicy(own), err
 	})
 }

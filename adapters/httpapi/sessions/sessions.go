@@ -210,6 +210,11 @@ func (s *service) createSession(ctx context.Context, in *createInput) (endpoint.
 	create := sessions.Create{AgentID: endpoint.Caller(ctx), Form: request, Call: key, DryRun: dry}
 	if b := in.Body.Policy; b != nil {
 		create.Policy = new(b.own())
+		if endpoint.CallIn(ctx).Caller.Trial {
+			if err := create.Policy.CheckTrial("policy."); err != nil {
+				return endpoint.Result[any]{}, err
+			}
+		}
 	}
 	done, err := s.Sessions.Create(ctx, create)
 	return s.bought(done, renamed(err, in.Body.path))

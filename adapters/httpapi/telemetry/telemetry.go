@@ -182,11 +182,25 @@ func (s *service) report(ctx context.Context, in *reportInput) (int, reportedRep
 		return 0, reportedReply{}, err
 	}
 	event := telemetry.ReportedEvent{SessionID: id, Worker: in.Body.Worker, Report: report}
-	out, err := s.Telemetry.Report(ctx, endpoint.Caller(ctx), event)
+	out, err := s.reports(ctx).Report(ctx, endpoint.Caller(ctx), event)
 	return http.StatusOK, reportedReply{
 		out.EventID,
 		sessionHealthShort{sessionview.ToHealthBrief(out.Verdict), out.Verdict.Reason},
 	}, err
+}
+
+// reporting takes reports.
+type reporting interface {
+	Report(ctx context.Context, agentID string, e telemetry.ReportedEvent) (telemetry.Reported, error)
+	Batch(ctx context.Context, agentID string, events []telemetry.ReportedEvent) ([]telemetry.EventResult, error)
+}
+
+// reports returns what takes the reports of the caller.
+func (s *service) reports(ctx context.Context) reporting {
+	if endpoint.CallIn(ctx).Caller.Trial {
+		return telemetry.OnTrial{Service: s.Telemetry}
+	}
+	return s.Telemetry
 }
 
 // report converts the fields to what the domain checks.
@@ -213,7 +227,7 @@ func (s *service) reportBatch(ctx context.Context, _ *struct{}) (int, batchReply
 	if err != nil {
 		return 0, batchReply{}, err
 	}
-	results, err := s.Telemetry.Batch(ctx, endpoint.Caller(ctx), events)
+	results, err := s.reports(ctx).Batch(ctx, endpoint.Caller(ctx), events)
 	if err != nil {
 		return 0, batchReply{}, err
 	}
