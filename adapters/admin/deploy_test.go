@@ -1,6 +1,7 @@
 package admin_test
 
 import (
+	"net/netip"
 	"os"
 	"regexp"
 	"slices"
@@ -34,6 +35,17 @@ type composeFile struct {
 		Configs     []struct{ Source, Target string }
 		ReadOnly    bool     `yaml:"read_only"`
 		CapDrop     []string `yaml:"cap_drop"`
+		Networks    map[string]struct {
+			Address string `yaml:"ipv4_address"`
+		}
+	}
+	Networks map[string]struct {
+		IPAM struct {
+			Config []struct {
+				Subnet string
+				Range  string `yaml:"ip_range"`
+			}
+		}
 	}
 	Volumes map[string]any
 	Configs map[string]struct{ Content string }
@@ -133,8 +145,21 @@ func TestTheBalancerLeadsToBothReplicas(t *testing.T) {
 	if name == nil || !slices.Contains(hosts, name[1]) || !strings.Contains(config, "port 8082 check") {
 		t.Errorf("it asks %v, the replicas answer to %v", name, hosts)
 	}
-	if net := c.Services["agentproxy-1"].Environment["AGENTPROXY_TRUSTED_PROXIES"]; net == "" || !strings.Contains(text(t, "compose.yaml"), "{subnet: "+net+"}") {
-		t.Errorf("the replicas trust %q, which is not the network", net)
+	trusted := c.Services["agentproxy-1"].Environment["AGENTPROXY_TRUSTED_PROXIES"]
+	if addr := b.Networks["default"].Address; addr == "" || trusted != addr+"/32" {
+		t.Errorf("the replicas trust %q, the balancer has %q", trusted, addr)
+	}
+	if len(c.Networks["default"].IPAM.Config) != 1 {
+		t.Fatalf("%+v", c.Networks)
+	}
+	// Others get none of the addresses below the range, so that none has the balancer's before it.
+	of := c.Networks["default"].IPAM.Config[0]
+	subnet, others, addr := netip.MustParsePrefix(of.Subnet), netip.MustParsePrefix(of.Range), netip.MustParseAddr(b.Networks["default"].Address)
+	if !subnet.Contains(addr) || others.Contains(addr) || addr == subnet.Addr().Next() {
+		t.Errorf("the balancer has %s of %s, others have addresses of %s", addr, subnet, others)
+	}
+	if !strings.Contains(config, "\n    http-request set-header X-Forwarded-For %[src]\n") || strings.Contains(config, "\n    option forwardfor") {
+		t.Error("what clients write into X-Forwarded-For is passed on")
 	}
 }
 

@@ -314,6 +314,9 @@ func isBaseURL(u *url.URL) bool {
 	return u.Host != "" && u.User == nil && u.RawQuery == "" && (u.Scheme == "http" || u.Scheme == "https")
 }
 
+// placeholder begins what a manifest has where no value is right for all.
+const placeholder = "replace-with-"
+
 func (c *check) networks(name string, list []string) []netip.Prefix {
 	var nets []netip.Prefix
 	for _, text := range list {
@@ -322,7 +325,10 @@ func (c *check) networks(name string, list []string) []netip.Prefix {
 		if ip, errIP := netip.ParseAddr(text); errIP == nil {
 			p, err = netip.PrefixFrom(ip, ip.BitLen()), nil
 		}
-		if err != nil {
+		switch {
+		case strings.HasPrefix(text, placeholder):
+			c.fault(name, "has the placeholder of the manifest still: replace %q, with addresses such as 10.0.3.7", text)
+		case err != nil:
 			c.fault(name, "%q is not a network in CIDR form, such as 10.0.0.0/8", text)
 		}
 		nets = append(nets, p.Masked())

@@ -81,6 +81,25 @@ func TestTheProxyProtocolNeedsTrustedProxies(t *testing.T) {
 	}
 }
 
+// The manifest of Kubernetes is refused until its placeholder was replaced.
+func TestThePlaceholderOfTheManifestIsRefused(t *testing.T) {
+	clean(t)
+	b, err := os.ReadFile("../../deploy/kubernetes/agentproxy.env")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, line, _ := strings.Cut(string(b), "\nAGENTPROXY_TRUSTED_PROXIES=")
+	value, _, _ := strings.Cut(line, "\n")
+	t.Setenv("AGENTPROXY_TRUSTED_PROXIES", value)
+	if _, err := configfile.Load(rules()); err == nil || !strings.Contains(err.Error(), "AGENTPROXY_TRUSTED_PROXIES: has the placeholder") {
+		t.Errorf("with %q: %v", value, err)
+	}
+	t.Setenv("AGENTPROXY_TRUSTED_PROXIES", "10.0.3.7")
+	if _, err := configfile.Load(rules()); err != nil {
+		t.Error(err)
+	}
+}
+
 func TestVariablesWinOverTheFile(t *testing.T) {
 	clean(t)
 	file := filepath.Join(t.TempDir(), "agentproxy.yaml")

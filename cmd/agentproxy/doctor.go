@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io/fs"
 	"log/slog"
+	"net/netip"
 	"os"
 	"strings"
 	"sync"
@@ -23,6 +24,7 @@ import (
 	"agentproxy/app/playmoney"
 	"agentproxy/cmd/internal/doctor"
 	"agentproxy/cmd/internal/wire"
+	"agentproxy/domain/exitlog"
 	"agentproxy/domain/recharge"
 	"agentproxy/ports"
 )
@@ -40,7 +42,8 @@ func (c doctorCmd) Run(k *kit) error {
 	found := doctor.Configuration(configfile.FaultsOf(err), settings.Warnings)
 	if err == nil {
 		found = append(found, doctor.Settings(settings)...)
-		found = append(found, doctor.Process(doctor.Host{Descriptors: conns.Descriptors(), UserID: os.Getuid()}, settings)...)
+		found = append(found, doctor.Process(doctor.Host{Descriptors: conns.Descriptors(), UserID: os.Getuid(),
+			Gateways: routers()}, settings)...)
 		found = append(found, doctor.Files(files(settings))...)
 		found = append(found, k.stored(settings)...)
 		found = append(found, k.firstAddress(settings, c.Timeout)...)
@@ -73,6 +76,28 @@ func (k *kit) findings(list doctor.Findings) error {
 	_, err := fmt.Fprintf(k.out, "\n%s, %s, %d ok\n", count(list.Count(doctor.Error), "error"),
 		count(list.Count(doctor.Warning), "warning"), list.Count(doctor.OK))
 	return err
+}
+
+// routers returns the routers of this host; none where they cannot be read.
+func routers() []netip.Addr {
+	four, _ := os.ReadFile("/proc/net/route")
+	six, _ := os.ReadFile("/proc/net/ipv6_route")
+	return doctor.Gateways(string(four), string(six))
+}
+
+// seenFor is the time before now of which doctor reads the exit log.
+const seenFor = 15 * time.Minute
+
+// clients reads which clients the gateway had lately.
+func clients(ctx context.Context, store *storage.Store, now time.Time) (seen doctor.Clients, err error) {
+	err = store.View(ctx, func(ctx context.Context, tx ports.Tx) error {
+		return tx.ExitLog().Between(ctx, now.Add(-seenFor), now, func(c exitlog.Connection) {
+			if c.Client.Addr().IsValid() {
+				seen.Add(c.Agent, c.Client.Addr())
+			}
+		})
+	})
+	return seen, err
 }
 
 // files returns the files whose modes matter.
@@ -130,6 +155,11 @@ func (k *kit) stored(s configfile.Settings) (found doctor.Findings) {
 		}
 		left, held := recharge.PlayTotal(list)
 		found = append(found, doctor.PlayMoney(s, len(list), left, held)...)
+		seen, err := clients(ctx, store, clock.Now())
+		if err != nil {
+			return err
+		}
+		found = append(found, doctor.Balancers(s, seen)...)
 		missing, err := unconfigured.List(ctx)
 		found = append(found, doctor.Unconfigured(missing)...)
 		return err

@@ -84,8 +84,8 @@ func (f *Findings) admin(s configfile.Settings) {
 	}
 }
 
-// widest are the prefix lengths below which a network is not a load balancer's.
-const widest4, widest6 = 8, 16
+// widest are the prefix lengths below which a network has others than load balancers.
+const widest4, widest6 = 24, 64
 
 // proxies checks which reverse proxies are trusted to name a client's address.
 func (f *Findings) proxies(s configfile.Settings) {

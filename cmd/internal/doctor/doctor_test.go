@@ -1,6 +1,7 @@
 package doctor_test
 
 import (
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"net/netip"
@@ -69,6 +70,9 @@ func TestEachDoubtfulSettingIsAFinding(t *testing.T) {
 		"public admin pages":                  {func(s *configfile.Settings) { s.AdminAddr = "203.0.113.9:8082" }, "error admin_listener"},
 		"admin pages on all addresses":        {func(s *configfile.Settings) { s.AdminAddr = "0.0.0.0:8082" }, "warning admin_listener"},
 		"everybody is a trusted proxy":        {func(s *configfile.Settings) { s.TrustedProxies = prefixes("0.0.0.0/0") }, "error trusted_proxies"},
+		"a network that is trusted":           {func(s *configfile.Settings) { s.TrustedProxies = prefixes("10.0.0.0/23") }, "error trusted_proxies"},
+		"a network of IPv6 that is trusted":   {func(s *configfile.Settings) { s.TrustedProxies = prefixes("2001:db8::/63") }, "error trusted_proxies"},
+		"the smallest networks":               {func(s *configfile.Settings) { s.TrustedProxies = prefixes("10.0.0.0/24", "2001:db8::/64") }, ""},
 		"a reverse proxy that is not trusted": {func(s *configfile.Settings) { s.TrustedProxies = nil }, "error trusted_proxies"},
 		"loopback targets":                    {func(s *configfile.Settings) { s.AllowNetworks = prefixes("127.0.0.0/8") }, "error allowed_networks"},
 		"metadata by webhooks":                {func(s *configfile.Settings) { s.WebhookAllow = prefixes("169.254.0.0/16") }, "error allowed_networks"},
@@ -177,6 +181,59 @@ func TestTheProcessMustHoldTheConnections(t *testing.T) {
 	} {
 		if got := strings.Join(bad(doctor.Process(doctor.Host{Descriptors: c.descriptors, UserID: c.user}, public())), ", "); got != c.want {
 			t.Errorf("%d descriptors, user %d: %q, want %q", c.descriptors, c.user, got, c.want)
+		}
+	}
+}
+
+func TestARouterMayNotNameClients(t *testing.T) {
+	const four = `Iface	Destination	Gateway 	Flags	RefCnt	Use	Metric	Mask		MTU	Window	IRTT
+eth0	00000000	01501DAC	0003	0	0	0	00000000	0	0	0
+eth0	00501DAC	00000000	0001	0	0	0	00FFFFFF	0	0	0
+`
+	const six = `00000000000000000000000000000000 00 00000000000000000000000000000000 00 fd000000000000000000000000000001 00000400 00000003 00000000 00000003     eth0
+fd000000000000000000000000000000 40 00000000000000000000000000000000 00 00000000000000000000000000000000 00000100 00000001 00000000 00000001     eth0
+`
+	routers := doctor.Gateways(four, six+"what is this\n")
+	if got := fmt.Sprint(routers); binary.NativeEndian.Uint16([]byte{1, 0}) == 1 && got != "[172.29.80.1 fd00::1]" {
+		t.Errorf("the routers are %s", got)
+	}
+	for network, want := range map[string]string{"172.29.80.0/24": "error trusted_proxies", "172.29.80.10/32": "", "fd00::/64": "error trusted_proxies"} {
+		s := public()
+		s.TrustedProxies = prefixes(network)
+		if got := strings.Join(bad(doctor.Process(doctor.Host{Descriptors: 65_536, UserID: 1, Gateways: routers}, s)), ", "); got != want {
+			t.Errorf("%s: %q, want %q", network, got, want)
+		}
+	}
+}
+
+func TestTheClientsOfTheGatewayAreJudged(t *testing.T) {
+	for claim, c := range map[string]struct {
+		agents, addresses, number int
+		protocol, trusted         bool
+		want                      string
+	}{
+		"nothing was seen":                        {1, 1, 0, false, true, "warning gateway_clients"},
+		"nothing was seen, and no proxy":          {1, 1, 0, false, false, ""},
+		"nothing was seen, with the protocol":     {1, 1, 0, true, true, ""},
+		"a few of the balancer":                   {2, 1, 5, false, true, "warning gateway_clients"},
+		"all of the balancer":                     {2, 1, 30, false, true, "error gateway_clients"},
+		"all of the balancer, with the protocol":  {2, 1, 30, true, true, "error gateway_clients"},
+		"all of a router":                         {2, 1, 30, false, false, "error gateway_clients"},
+		"one agent of one address":                {1, 1, 30, false, false, ""},
+		"many addresses":                          {5, 9, 30, false, true, ""},
+		"more agents and addresses than are kept": {3000, 3000, 3000, false, true, ""},
+	} {
+		s := public()
+		s.ProxyProtocol = c.protocol
+		if !c.trusted {
+			s.TrustedProxies = nil
+		}
+		var seen doctor.Clients
+		for i := range c.number {
+			seen.Add(fmt.Sprint("agt_", i%c.agents), netip.AddrFrom4([4]byte{127, 0, byte(i % c.addresses >> 8), byte(1 + i%c.addresses)}))
+		}
+		if got := strings.Join(bad(doctor.Balancers(s, seen)), ", "); got != c.want {
+			t.Errorf("%s: %q, want %q", claim, got, c.want)
 		}
 	}
 }

@@ -3,6 +3,7 @@ package doctor
 import (
 	"fmt"
 	"io/fs"
+	"net/netip"
 	"os"
 
 	"agentproxy/adapters/configfile"
@@ -42,6 +43,8 @@ func Files(files []File) (f Findings) {
 type Host struct {
 	Descriptors int // that it may have open; 0: unknown
 	UserID      int // -1: unknown
+	// Gateways are the routers of this host's routes: in a container the bridge, by which clients may come.
+	Gateways []netip.Addr
 }
 
 // good is the number of descriptors that docs/operating.md recommends.
@@ -70,5 +73,6 @@ func Process(h Host, s configfile.Settings) (f Findings) {
 			"the whole host.",
 			"Run the service as a user of its own.")
 	}
+	f.routers(h, s)
 	return f
 }
