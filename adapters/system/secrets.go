@@ -32,6 +32,7 @@ const (
 	labelChain   = "agentproxy/development-chain/v1"
 	labelSeal    = "agentproxy/seal/v1"
 	labelTag     = "agentproxy/tag/v1"
+	labelAdmin   = "agentproxy/admin-token/v1"
 	labelCheck   = "agentproxy/root-check/v1"
 )
 
@@ -52,8 +53,8 @@ type Secrets struct {
 
 // keys are derived from one root.
 type keys struct {
-	hash, proxy, webhook, token, chain, check, tag []byte
-	seal                                           cipher.AEAD
+	hash, proxy, webhook, token, chain, check, tag, admin []byte
+	seal                                                  cipher.AEAD
 }
 
 var _ ports.Secrets = (*Secrets)(nil)
@@ -83,7 +84,7 @@ func deriveKeys(root Root) (k keys, err error) {
 	var seal []byte
 	for label, key := range map[string]*[]byte{
 		labelHash: &k.hash, labelProxy: &k.proxy, labelWebhook: &k.webhook, labelToken: &k.token,
-		labelChain: &k.chain, labelCheck: &k.check, labelTag: &k.tag, labelSeal: &seal,
+		labelChain: &k.chain, labelCheck: &k.check, labelTag: &k.tag, labelAdmin: &k.admin, labelSeal: &seal,
 	} {
 		if *key, err = hkdf.Key(sha256.New, root, nil, label, sha256.Size); err != nil {
 			return k, fmt.Errorf("derive %s: %w", label, err)
@@ -217,6 +218,9 @@ func (s *Secrets) WebhookSecrets(agentID string, version int64) []string {
 		return webhookPrefix + base64.StdEncoding.EncodeToString(key)
 	})
 }
+
+// AdminToken derives the token of the admin listener, 43 characters, the same on every replica.
+func (s *Secrets) AdminToken() string { return base64.RawURLEncoding.EncodeToString(s.admin) }
 
 func sum(key []byte, text string) []byte {
 	mac := hmac.New(sha256.New, key)
