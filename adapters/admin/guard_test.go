@@ -20,6 +20,8 @@ func TestForeignHostsAndPagesAreRefused(t *testing.T) {
 		{"/debug/pprof/cmdline", "rebind.attacker.example", "", 421},
 		{"/debug/pprof/goroutine?debug=1", "replica-2", "", 421},
 		{"/healthz", "192.0.2.1", "", 421},
+		{"/metrics", "127.0.0.1:22172.evil.example", "", 421},
+		{"/sign-in", "rebind.attacker.example", "", 421},
 		{"/debug/pprof/cmdline", "localhost", "cross-site", 403},
 	} {
 		req, err := http.NewRequest("GET", "http://"+s.Addr().String()+c.path, nil)
@@ -28,6 +30,7 @@ func TestForeignHostsAndPagesAreRefused(t *testing.T) {
 		}
 		req.Host = c.host
 		req.Header.Set("Sec-Fetch-Site", c.site)
+		req.Header.Set("Authorization", "Bearer "+token)
 		client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
 		res, err := client.Do(req)
 		if err != nil {

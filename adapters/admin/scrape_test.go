@@ -35,16 +35,18 @@ func TestAScraperThatLeavesFillsNoLog(t *testing.T) {
 			ch <- prometheus.NewInvalidMetric(broken, errors.New("no value"))
 		}
 	}))
-	s, err := admin.New(admin.Config{}, nil, registry, slog.New(slog.NewTextHandler(&out, nil)))
+	s, err := admin.New(admin.Config{Gate: gate()}, nil, registry, slog.New(slog.NewTextHandler(&out, nil)))
 	if err != nil {
 		t.Fatal(err)
 	}
-	s.Handler().ServeHTTP(gone{httptest.NewRecorder()}, httptest.NewRequest("GET", "/metrics", nil))
+	scrape := httptest.NewRequest("GET", "/metrics", nil)
+	scrape.Header.Set("Authorization", "Bearer "+token)
+	s.Handler().ServeHTTP(gone{httptest.NewRecorder()}, scrape)
 	if out.Len() > 0 {
 		t.Errorf("logged %q", out.String())
 	}
 	fails = true
-	s.Handler().ServeHTTP(httptest.NewRecorder(), httptest.NewRequest("GET", "/metrics", nil))
+	s.Handler().ServeHTTP(httptest.NewRecorder(), scrape)
 	if got := out.String(); strings.Count(got, "level=WARN") != 1 || !strings.Contains(got, "no value") {
 		t.Errorf("a metric that fails is logged as %q", got)
 	}

@@ -1,6 +1,5 @@
-// Package admin serves the operator's pages on a listener of its own: the health
-// of the process, its readiness, and Prometheus metrics. It has no authentication,
-// so it listens on loopback or on a network of the operator's.
+// Package admin serves the operator's pages on a listener of its own: the health of the process, its readiness,
+// Prometheus metrics, and the console. Health and readiness, and the metrics on loopback, need no credential.
 package admin
 
 import (
@@ -20,14 +19,19 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
+	"agentproxy/adapters/admin/signin"
 	"agentproxy/adapters/conns"
 )
 
-// Config holds the settings of the pages. The zero value works.
+// Config holds the settings of the pages.
 type Config struct {
-	Addr  string   // where to listen; default 127.0.0.1:8082
-	Pprof bool     // serve profiles below /debug/pprof/
-	Hosts []string // further names that the Host header may have
+	// Gate admits users to everything but health and readiness. It is needed.
+	Gate *signin.Gate
+	// OpenMetrics shows the metrics without a credential to clients that are not on loopback too.
+	OpenMetrics bool
+	Addr        string   // where to listen; default 127.0.0.1:8082
+	Pprof       bool     // serve profiles below /debug/pprof/
+	Hosts       []string // further names that the Host header may have
 	// Console serves every other path; nil serves none.
 	Console http.Handler
 	// Connections is how many clients may be connected; 0 is unlimited.
@@ -77,6 +81,9 @@ type Server struct {
 // New returns a server that is not started. Checks have unique names and are shown
 // in the order of these.
 func New(cfg Config, checks []Check, registry *prometheus.Registry, log *slog.Logger) (*Server, error) {
+	if cfg.Gate == nil {
+		return nil, errors.New("admin: no gate is given")
+	}
 	s := &Server{cfg: cfg.withDefaults(), log: log, work: newWork()}
 	names := map[string]bool{}
 	for _, c := range checks {
@@ -87,23 +94,12 @@ func New(cfg Config, checks []Check, registry *prometheus.Registry, log *slog.Lo
 		s.checks = append(s.checks, &probe{Check: c, call: call[struct{}]{work: s.work}})
 	}
 	slices.SortFunc(s.checks, func(a, b *probe) int { return strings.Compare(a.Name, b.Name) })
-	mux := http.NewServeMux()
-	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { plain(w, http.StatusOK, "ok\n") })
-	mux.HandleFunc("GET /readyz", s.ready)
-	mux.Handle("GET /metrics", promhttp.HandlerFor(registry, promhttp.HandlerOpts{
-		ErrorLog:            scrapeErrors{log},
-		ErrorHandling:       promhttp.ContinueOnError,
-		MaxRequestsInFlight: maxScrapes,
-	}))
-	if s.cfg.Console != nil {
-		mux.Handle("/", s.cfg.Console)
-	}
 	s.table = conns.New(conns.Config{Name: "admin", Limit: s.cfg.Connections})
 	if err := registry.Register(s.table); err != nil {
 		return nil, fmt.Errorf("admin: %w", err)
 	}
 	s.http = &http.Server{
-		Handler:           s.guard(mux),
+		Handler:           s.guard(s.pages(registry)),
 		ReadHeaderTimeout: headerTimeout,
 		ReadTimeout:       headerTimeout,
 		WriteTimeout:      writeTimeout,
@@ -112,19 +108,68 @@ func New(cfg Config, checks []Check, registry *prometheus.Registry, log *slog.Lo
 		ErrorLog:          slog.NewLogLogger(log.Handler(), slog.LevelDebug),
 	}
 	if s.cfg.Pprof {
-		mux.HandleFunc("GET /debug/pprof/", pprof.Index)
-		mux.HandleFunc("GET /debug/pprof/cmdline", pprof.Cmdline)
-		mux.HandleFunc("GET /debug/pprof/profile", pprof.Profile)
-		mux.HandleFunc("GET /debug/pprof/symbol", pprof.Symbol)
-		mux.HandleFunc("GET /debug/pprof/trace", pprof.Trace)
 		s.http.WriteTimeout = profileTimeout
 	}
 	conns.Attach(s.http)
 	return s, nil
 }
 
+// pages returns the handler of all paths. What is not listed here as open needs a sign-in, whatever the method and
+// whether it exists.
+func (s *Server) pages(registry *prometheus.Registry) http.Handler {
+	open, inside := http.NewServeMux(), http.NewServeMux()
+	open.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) { plain(w, http.StatusOK, "ok\n") })
+	open.HandleFunc("GET /readyz", s.ready)
+	metrics := promhttp.HandlerFor(registry, promhttp.HandlerOpts{
+		ErrorLog:            scrapeErrors{s.log},
+		ErrorHandling:       promhttp.ContinueOnError,
+		MaxRequestsInFlight: maxScrapes,
+	})
+	protected := s.cfg.Gate.Protect(metrics, signin.Read)
+	open.HandleFunc("GET /metrics", func(w http.ResponseWriter, r *http.Request) {
+		if s.cfg.OpenMetrics || onLoopback(r) {
+			metrics.ServeHTTP(w, r)
+			return
+		}
+		protected.ServeHTTP(w, r)
+	})
+	entry := s.cfg.Gate.Pages()
+	for _, pattern := range signin.Patterns() {
+		open.Handle(pattern, entry)
+	}
+	if s.cfg.Console != nil {
+		inside.Handle("/", s.cfg.Console)
+	}
+	if s.cfg.Pprof {
+		for path, serve := range map[string]http.HandlerFunc{"": pprof.Index, "cmdline": pprof.Cmdline,
+			"profile": pprof.Profile, "symbol": pprof.Symbol, "trace": pprof.Trace} {
+			open.Handle("/debug/pprof/"+path, s.cfg.Gate.Protect(getOnly(serve), signin.Act))
+		}
+	}
+	open.Handle("/", s.cfg.Gate.Protect(inside, signin.Read))
+	return open
+}
+
+// onLoopback reports whether a request arrived at a loopback address of this host.
+func onLoopback(r *http.Request) bool {
+	at, ok := r.Context().Value(http.LocalAddrContextKey).(*net.TCPAddr)
+	return ok && at.IP.IsLoopback()
+}
+
+// getOnly refuses methods other than GET and HEAD.
+func getOnly(serve http.HandlerFunc) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		if r.Method != http.MethodGet && r.Method != http.MethodHead {
+			w.Header().Set("Allow", "GET, HEAD")
+			plain(w, http.StatusMethodNotAllowed, "only GET is served here\n")
+			return
+		}
+		serve(w, r)
+	}
+}
+
 // guard refuses requests that name another host, and those that a browser sends for
-// another site: every client of this listener counts as the operator, and web pages are not.
+// another site: a sign-in of the browser must not serve other pages.
 func (s *Server) guard(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		switch {

@@ -46,6 +46,9 @@ func begin(t *testing.T, cfg admin.Config, log *slog.Logger, checks ...admin.Che
 func create(t *testing.T, cfg admin.Config, log *slog.Logger, checks ...admin.Check) (*admin.Server, *prometheus.Registry) {
 	t.Helper()
 	r := admin.NewRegistry()
+	if cfg.Gate == nil {
+		cfg.Gate = gate()
+	}
 	s, err := admin.New(cfg, checks, r, log)
 	if err != nil {
 		t.Fatal(err)
@@ -58,17 +61,24 @@ func create(t *testing.T, cfg admin.Config, log *slog.Logger, checks ...admin.Ch
 	return s, r
 }
 
-// get requests a page over a connection of its own, or of the handler if the server
+// get requests a page as the operator, over a connection of its own, or of the handler if the server
 // does not listen.
 func get(t *testing.T, s *admin.Server, path string) (int, string) {
 	t.Helper()
 	if s.Addr() == nil {
 		w := httptest.NewRecorder()
-		s.Handler().ServeHTTP(w, httptest.NewRequest("GET", path, nil))
+		r := httptest.NewRequest("GET", path, nil)
+		r.Header.Set("Authorization", "Bearer "+token)
+		s.Handler().ServeHTTP(w, r)
 		return w.Code, w.Body.String()
 	}
 	client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}, Timeout: 2 * time.Minute}
-	res, err := client.Get("http://" + s.Addr().String() + path)
+	req, err := http.NewRequest("GET", "http://"+s.Addr().String()+path, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	req.Header.Set("Authorization", "Bearer "+token)
+	res, err := client.Do(req)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -114,7 +124,7 @@ func TestPages(t *testing.T) {
 	}
 	_ = res.Body.Close()
 	http.DefaultClient.CloseIdleConnections()
-	if res.StatusCode != 405 {
+	if res.StatusCode != 401 {
 		t.Errorf("POST: %d", res.StatusCode)
 	}
 }
@@ -134,7 +144,7 @@ func TestATakenPortFailsTheStart(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer l.Close()
-	s, err := admin.New(admin.Config{Addr: l.Addr().String()}, nil, admin.NewRegistry(), discard)
+	s, err := admin.New(admin.Config{Gate: gate(), Addr: l.Addr().String()}, nil, admin.NewRegistry(), discard)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -274,7 +284,7 @@ func TestOneLineIsLoggedForAnOutage(t *testing.T) {
 func TestStopCancelsChecks(t *testing.T) {
 	t.Parallel()
 	began, gone := make(chan struct{}), make(chan struct{})
-	s, err := admin.New(admin.Config{CheckTimeout: time.Hour, Addr: "127.0.0.1:0"}, []admin.Check{{Name: "slow",
+	s, err := admin.New(admin.Config{Gate: gate(), CheckTimeout: time.Hour, Addr: "127.0.0.1:0"}, []admin.Check{{Name: "slow",
 		Run: func(ctx context.Context) error { close(began); <-ctx.Done(); close(gone); return ctx.Err() }}}, admin.NewRegistry(), discard)
 	if err != nil {
 		t.Fatal(err)
@@ -303,7 +313,7 @@ func TestChecksHaveNames(t *testing.T) {
 	t.Parallel()
 	run := func(context.Context) error { return nil }
 	for _, checks := range [][]admin.Check{{{Run: run}}, {{Name: "a"}}, {check("a", nil), check("a", nil)}, {check("service", nil)}} {
-		if _, err := admin.New(admin.Config{}, checks, admin.NewRegistry(), discard); err == nil {
+		if _, err := admin.New(admin.Config{Gate: gate()}, checks, admin.NewRegistry(), discard); err == nil {
 			t.Errorf("%+v are taken", checks)
 		}
 	}
@@ -338,7 +348,7 @@ func TestModule(t *testing.T) {
 		ready = append(ready, body)
 	}
 	app := fxtest.New(t, fx.StartTimeout(2*time.Minute), fx.StopTimeout(2*time.Minute),
-		fx.Supply(admin.Config{Addr: "127.0.0.1:0", DrainDelay: drain}, discard),
+		fx.Supply(admin.Config{Gate: gate(), Addr: "127.0.0.1:0", DrainDelay: drain}, discard),
 		admin.Module,
 		admin.ProvideChecks(func() []admin.Check { return []admin.Check{check("a", nil)} }),
 		admin.ProvideChecks(func() ([]admin.Check, error) { return []admin.Check{check("b", nil), check("c", nil)}, nil }),
@@ -370,7 +380,7 @@ func TestModule(t *testing.T) {
 
 func TestABadGaugeFailsTheStart(t *testing.T) {
 	t.Parallel()
-	app := fx.New(fx.NopLogger, fx.Supply(admin.Config{Addr: "127.0.0.1:0"}, discard), admin.Module,
+	app := fx.New(fx.NopLogger, fx.Supply(admin.Config{Gate: gate(), Addr: "127.0.0.1:0"}, discard), admin.Module,
 		admin.ProvideGauges(func() []admin.Gauge { return []admin.Gauge{{Name: "drift"}} }))
 	if app.Err() == nil {
 		t.Error("a gauge without name and function is taken")

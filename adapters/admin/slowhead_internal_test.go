@@ -8,6 +8,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"agentproxy/adapters/admin/signin"
 )
 
 // pipeListener accepts one end of a pipe, whose deadlines follow the test's clock.
@@ -27,7 +29,7 @@ func (l pipeListener) Addr() net.Addr { return &net.TCPAddr{} }
 
 func TestASlowHeadIsCut(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s, err := New(Config{}, nil, NewRegistry(), slog.New(slog.DiscardHandler))
+		s, err := New(Config{Gate: signin.New(signin.Config{}, nil, nil)}, nil, NewRegistry(), slog.New(slog.DiscardHandler))
 		if err != nil {
 			t.Fatal(err)
 		}

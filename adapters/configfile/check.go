@@ -60,7 +60,7 @@ func (c *check) settings(config Config, providers int) (Settings, error) {
 	}
 	api := c.listener("AGENTPROXY_HTTP_ADDR", config.HTTPAddr)
 	gateway := c.listener("AGENTPROXY_GATEWAY_ADDR", config.GatewayAddr)
-	c.listener("AGENTPROXY_ADMIN_ADDR", config.AdminAddr)
+	c.admin(&s, config)
 	s.DatabasePath, s.DatabaseURL = c.database(config.DatabaseURL)
 	if s.RateLimitURL = Secret(config.RateLimitURL); s.RateLimitURL != "" {
 		if err := c.rules.RateLimitURL(config.RateLimitURL); err != nil {
@@ -107,6 +107,22 @@ func (c *check) settings(config Config, providers int) (Settings, error) {
 	}
 	s.PreviousSecrets = c.previousSecrets(config.PreviousSecrets)
 	return s, errors.Join(c.faults...)
+}
+
+// admin checks who may use the admin listener.
+func (c *check) admin(s *Settings, config Config) {
+	c.listener("AGENTPROXY_ADMIN_ADDR", config.AdminAddr)
+	s.AdminPassword, s.AdminUsers, s.MetricsOpen = Secret(config.AdminPassword), config.AdminUsers, config.MetricsOpen
+	if config.AdminPassword != "" {
+		if err := c.rules.AdminPassword(config.AdminPassword); err != nil {
+			c.fault("AGENTPROXY_ADMIN_PASSWORD", "%v", err)
+		}
+	}
+	if config.AdminUsers != "" {
+		if err := c.rules.AdminUsers(config.AdminUsers); err != nil {
+			c.fault("AGENTPROXY_ADMIN_USERS", "%v", err)
+		}
+	}
 }
 
 // maxPrevious is how many previous root secrets are accepted: each is tried for a

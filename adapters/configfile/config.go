@@ -21,13 +21,20 @@ type Config struct {
 	HTTPAddr string `yaml:"http_addr" env:"AGENTPROXY_HTTP_ADDR"`
 	// Address of the proxy port.
 	GatewayAddr string `yaml:"gateway_addr" env:"AGENTPROXY_GATEWAY_ADDR"`
-	// Address of the admin pages, for the operator alone: `/healthz`, `/readyz`, Prometheus'
-	// `/metrics`, and `/debug/pprof/` in development mode.
+	// Address of the admin pages, for the operator alone: the console, `/healthz`, `/readyz`, Prometheus'
+	// `/metrics`, and `/debug/pprof/` in development mode. They are served without TLS.
 	AdminAddr string `yaml:"admin_addr" env:"AGENTPROXY_ADMIN_ADDR"`
 	// Further names that the Host header of the admin pages may have, such as `agentproxy-1`; with
 	// a port if the pages are published on another one. The listener's own addresses, and
 	// `localhost` on loopback, always may.
 	AdminHosts []string `yaml:"admin_hosts" env:"AGENTPROXY_ADMIN_HOSTS"`
+	// Password of the admin pages, 12 to 1,024 characters.
+	AdminPassword string `yaml:"-" env:"AGENTPROXY_ADMIN_PASSWORD" default:"a token in agentproxy.db.admin beside the SQLite file, made at the first start; with PostgreSQL derived from AGENTPROXY_SECRET. agentproxy admin token prints it"`
+	// File of users of the admin pages, one in a line as `agentproxy admin hash` prints it, with mode 600 or 640.
+	// `kill -HUP` reloads it.
+	AdminUsers string `yaml:"admin_users" env:"AGENTPROXY_ADMIN_USERS"`
+	// Whether `/metrics` needs no credential off loopback too, as Prometheus on another host asks for it.
+	MetricsOpen bool `yaml:"metrics_open" env:"AGENTPROXY_METRICS_OPEN"`
 	// `host:port` of the gateway as agents reach it, written into `full_url`. Required if the
 	// gateway listens on all addresses.
 	PublicGateway string `yaml:"public_gateway" env:"AGENTPROXY_PUBLIC_GATEWAY" default:"the gateway's address"`
@@ -184,6 +191,9 @@ type Settings struct {
 	HTTPAddr, GatewayAddr string
 	AdminAddr             string
 	AdminHosts            []string
+	AdminPassword         Secret // empty: a token
+	AdminUsers            string // a file; empty: none
+	MetricsOpen           bool
 	PublicHost            string // of the gateway, as written into full_url
 	PublicPort            int
 	PublicURL             string // of the API, without /v1
@@ -251,6 +261,8 @@ type Rules struct {
 	RateLimitURL     func(text string) error
 	TelemetryURL     func(text string) error
 	RootSecret       func(text string) error
+	AdminPassword    func(text string) error
+	AdminUsers       func(file string) error
 	AccountKey       func(text string) error
 	TronAddress      func(text string) bool
 }

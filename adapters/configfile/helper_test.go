@@ -67,6 +67,16 @@ func rules() configfile.Rules {
 			_, err := system.ParseRoot(text)
 			return err
 		},
+		AdminPassword: func(text string) error {
+			if len(text) < 12 {
+				return errors.New("must have 12 characters")
+			}
+			return nil
+		},
+		AdminUsers: func(file string) error {
+			_, err := os.Stat(file)
+			return err
+		},
 		AccountKey: func(text string) error {
 			_, err := chain.NewAccount(text)
 			return err

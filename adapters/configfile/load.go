@@ -2,6 +2,7 @@ package configfile
 
 import (
 	"errors"
+	"net/netip"
 	"os"
 
 	"github.com/caarlos0/env/v11"
@@ -50,6 +51,9 @@ func Load(rules Rules) (Settings, error) {
 	if s.Dev && s.Payments.AccountKey != "" && s.Payments.Network == recharge.MainNetwork {
 		s.Warnings = append(s.Warnings, realPayments)
 	}
+	if at, err := ParseListener(s.AdminAddr); err == nil && !ours(at.Addr().Unmap()) {
+		s.Warnings = append(s.Warnings, plainAdmin)
+	}
 	if s.SellsNoExits() {
 		s.Warnings = append(s.Warnings, noExits)
 	}
@@ -85,3 +89,12 @@ func (l *loader) load(root fields) CatalogConfig {
 	l.check(places)
 	return l.config
 }
+
+// plainAdmin is the warning of an admin listener that others may reach, whose passwords they may then read on the way.
+var plainAdmin = Fault{Path: "AGENTPROXY_ADMIN_ADDR", Text: "is neither a loopback nor a private address, and " +
+	"the admin pages have no TLS: credentials cross the network in clear; listen on loopback, behind a reverse proxy " +
+	"with TLS"}
+
+// ours reports whether only this host or the operator's network reaches an address. On all addresses, as in a
+// container, the networks of the host decide.
+func ours(at netip.Addr) bool { return at.IsLoopback() || at.IsPrivate() || at.IsUnspecified() }

@@ -16,7 +16,7 @@ import (
 // reads are the commands that change nothing an operator answers for.
 var reads = strings.Fields(`serve version doctor verify config-check config-init migrate providers-kinds providers-list
 	providers-check providers-catalogue referrer-list agent-list agent-show audit-list exits-lookups exits-holds recharge-list
-	recharge-show recharge-audit recharge-addresses recharge-moves recharge-aside orders-list jobs-list session-list session-show report-margin`)
+	recharge-show recharge-audit recharge-addresses recharge-moves recharge-aside admin-token admin-hash orders-list jobs-list session-list session-show report-margin`)
 
 // leaves calls fn for each command with its name and its type.
 func leaves(of reflect.Type, name string, fn func(name string, cmd reflect.Type)) {

@@ -20,6 +20,7 @@ import (
 // kit holds what every command needs.
 type kit struct {
 	ctx    context.Context
+	in     io.Reader
 	out    io.Writer
 	errOut io.Writer
 	json   bool

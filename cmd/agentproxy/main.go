@@ -43,6 +43,7 @@ type cli struct {
 	Adjust   adjustCmd   `cmd:"" help:"Correct an agent's balance."`
 	Migrate  migrateCmd  `cmd:"" help:"Migrate the database to the schema of this program."`
 	Verify   verifyCmd   `cmd:"" help:"Verify the ledger; if rows break a rule, lists them and exits with 1."`
+	Admin    adminCmd    `cmd:"" help:"Manage who may use the admin listener."`
 	Secret   secretCmd   `cmd:"" help:"Manage the root secret."`
 	Restore  restoreCmd  `cmd:"" help:"Put a copy in the place of the database, or note that it went back in time."`
 	Backup   backupCmd   `cmd:"" help:"Copy the database to a new file while the service runs."`
@@ -107,7 +108,7 @@ func runWith(loader wire.Loader, args []string, stdout, stderr io.Writer) int {
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	k := &kit{ctx: ctx, out: stdout, errOut: stderr, json: c.JSON, loader: loader}
+	k := &kit{ctx: ctx, in: os.Stdin, out: stdout, errOut: stderr, json: c.JSON, loader: loader}
 	if err := parsed.Run(k); err != nil {
 		k.complain(err)
 		return exitFailed

@@ -16,6 +16,7 @@ import (
 
 	"go.uber.org/fx"
 
+	"agentproxy/adapters/admin/signin"
 	"agentproxy/adapters/configfile"
 	"agentproxy/adapters/system"
 	"agentproxy/cmd/internal/version"
@@ -41,14 +42,15 @@ func (serveCmd) Run(k *kit) error {
 	}
 	held := make([]byte, ballast)
 	defer runtime.KeepAlive(held)
-	app := fx.New(wire.Service(settings, log))
+	var gate *signin.Gate
+	app := fx.New(wire.Service(settings, log), fx.Populate(&gate))
 	if err := app.Err(); err != nil {
 		return err
 	}
 	if err := app.Start(k.ctx); err != nil {
 		return taken(err, settings)
 	}
-	welcome(k.out, settings)
+	welcome(k.out, settings, gate.Link)
 	<-k.ctx.Done()
 	log.Info("stopping")
 	ctx, cancel := context.WithTimeout(context.Background(), app.StopTimeout())
@@ -141,8 +143,22 @@ func databaseOf(s configfile.Settings) string {
 	return s.DatabasePath
 }
 
-// welcome prints the first commands to run, ready to be pasted.
-func welcome(w io.Writer, s configfile.Settings) {
+// entry returns where the operator signs in, and by what. In development mode that is a link that signs in.
+func entry(s configfile.Settings, link func() string) string {
+	at := adminURL(s.AdminAddr)
+	switch {
+	case s.Dev:
+		return at + link() + " (signs you in once, within 5 minutes; agentproxy admin token prints the token)"
+	case s.AdminPassword != "":
+		return at + " (as operator, with AGENTPROXY_ADMIN_PASSWORD)"
+	case s.DatabasePath != "":
+		return at + " (with the token in " + wire.AdminFile(s.DatabasePath) + ")"
+	}
+	return at + " (with the token that agentproxy admin token prints)"
+}
+
+// welcome prints the first commands to run, ready to be pasted. link makes a link that signs in.
+func welcome(w io.Writer, s configfile.Settings, link func() string) {
 	mode, target := "production: loopback and private targets are refused", "https://example.com/"
 	if s.Dev {
 		mode, target = "development: loopback targets are open", s.PublicURL+"/v1/ip"
@@ -155,7 +171,7 @@ func welcome(w io.Writer, s configfile.Settings) {
 		text = hello + "Register, and see what is sold:\n\n" + register + "\n"
 	}
 	fmt.Fprint(w, strings.NewReplacer("{version}", version.String(), "{api}", s.PublicURL,
-		"{admin}", adminURL(s.AdminAddr), "{gateway}", net.JoinHostPort(s.PublicHost, strconv.Itoa(s.PublicPort)),
+		"{admin}", entry(s, link), "{gateway}", net.JoinHostPort(s.PublicHost, strconv.Itoa(s.PublicPort)),
 		"{database}", databaseOf(s),
 		"{payments}", paymentsText(s), "{mode}", mode, "{target}", target).Replace(text))
 }

@@ -14,10 +14,10 @@ import (
 
 func TestTheWelcomeNamesOnlyWhatIsSold(t *testing.T) {
 	var with, without bytes.Buffer
-	welcome(&with, configfile.Settings{Dev: true})
+	welcome(&with, configfile.Settings{Dev: true}, link)
 	s := configfile.Settings{Dev: true, RegisterLimit: 5}
 	s.Catalog.WithoutEmbedded = true
-	welcome(&without, s)
+	welcome(&without, s, link)
 	if got := with.String(); !strings.Contains(got, "dyn_fast_1") || !strings.Contains(got, "registration is unlimited") {
 		t.Errorf("with the embedded catalogue\n%s", got)
 	}
@@ -26,13 +26,41 @@ func TestTheWelcomeNamesOnlyWhatIsSold(t *testing.T) {
 	}
 }
 
+// link is the path of a link that signs in.
+func link() string { return "/sign-in/once" }
+
 func TestTheWelcomeNamesThePagesForPeople(t *testing.T) {
-	for listens, want := range map[string]string{"127.0.0.1:8082": "http://127.0.0.1:8082\n", ":8082": "http://localhost:8082\n",
-		"[::]:8082": "http://localhost:8082\n", "10.0.0.1:80": "http://10.0.0.1:80\n"} {
+	for listens, want := range map[string]string{"127.0.0.1:8082": "http://127.0.0.1:8082 (", ":8082": "http://localhost:8082 (",
+		"[::]:8082": "http://localhost:8082 (", "10.0.0.1:80": "http://10.0.0.1:80 ("} {
 		var b bytes.Buffer
-		welcome(&b, configfile.Settings{PublicURL: "http://127.0.0.1:8080", AdminAddr: listens})
+		welcome(&b, configfile.Settings{PublicURL: "http://127.0.0.1:8080", AdminAddr: listens}, link)
 		if got := b.String(); !strings.Contains(got, "http://127.0.0.1:8080/console ") || !strings.Contains(got, "operator   "+want) {
 			t.Errorf("%s:\n%s", listens, got)
+		}
+	}
+}
+
+// What signs in is printed in development mode alone; elsewhere the place of the credential is.
+func TestTheWelcomeNamesWhatSignsIn(t *testing.T) {
+	for _, c := range []struct {
+		s    configfile.Settings
+		want string
+	}{
+		{configfile.Settings{Dev: true, DatabasePath: "ap.db"}, "http://127.0.0.1:8082/sign-in/once (signs you in once, within 5 minutes; agentproxy admin token prints the token)"},
+		{configfile.Settings{DatabasePath: "ap.db"}, "http://127.0.0.1:8082 (with the token in ap.db.admin)"},
+		{configfile.Settings{}, "http://127.0.0.1:8082 (with the token that agentproxy admin token prints)"},
+		{configfile.Settings{AdminPassword: "correct horse battery"}, "http://127.0.0.1:8082 (as operator, with AGENTPROXY_ADMIN_PASSWORD)"},
+	} {
+		var b bytes.Buffer
+		c.s.AdminAddr = "127.0.0.1:8082"
+		welcome(&b, c.s, func() string {
+			if !c.s.Dev {
+				t.Error("a link is made outside development mode")
+			}
+			return link()
+		})
+		if got := b.String(); !strings.Contains(got, "operator   "+c.want+"\n") || strings.Contains(got, "horse") {
+			t.Errorf("it prints\n%s\nwant %s", got, c.want)
 		}
 	}
 }

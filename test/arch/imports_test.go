@@ -75,8 +75,9 @@ var imports = []rule{
 	{"app/webhooks", "domain/... ports app/changes app/idempotency app/notify"},
 	{"app/workers", "domain/... ports app/catalog app/changes app/fulfilment app/idempotency app/notify"},
 
-	{"adapters/admin", "adapters/conns"},
-	{"adapters/admin/console", "domain/... ports app/... adapters/console/ui"},
+	{"adapters/admin", "adapters/admin/signin adapters/conns"},
+	{"adapters/admin/console", "domain/... ports app/... adapters/admin/signin adapters/console/ui"},
+	{"adapters/admin/signin", "domain/... ports adapters/conns adapters/console/ui"},
 	{"adapters/apiclient", ""},
 	{"adapters/chain", "domain/... ports app/cache"},
 	{"adapters/configfile", "domain/... ports"},

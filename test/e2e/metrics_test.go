@@ -13,10 +13,21 @@ import (
 	"agentproxy/adapters/apiclient"
 )
 
-// page reads one of the admin pages.
+// page reads one of the admin pages, as the operator.
 func (s *service) page(path string) (int, string) {
 	s.t.Helper()
-	resp, err := http.Get("http://" + s.admin + path)
+	return s.pageAs(path, func(r *http.Request) { r.SetBasicAuth("operator", adminPassword) })
+}
+
+// pageAs reads one of the admin pages with what a credential adds to a request.
+func (s *service) pageAs(path string, with func(*http.Request)) (int, string) {
+	s.t.Helper()
+	req, err := http.NewRequest("GET", "http://"+s.admin+path, nil)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	with(req)
+	resp, err := http.DefaultClient.Do(req)
 	if err != nil {
 		s.t.Fatal(err)
 	}

@@ -55,6 +55,10 @@ func (s *service) press(action string, values url.Values, fields string, headers
 		s.t.Fatal(err)
 	}
 	req.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+	req.SetBasicAuth("operator", adminPassword)
+	if s.pressedBy != nil {
+		s.pressedBy(req)
+	}
 	for i := 0; i+1 < len(headers); i += 2 {
 		req.Header.Set(headers[i], headers[i+1])
 	}
@@ -111,7 +115,7 @@ func TestTheOperatorsConsole(t *testing.T) {
 
 	// A correction, sent twice by one form, and then by a page of another site.
 	correction := s.form("adjust", "subject="+a.AgentID)
-	fields := "amount=1.50&by=ann&sure=yes&reason=" + url.QueryEscape("sorry "+hostile)
+	fields := "amount=1.50&sure=yes&reason=" + url.QueryEscape("sorry "+hostile)
 	for range 2 {
 		r := s.press("adjust", correction, fields)
 		if r.status != 200 || r.at != "/agents/"+a.AgentID || !strings.Contains(r.text, "The correction is booked.") {
@@ -131,7 +135,7 @@ func TestTheOperatorsConsole(t *testing.T) {
 	if r := s.press("adjust", s.form("adjust", "subject="+a.AgentID), fields, "Host", "evil.example"); r.status != 421 {
 		t.Errorf("another name of the host: %d", r.status)
 	}
-	for _, lack := range []string{"sure=", "reason=", "by=", "amount=x"} {
+	for _, lack := range []string{"sure=", "reason=", "amount=x"} {
 		values := s.form("adjust", "subject="+a.AgentID)
 		all, _ := url.ParseQuery(fields)
 		for k := range all {
@@ -143,10 +147,10 @@ func TestTheOperatorsConsole(t *testing.T) {
 	}
 
 	// A part of the session is given back, then it is ended, and the report is what the ledger has.
-	if r := s.press("refund", s.form("refund", "subject="+addr.SessionID), "percent=50&by=ann&sure=yes&reason=slow"); r.at != "/sessions/"+addr.SessionID {
+	if r := s.press("refund", s.form("refund", "subject="+addr.SessionID), "percent=50&sure=yes&reason=slow"); r.at != "/sessions/"+addr.SessionID {
 		t.Errorf("the refund: %d at %s", r.status, r.at)
 	}
-	r := s.press("session-end", s.form("session-end", "subject="+addr.SessionID), "by=ann&sure=yes&reason=abuse")
+	r := s.press("session-end", s.form("session-end", "subject="+addr.SessionID), "sure=yes&reason=abuse")
 	if got := figure(t, r.text, "status"); got != "terminated" || !strings.Contains(r.text, "operator request") {
 		t.Errorf("the session is %s", got)
 	}
@@ -161,7 +165,7 @@ func TestTheOperatorsConsole(t *testing.T) {
 
 	// A recharge is paid on the development chain.
 	o := s.recharge(a.APIKey, "12.5")
-	paid := "to=" + o.Wallet + "&amount=12.5&by=ann&sure=yes&reason=test"
+	paid := "to=" + o.Wallet + "&amount=12.5&sure=yes&reason=test"
 	if r := s.press("devchain-send", s.form("devchain-send", ""), paid); r.status != 200 {
 		t.Errorf("the transfer: %d", r.status)
 	}
@@ -174,7 +178,7 @@ func TestTheOperatorsConsole(t *testing.T) {
 	}
 
 	// Who used an exit, the proof, a copy of the database.
-	asked := "exit=" + exit + "&minutes=5&by=ann&sure=yes&reason=police&at=" + time.Now().UTC().Format(time.RFC3339)
+	asked := "exit=" + exit + "&minutes=5&sure=yes&reason=police&at=" + time.Now().UTC().Format(time.RFC3339)
 	within(t, soon, "the exit is found", func() bool {
 		r := s.press("exits-lookup", s.form("exits-lookup", ""), asked)
 		return strings.Contains(r.text, "/agents/"+a.AgentID)
@@ -183,16 +187,16 @@ func TestTheOperatorsConsole(t *testing.T) {
 		t.Errorf("the proof: %d", r.status)
 	}
 	for name, want := range map[string]int{"copy.db": 200, "../copy.db": 400, "": 400} {
-		if r := s.press("backup", s.form("backup", ""), "by=ann&sure=yes&reason=weekly&file="+name); r.status != want {
+		if r := s.press("backup", s.form("backup", ""), "sure=yes&reason=weekly&file="+name); r.status != want {
 			t.Errorf("a copy to %q: %d", name, r.status)
 		}
 	}
-	if r := s.press("backup", s.form("backup", ""), "by=ann&sure=yes&reason=weekly&file=copy.db"); r.status != 400 || !strings.Contains(r.text, "exists") {
+	if r := s.press("backup", s.form("backup", ""), "sure=yes&reason=weekly&file=copy.db"); r.status != 400 || !strings.Contains(r.text, "exists") {
 		t.Errorf("a copy over a file: %d", r.status)
 	}
 
 	kept := map[string]int{}
-	for _, x := range s.rows("audit", "list", "--by", "ann") {
+	for _, x := range s.rows("audit", "list", "--by", "operator") {
 		kept[fmt.Sprint(x["action"])]++
 		if x["via"] != "console" || x["reason"] == "" {
 			t.Errorf("kept is %v", x)
@@ -236,7 +240,8 @@ func TestTheOperatorsConsoleInABrowser(t *testing.T) {
 	b := onAdmin.browse()
 	b.scripts(false)
 	b.visit("/do/adjust?subject=" + agent)
-	b.do(chromedp.SendKeys(chromedp.ID("f-amount"), "2.5"), chromedp.KeyEvent("\ta gift\t\t \t\r"), chromedp.WaitReady(chromedp.ID("ledger")))
+	b.do(chromedp.SendKeys(chromedp.ID("password"), adminPassword+"\r"), chromedp.WaitReady(chromedp.ID("f-amount")))
+	b.do(chromedp.SendKeys(chromedp.ID("f-amount"), "2.5"), chromedp.KeyEvent("\ta gift\t \t\r"), chromedp.WaitReady(chromedp.ID("ledger")))
 	b.scripts(true)
 	if got := b.text("balance"); got != "$11.50" {
 		t.Errorf("after the correction the balance is %s", got)

@@ -66,6 +66,8 @@ type service struct {
 	env     []string
 	wrap    func(*exec.Cmd) // changes how the program is started; nil for nothing
 
+	pressedBy func(*http.Request) // who presses buttons of the admin pages; nil: the operator
+
 	cmd   *exec.Cmd
 	ended chan error // how cmd has ended
 	log   *lockedBuffer
@@ -107,6 +109,9 @@ func onPostgres(url string) []string {
 	return []string{"AGENTPROXY_DATABASE_URL=" + url, secret, "AGENTPROXY_DEV=true"}
 }
 
+// adminPassword is the credential of the admin listener of these tests.
+const adminPassword = "the operator of these tests"
+
 // serve starts the program on a new database, with more variables if given, and
 // stops it when the test ends.
 func serve(t *testing.T, env ...string) *service {
@@ -138,7 +143,7 @@ func (s *service) command(args ...string) *exec.Cmd {
 		}
 	}
 	cmd.Env = append(cmd.Env, "AGENTPROXY_HTTP_ADDR="+s.api, "AGENTPROXY_GATEWAY_ADDR="+s.gateway,
-		"AGENTPROXY_ADMIN_ADDR="+s.admin, "AGENTPROXY_DRAIN_DELAY_SECONDS=0")
+		"AGENTPROXY_ADMIN_ADDR="+s.admin, "AGENTPROXY_ADMIN_PASSWORD="+adminPassword, "AGENTPROXY_DRAIN_DELAY_SECONDS=0")
 	cmd.Env = append(append(cmd.Env, exitsOutsideDevelopment(s.env)...), s.env...)
 	return cmd
 }

@@ -13,6 +13,8 @@ import (
 	"strings"
 	"time"
 
+	"agentproxy/adapters/admin/signin"
+	"agentproxy/adapters/console/ui"
 	"agentproxy/app/exitlog"
 	"agentproxy/app/operator"
 	"agentproxy/domain"
@@ -55,7 +57,7 @@ type input struct {
 
 // Names of the fields that every form has.
 const (
-	subjectField, reasonField, byField, keyField, sureField = "subject", "reason", "by", "key", "sure"
+	subjectField, reasonField, keyField, sureField = "subject", "reason", "key", "sure"
 )
 
 // maxForm bounds the body of a form.
@@ -87,9 +89,20 @@ func (c *Console) form(name string, a action, in input) *form {
 		return f
 	}
 	f.Fields = append(f.Fields, field{Name: reasonField, Label: "Reason", Value: in.Reason, Required: true,
-		Hint: "Why; it is kept."},
-		field{Name: byField, Label: "Who does it", Value: cmp.Or(in.By, c.use.Host.User), Required: true})
+		Hint: "Why; it is kept."})
 	return f
+}
+
+// acting refuses users who may read alone.
+func (c *Console) acting(next http.HandlerFunc) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		if !signin.Of(r.Context()).May(signin.Act) {
+			c.render(w, r, http.StatusForbidden, page{Title: "You may read these pages", problem: &ui.Problem{Code: "ROLE_READ",
+				Message: "Your user has the role read, which does nothing that a command does."}})
+			return
+		}
+		next(w, r)
+	}
 }
 
 // actionForm shows the form of an action.
@@ -107,9 +120,6 @@ func (c *Console) actionForm(w http.ResponseWriter, r *http.Request) {
 		}
 		return ""
 	}}
-	if by, err := r.Cookie(byField); err == nil {
-		in.By, _ = url.QueryUnescape(by.Value)
-	}
 	c.render(w, r, http.StatusOK, page{Title: a.Title, Form: c.form(name, a, in)})
 }
 
@@ -130,7 +140,7 @@ func (c *Console) act(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	in := input{Subject: strings.TrimSpace(r.PostFormValue(subjectField)), Reason: r.PostFormValue(reasonField),
-		By: r.PostFormValue(byField), get: func(f string) string { return strings.TrimSpace(r.PostFormValue(f)) }}
+		By: signin.Of(r.Context()).Name, get: func(f string) string { return strings.TrimSpace(r.PostFormValue(f)) }}
 	allowSlow(w)
 	to, shown, err := c.run(r.Context(), a, in)
 	p := page{Title: a.Title, Sections: shown}
@@ -144,13 +154,11 @@ func (c *Console) act(w http.ResponseWriter, r *http.Request) {
 		p.notice = a.Done
 		c.render(w, r, http.StatusOK, p)
 	default:
-		http.SetCookie(w, &http.Cookie{Name: byField, Value: url.QueryEscape(in.By), Path: "/", HttpOnly: true,
-			SameSite: http.SameSiteStrictMode, MaxAge: 30 * 24 * 60 * 60})
 		http.Redirect(w, r, to+"?done="+name, http.StatusSeeOther)
 	}
 }
 
-// run does an action as who the form names, for the reason that it has.
+// run does an action as who signed in, for the reason that the form has.
 func (c *Console) run(ctx context.Context, a action, in input) (to string, shown []section, err error) {
 	switch {
 	case a.Reads:
@@ -159,8 +167,6 @@ func (c *Console) run(ctx context.Context, a action, in input) (to string, shown
 		return "", nil, errUnsure
 	case strings.TrimSpace(in.Reason) == "":
 		return "", nil, domain.InvalidField(reasonField, "is needed: it is kept with the action")
-	case strings.TrimSpace(in.By) == "":
-		return "", nil, domain.InvalidField(byField, "must name who does it")
 	}
 	done := audit.Action{By: in.By, Via: audit.Console, Name: a.Name, Subject: in.Subject, Reason: in.Reason}
 	if a.Once {

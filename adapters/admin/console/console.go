@@ -1,5 +1,5 @@
-// Package console serves the operator's web console. It treats every client as the operator: it
-// belongs on the admin listener, which checks the Host header.
+// Package console serves the operator's web console. It belongs on the admin listener, which checks the Host header
+// and who signed in.
 package console
 
 import (
@@ -12,6 +12,7 @@ import (
 
 	"go.uber.org/fx"
 
+	"agentproxy/adapters/admin/signin"
 	"agentproxy/adapters/console/ui"
 	"agentproxy/app/accounts"
 	"agentproxy/app/catalog"
@@ -49,7 +50,6 @@ type Jobs interface {
 
 // Host is the process that serves the console.
 type Host struct {
-	User    string // who acts unless the form names another user
 	Version string // of the program
 	// Backup copies the database to a new file of this name beside it, and returns its path.
 	Backup func(ctx context.Context, name string) (path string, err error)
@@ -102,8 +102,14 @@ func allowSlow(w http.ResponseWriter) {
 	_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(slowTimeout))
 }
 
-// ServeHTTP serves the pages.
-func (c *Console) ServeHTTP(w http.ResponseWriter, r *http.Request) { c.handler.ServeHTTP(w, r) }
+// ServeHTTP serves the pages to who signed in.
+func (c *Console) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if !signin.Of(r.Context()).May(signin.Read) {
+		http.Error(w, "the operator's console needs a sign-in", http.StatusUnauthorized)
+		return
+	}
+	c.handler.ServeHTTP(w, r)
+}
 
 // serve shows a page, or why it cannot be shown.
 func (c *Console) serve(show func(*http.Request) (page, error)) http.HandlerFunc {
@@ -157,7 +163,12 @@ var links = []ui.Link{{Href: "/", Text: "Overview"}, {Href: "/agents", Text: "Ag
 	{Href: "/policy", Text: "Policy"}, {Href: "/audit", Text: "Audit"}}
 
 func (c *Console) render(w http.ResponseWriter, r *http.Request, status int, p page) {
-	f := ui.Frame{Brand: "agentproxy operator", Title: p.Title, Notice: p.notice, Problem: p.problem, Data: p}
+	user := signin.Of(r.Context())
+	if !user.May(signin.Act) {
+		p = p.withoutActions()
+	}
+	f := ui.Frame{Brand: "agentproxy operator", Title: p.Title, Notice: p.notice, Problem: p.problem, Data: p,
+		Who: user.Name, SignOut: signin.SignOutPath}
 	for _, l := range links {
 		l.Current = l.Href == r.URL.Path || l.Href != "/" && strings.HasPrefix(r.URL.Path, l.Href+"/")
 		f.Nav = append(f.Nav, l)

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"agentproxy/adapters/admin/console"
+	"agentproxy/adapters/admin/signin"
 	"agentproxy/app/accounts"
 	"agentproxy/app/exitlog"
 	"agentproxy/app/fulfilment"
@@ -61,6 +62,7 @@ type world struct {
 	sent      *[]string // by the development chain
 	rules     *policy.Published
 	log       *bytes.Buffer
+	user      signin.User
 }
 
 func open(t *testing.T) world {
@@ -68,10 +70,10 @@ func open(t *testing.T) world {
 	var text bytes.Buffer
 	st, log := operator.Audited(w.Store, w.IDs), slog.New(slog.NewTextHandler(&text, nil))
 	chain := fake.NewChain("tron-test", fake.Start)
-	x := world{World: w, trail: operator.NewTrail(st, w.Clock, w.IDs), jobs: &parkedJobs{}, sent: new([]string), log: &text, rules: policy.Publish(nil),
+	x := world{World: w, user: signin.User{Name: "ann", Role: signin.Act}, trail: operator.NewTrail(st, w.Clock, w.IDs), jobs: &parkedJobs{}, sent: new([]string), log: &text, rules: policy.Publish(nil),
 		recharges: payments.NewOrders(payments.Config{}, st, w.Clock, w.IDs, chain, fake.NewKeys("a")),
 		watcher:   payments.NewWatcher(st, w.Clock, w.IDs, chain, log)}
-	host := console.Host{User: "root", Version: "1.2.3",
+	host := console.Host{Version: "1.2.3",
 		Backup: func(_ context.Context, name string) (string, error) { return "/data/" + name, nil },
 		Send: func(_ context.Context, to string, amount domain.Money) (recharge.Transfer, error) {
 			*x.sent = append(*x.sent, to+" "+amount.String())
@@ -90,7 +92,8 @@ func open(t *testing.T) world {
 
 func (w world) get(path string) (int, string) {
 	rec := httptest.NewRecorder()
-	w.pages.ServeHTTP(rec, httptest.NewRequest(http.MethodGet, path, nil))
+	r := httptest.NewRequest(http.MethodGet, path, nil)
+	w.pages.ServeHTTP(rec, r.WithContext(signin.With(r.Context(), w.user)))
 	return rec.Code, rec.Body.String()
 }
 
@@ -101,7 +104,7 @@ func (w world) post(path string, form url.Values, origin string) *httptest.Respo
 		r.Header.Set("Origin", origin)
 	}
 	rec := httptest.NewRecorder()
-	w.pages.ServeHTTP(rec, r)
+	w.pages.ServeHTTP(rec, r.WithContext(signin.With(r.Context(), w.user)))
 	return rec
 }
 
@@ -180,8 +183,8 @@ func TestAButtonDoesWhatItsCommandDoes(t *testing.T) {
 	w := open(t)
 	agent := w.RegisterFunded(20)
 	s := w.Buy(agent, Static)
-	sure := url.Values{"subject": {s.ID}, "percent": {"50"}, "reason": {"slow"}, "by": {"ann"}, "sure": {"yes"}, "key": {"k1"}}
-	for _, lacks := range []string{"sure", "reason", "by", "percent"} {
+	sure := url.Values{"subject": {s.ID}, "percent": {"50"}, "reason": {"slow"}, "sure": {"yes"}, "key": {"k1"}}
+	for _, lacks := range []string{"sure", "reason", "percent"} {
 		form := url.Values{}
 		for k, v := range sure {
 			if k != lacks {
@@ -203,7 +206,7 @@ func TestAButtonDoesWhatItsCommandDoes(t *testing.T) {
 	}
 	m := w.Read(agent, s.ID).Money
 	Equal(t, "refunded", m.Refunded.Total(), m.Charged.Total()/2)
-	end := url.Values{"subject": {s.ID}, "reason": {"abuse"}, "by": {"ann"}, "sure": {"yes"}}
+	end := url.Values{"subject": {s.ID}, "reason": {"abuse"}, "by": {"alice (CFO)"}, "sure": {"yes"}}
 	if rec := w.post("/do/session-end", end, ""); rec.Code != http.StatusSeeOther || !w.Read(agent, s.ID).Status.Over() {
 		t.Errorf("the end: %d", rec.Code)
 	}
@@ -212,6 +215,11 @@ func TestAButtonDoesWhatItsCommandDoes(t *testing.T) {
 		t.Errorf("disable: %d", rec.Code)
 	}
 	Equal(t, "actions", len(w.did()), 3)
+	for _, a := range w.did() { // who signed in, whatever the form names
+		if a.By != "ann" {
+			t.Errorf("%s is by %s", a.Name, a.By)
+		}
+	}
 	rec := w.post("/do/refund", sure, "")
 	for name, want := range map[string]string{"Content-Security-Policy": "default-src 'self'", "X-Frame-Options": "DENY", "Cache-Control": "no-store"} {
 		if !strings.Contains(rec.Header().Get(name), want) {

@@ -140,7 +140,7 @@ func (w world) pressed(form, subject, fields, about, command string) {
 	values, err := url.ParseQuery(fields)
 	OK(w.T, err)
 	reason := "because of " + form
-	for name, value := range map[string]string{"subject": subject, "by": "ann", "reason": reason, "key": "k-" + form} {
+	for name, value := range map[string]string{"subject": subject, "by": "another", "reason": reason, "key": "k-" + form} {
 		values.Set(name, value)
 	}
 	before := len(w.did())

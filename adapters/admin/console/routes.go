@@ -30,8 +30,8 @@ func New(d Deps) *Console {
 	}
 	mux.HandleFunc("GET /agents.csv", c.agentFile)
 	mux.HandleFunc("GET /recharges/addresses.csv", c.addressFile)
-	mux.HandleFunc("GET /do/{action}", c.actionForm)
-	mux.HandleFunc("POST /do/{action}", c.act)
+	mux.HandleFunc("GET /do/{action}", c.acting(c.actionForm))
+	mux.HandleFunc("POST /do/{action}", c.acting(c.act))
 	mux.HandleFunc("GET /", c.missing)
 	c.handler = ui.Secure(mux)
 	return c

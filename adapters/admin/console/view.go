@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"net/http"
 	"net/url"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -216,4 +217,57 @@ func (s section) paged(r *http.Request, p domain.Page, total int) section {
 		s.Older = to(p.Number + 1)
 	}
 	return s
+}
+
+// actionPath is what the paths of all forms begin with.
+const actionPath = "/do/"
+
+// withoutActions removes what leads to forms, for users who may not send them.
+func (p page) withoutActions() page {
+	p.Form = nil
+	p.Sections = slices.Clone(p.Sections)
+	for i := range p.Sections {
+		s := &p.Sections[i]
+		s.Links = readable(s.Links)
+		s.Figures, s.Facts = readableFigures(s.Figures), readableFigures(s.Facts)
+		if s.Table == nil {
+			continue
+		}
+		t := *s.Table
+		t.Rows = slices.Clone(t.Rows)
+		for j := range t.Rows {
+			cells := slices.Clone(t.Rows[j].Cells)
+			for k := range cells {
+				cells[k] = cells[k].readable()
+			}
+			t.Rows[j].Cells = cells
+		}
+		s.Table = &t
+	}
+	return p
+}
+
+func readable(list []button) []button {
+	return slices.DeleteFunc(slices.Clone(list), func(b button) bool { return strings.HasPrefix(b.Href, actionPath) })
+}
+
+func readableFigures(list []figure) []figure {
+	list = slices.Clone(list)
+	for i := range list {
+		list[i].Value = list[i].Value.readable()
+	}
+	return list
+}
+
+// readable returns a cell without links to forms.
+func (c cell) readable() cell {
+	if strings.HasPrefix(c.Href, actionPath) {
+		c.Href = ""
+	}
+	if len(c.Links) > 0 {
+		if c.Links = readable(c.Links); len(c.Links) == 0 && c.Text == "" {
+			c.Text = "–"
+		}
+	}
+	return c
 }

@@ -69,9 +69,9 @@ func (f *Findings) contact(s configfile.Settings) {
 	f.ok("abuse_contact", "Complaints go to %s.", s.AbuseContact)
 }
 
-// admin checks who reaches the operator's listener, which asks for no credential.
+// admin checks who can read what is sent to the operator's listener, which has a credential and no TLS.
 func (f *Findings) admin(s configfile.Settings) {
-	const why = "It asks for no credential."
+	const why = "It has no TLS: who reads the network on the way has the operator's credential."
 	switch at := listens(s.AdminAddr); {
 	case at.IsLoopback() || at.IsPrivate():
 		f.ok("admin_listener", "The admin pages listen on %s.", s.AdminAddr)
@@ -79,8 +79,13 @@ func (f *Findings) admin(s configfile.Settings) {
 		f.add(Warning, "admin_listener", "The admin pages listen on all addresses ("+s.AdminAddr+").", why,
 			"Set AGENTPROXY_ADMIN_ADDR to a loopback or private address; in a container, do not publish the port.")
 	default:
-		f.add(Error, "admin_listener", "The admin pages listen on the public address "+s.AdminAddr+".", why,
-			"Set AGENTPROXY_ADMIN_ADDR to a loopback or private address.")
+		f.add(Warning, "admin_listener", "The admin pages listen on the public address "+s.AdminAddr+".", why,
+			"Set AGENTPROXY_ADMIN_ADDR to a loopback or private address, and reach it by SSH or a reverse proxy with TLS.")
+	}
+	if at := listens(s.AdminAddr); s.MetricsOpen && !at.IsLoopback() && !at.IsPrivate() {
+		f.add(Warning, "open_metrics", "The metrics need no credential, and the admin pages listen on "+s.AdminAddr+".",
+			"They have the number of accounts, sessions and orders, for everybody who reaches the port.",
+			"Let the firewall pass Prometheus alone, or unset AGENTPROXY_METRICS_OPEN and give Prometheus a credential.")
 	}
 }
 

@@ -1,11 +1,9 @@
 package wire
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"io/fs"
-	"os/user"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -21,7 +19,7 @@ import (
 
 // consoleHost returns what the operator's console does with this process.
 func consoleHost(s configfile.Settings, st *storage.Store, dev *chain.Devchain) console.Host {
-	h := console.Host{User: systemUser(), Version: version.String(),
+	h := console.Host{Version: version.String(),
 		Backup: func(ctx context.Context, name string) (string, error) {
 			return backupBeside(ctx, st, s.DatabasePath, name)
 		}}
@@ -63,15 +61,6 @@ func backupBeside(ctx context.Context, st *storage.Store, database, name string)
 		return "", domain.InvalidField("file", "exists; nothing was changed. Choose another name")
 	}
 	return path, err
-}
-
-// systemUser returns the user that runs the service, who acts unless a form names another one.
-func systemUser() string {
-	u, err := user.Current()
-	if err != nil {
-		return "operator"
-	}
-	return cmp.Or(u.Username, "operator")
 }
 
 // consoleJobs shows the console what Jobs has.

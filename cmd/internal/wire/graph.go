@@ -125,11 +125,7 @@ func Service(s configfile.Settings, log *slog.Logger) fx.Option {
 		fx.Invoke(registerBuild, checkPlay, checkProviders, holdClock),
 		fx.Provide(
 			func() conns.Budget { return conns.Divide(conns.Descriptors()) },
-			consoleHost, newConsoleJobs, desk.New,
-			func(s configfile.Settings, b conns.Budget, c *desk.Console) admin.Config {
-				return admin.Config{Addr: s.AdminAddr, Pprof: s.Dev, Hosts: s.AdminHosts, Connections: b.Admin, Console: c,
-					DrainDelay: s.DrainDelay}
-			},
+			consoleHost, newConsoleJobs, desk.New, newGate, adminConfig,
 			func(s configfile.Settings) *policyapp.Published { return policyapp.Publish(s.Catalog.Policy) },
 			exitlog.NewLog,
 			gatewayConfig, gatewayDeps, apiConfig, newProber, newReloader, sessions.NewChecks,

@@ -5,6 +5,7 @@ import (
 	"log/slog"
 	"time"
 
+	"agentproxy/adapters/admin/signin"
 	"agentproxy/adapters/chain"
 	"agentproxy/adapters/configfile"
 	"agentproxy/adapters/nats"
@@ -58,6 +59,11 @@ func (l Loader) rules() configfile.Rules {
 		TelemetryURL:     nats.Check,
 		RootSecret: func(text string) error {
 			_, err := system.ParseRoot(text)
+			return err
+		},
+		AdminPassword: signin.CheckPassword,
+		AdminUsers: func(file string) error {
+			_, err := signin.Load(file)
 			return err
 		},
 		AccountKey: func(text string) error {

@@ -13,6 +13,7 @@ import (
 
 	"go.uber.org/fx"
 
+	"agentproxy/adapters/admin/signin"
 	"agentproxy/adapters/configfile"
 	"agentproxy/adapters/upstream/embedded"
 	catalogapp "agentproxy/app/catalog"
@@ -33,6 +34,7 @@ type Reloader struct {
 	catalog   *catalogapp.Catalog
 	policy    *policy.Published
 	live      func(ctx context.Context, product string) (int, error) // sessions
+	users     func() (int, error)                                    // of the admin listener; nil: none
 	log       *slog.Logger
 }
 
@@ -42,7 +44,8 @@ type Reloader struct {
 func NewReloader(l Loader, start configfile.Settings, providers Providers, embedded []catalog.Product,
 	c *catalogapp.Catalog, p *policy.Published, live func(context.Context, string) (int, error),
 	log *slog.Logger) *Reloader {
-	return &Reloader{l, start, providers, embedded, c, p, live, log}
+	return &Reloader{loader: l, start: start, providers: providers, embedded: embedded, catalog: c, policy: p, live: live,
+		log: log}
 }
 
 // Reload reads the file again and replaces the products and the policy as a whole; sessions
@@ -61,6 +64,7 @@ func (r *Reloader) Reload() bool {
 		return false
 	}
 	r.policy.Replace(now.Catalog.Policy)
+	r.reloadUsers()
 	changes := catalog.Compare(before, r.catalog.All())
 	r.log.Info("the products were reloaded", "products", len(now.Catalog.Products), "embedded",
 		!now.Catalog.WithoutEmbedded, "added", changes.Added, "removed", changes.Removed, "changed", changes.Changed)
@@ -76,6 +80,19 @@ func (r *Reloader) Reload() bool {
 		r.log.Warn("changed settings other than products and the policy take effect after a restart")
 	}
 	return true
+}
+
+// reloadUsers reads the users of the admin listener again.
+func (r *Reloader) reloadUsers() {
+	if r.users == nil {
+		return
+	}
+	n, err := r.users()
+	if err != nil {
+		r.log.Error("the users of the admin listener are as before: their file has a fault", "fault", err)
+		return
+	}
+	r.log.Info("the users of the admin listener were reloaded", "users", n)
 }
 
 // warnOfLive logs products that are sold no more and have live sessions.
@@ -124,8 +141,11 @@ func (r *Reloader) warn(s configfile.Settings) {
 }
 
 func newReloader(l Loader, s configfile.Settings, providers Providers, embedded *embedded.Provider,
-	c *catalogapp.Catalog, p *policy.Published, sessions *operator.Sessions, log *slog.Logger) *Reloader {
-	return NewReloader(l, s, slices.Clone(providers), embedded.Products(), c, p, liveSessions(sessions), log)
+	c *catalogapp.Catalog, p *policy.Published, sessions *operator.Sessions, gate *signin.Gate,
+	log *slog.Logger) *Reloader {
+	r := NewReloader(l, s, slices.Clone(providers), embedded.Products(), c, p, liveSessions(sessions), log)
+	r.users = reloadUsers(s, gate)
+	return r
 }
 
 // reloadOnHangup reloads at each SIGHUP for as long as the application runs.
