@@ -70,7 +70,8 @@ type Config struct {
 	PreviousSecrets []string `yaml:"-" env:"AGENTPROXY_SECRET_PREVIOUS"`
 	// Requests per minute and agent; 0 is unlimited.
 	RateLimit int `yaml:"rate_limit_per_minute" env:"AGENTPROXY_RATE_LIMIT_PER_MINUTE"`
-	// Registrations per minute and client address; 0 is unlimited.
+	// Registrations per minute and client address; 0 is unlimited. Outside development mode 60 may come from one
+	// IPv4 /24 or IPv6 /48 then, and 600 in all.
 	RegisterLimit *int `yaml:"register_limit_per_minute" env:"AGENTPROXY_REGISTER_LIMIT_PER_MINUTE" default:"120; 0 in development mode"`
 	// Bytes that the service may store for one agent on a UTC day: sessions, rules, workers, reports, events for
 	// webhooks and records of the exit log; 0 is unlimited. Beyond it what adds more is refused.

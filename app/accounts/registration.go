@@ -49,6 +49,10 @@ const (
 	exitTrials    = networkTrials + "exits" // all registrations through our own exits are one network
 )
 
+// newNetworks is the part of the daily total that is kept for networks without a trial on the day, so that a few
+// networks do not use up the trials of everybody: one in five.
+const newNetworks = 5
+
 // trialOf returns the trial credit of a new account: none if its network or all accounts together
 // have had what the operator grants on a day.
 func (a *Service) trialOf(ctx context.Context, tx repos, in Register, now time.Time) (domain.Money, error) {
@@ -70,7 +74,17 @@ func (a *Service) trialOf(ctx context.Context, tx repos, in Register, now time.T
 		_, err := tx.Trials().Take(ctx, day, allTrials, int64(x), unlimited)
 		return x, err
 	}
-	granted, err := tx.Trials().Take(ctx, day, allTrials, int64(x), int64(a.cfg.TrialDailyTotal))
+	most := a.cfg.TrialDailyTotal
+	if counted {
+		n, err := tx.Trials().Granted(ctx, day, network)
+		if err != nil {
+			return 0, err
+		}
+		if n > 1 || in.FromExit {
+			most -= most / newNetworks
+		}
+	}
+	granted, err := tx.Trials().Take(ctx, day, allTrials, int64(x), int64(most))
 	if err != nil || granted {
 		return x, err
 	}

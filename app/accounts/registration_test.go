@@ -127,6 +127,27 @@ func TestTheTrialsOfANetworkAreBounded(t *testing.T) {
 	grant(from("192.0.2.1"), 10)
 }
 
+// A hundred registrations from 20 networks leave a fifth of the day's credit to those that had none.
+func TestNewNetworksHaveTrialsWhenAFewUsedTheirs(t *testing.T) {
+	t.Parallel()
+	w := apptest.Open(t, apptest.Options{Accounts: func(c *accounts.Config) {
+		c.TrialPerNetwork, c.TrialDailyTotal = 5, 1000*domain.Dollar
+	}})
+	var granted domain.Money
+	for i := range 100 {
+		granted += register(t, w, from(fmt.Sprintf("198.51.%d.%d", i%20, i)))
+	}
+	apptest.Equal(t, "granted to 20 networks", granted, 800*domain.Dollar)
+	exit := from("203.0.113.9")
+	exit.FromExit = true
+	apptest.Equal(t, "granted through an exit", register(t, w, exit), 0)
+	granted = 0
+	for i := range 25 {
+		granted += register(t, w, from(fmt.Sprintf("192.0.%d.1", i)))
+	}
+	apptest.Equal(t, "granted to new networks", granted, 200*domain.Dollar)
+}
+
 func TestWithoutBoundsEveryAccountHasATrial(t *testing.T) {
 	t.Parallel()
 	w := apptest.New(t)

@@ -49,21 +49,21 @@ func (v Visitors) Admit(ctx context.Context, from Visitor) (a Admitted, err erro
 }
 
 func (v Visitors) take(from netip.Addr) error {
-	if d := v.Limits.TakeRegistration(from); !d.Allowed {
-		return tooMany("registrations", d.RetryAfter)
+	if d, of := v.Limits.TakeRegistration(from); !d.Allowed {
+		return tooMany("registrations "+of, d.RetryAfter)
 	}
 	return nil
 }
 
 func tooMany(of string, wait time.Duration) error {
-	return account.ErrRateLimited.Msgf("too many %s from this address; wait %d seconds", of,
+	return account.ErrRateLimited.Msgf("too many %s; wait %d seconds", of,
 		(wait+time.Second-1)/time.Second).After(wait)
 }
 
 // Register opens an account for a visitor. What the visitor sent as its origin is replaced.
 func (v Visitors) Register(ctx context.Context, a Admitted, in Register) (Registered, error) {
 	if d := v.Limits.WrongCodes().Left(a.counted); !d.Allowed && in.ReferralCode != "" {
-		return Registered{}, tooMany("wrong referral codes", d.RetryAfter)
+		return Registered{}, tooMany("wrong referral codes from this address", d.RetryAfter)
 	}
 	in.Origin, in.FromExit = account.Origin{Addr: a.Addr, UserAgent: a.UserAgent}, a.fromExit
 	out, err := v.Accounts.Register(ctx, in)

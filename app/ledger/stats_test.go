@@ -120,16 +120,18 @@ func TestLimits(t *testing.T) {
 			"one /64 with its zone": {"fe80::1%eth0", "fe80::2%eth1", "fe80::3", "fe80::4"},
 		} {
 			for i, a := range addrs {
-				if got := w.Limits.TakeRegistration(netip.MustParseAddr(a)).Allowed; got != (i < 3) {
-					t.Errorf("%s: registration %d from %s: %v", want, i+1, a, got)
+				if got, _ := w.Limits.TakeRegistration(netip.MustParseAddr(a)); got.Allowed != (i < 3) {
+					t.Errorf("%s: registration %d from %s: %v", want, i+1, a, got.Allowed)
 				}
 			}
 		}
 		for _, a := range []string{"192.0.2.2", "2001:db8:0:1::1"} {
-			apptest.Equal(t, "from "+a, w.Limits.TakeRegistration(netip.MustParseAddr(a)).Allowed, true)
+			d, _ := w.Limits.TakeRegistration(netip.MustParseAddr(a))
+			apptest.Equal(t, "from "+a, d.Allowed, true)
 		}
 		w.Clock.Advance(time.Minute)
-		apptest.Equal(t, "a minute later", w.Limits.TakeRegistration(netip.MustParseAddr("192.0.2.1")).Allowed, true)
+		d, _ := w.Limits.TakeRegistration(netip.MustParseAddr("192.0.2.1"))
+		apptest.Equal(t, "a minute later", d.Allowed, true)
 	})
 	t.Run("ten checks a minute", func(t *testing.T) {
 		for i := range 12 {

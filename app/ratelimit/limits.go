@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"agentproxy/app/cache"
+	"agentproxy/domain/account"
 	"agentproxy/domain/ratelimit"
 	"agentproxy/ports"
 )
@@ -18,6 +19,9 @@ import (
 // Config is how often something may be called; 0 is unlimited.
 type Config struct {
 	RegistrationsPerMinute int // of one client address
+	// NetworkRegistrations and AllRegistrations are those a minute of one network (account.Network), and of all
+	// together: who has a whole network has many addresses.
+	NetworkRegistrations, AllRegistrations int
 	// WrongKeysPerMinute and WrongCodesPerMinute are the look-ups of API keys and of referral codes
 	// that may fail, of one client address and on each replica.
 	WrongKeysPerMinute  int
@@ -39,6 +43,7 @@ type Limits struct {
 	agents        *limiter
 	checks        *limiter
 	registrations *limiter
+	networks      *limiter // registrations by network, and in all
 	wrongKeys     *limiter
 	wrongCodes    *limiter
 	callbacks     *limiter
@@ -56,6 +61,7 @@ func New(cfg Config, clock ports.Clock, shared ports.RateLimits, log *slog.Logge
 	l.agents = newLimiter(clock, store, "agent:")
 	l.checks = newLimiter(clock, store, "check:")
 	l.registrations = newLimiter(clock, store, "registration:")
+	l.networks = newLimiter(clock, store, "registrations:")
 	l.wrongKeys = newLimiter(clock, nil, "")
 	l.wrongCodes = newLimiter(clock, nil, "")
 	l.callbacks = newLimiter(clock, nil, "")
@@ -68,9 +74,21 @@ func (l *Limits) Take(agentID string, perMinute int) ratelimit.Decision {
 }
 
 // TakeRegistration counts one registration from a client address; of IPv6 the
-// network of 64 bits counts, because one host has all of it.
-func (l *Limits) TakeRegistration(addr netip.Addr) ratelimit.Decision {
-	return l.registrations.take(client(addr), ratelimit.Limit{PerMinute: l.cfg.RegistrationsPerMinute})
+// network of 64 bits counts, because one host has all of it. It counts by the network around it and in all too,
+// and of refers to what was too many: an address, a network, or all.
+func (l *Limits) TakeRegistration(addr netip.Addr) (d ratelimit.Decision, of string) {
+	d = l.registrations.take(client(addr), ratelimit.Limit{PerMinute: l.cfg.RegistrationsPerMinute})
+	if !d.Allowed {
+		return d, "from this address"
+	}
+	network := l.networks.take(account.Network(addr), ratelimit.Limit{PerMinute: l.cfg.NetworkRegistrations})
+	if !network.Allowed {
+		return network, "from this network"
+	}
+	if all := l.networks.take("all", ratelimit.Limit{PerMinute: l.cfg.AllRegistrations}); !all.Allowed {
+		return all, "at the moment"
+	}
+	return d, ""
 }
 
 // TakeCallback counts one call for a provider from a client address, on each replica.

@@ -3,6 +3,7 @@ package ratelimit_test
 import (
 	"bytes"
 	"errors"
+	"fmt"
 	"log/slog"
 	"net/netip"
 	"strings"
@@ -97,13 +98,48 @@ func TestRegistrationsAndChecksOverReplicas(t *testing.T) {
 	apptest.Equal(t, "checks", n, 10)
 	apptest.Equal(t, "another agent's check", all[0].TakeCheck("b").Allowed, true)
 	n = admitted(300, func(i int) ratelimit.Decision {
-		return all[i%2].TakeRegistration(netip.MustParseAddr([]string{"2001:db8::1", "2001:db8::2"}[i%2]))
+		return registration(all[i%2], []string{"2001:db8::1", "2001:db8::2"}[i%2])
 	})
 	if n < 120 || n > 126 {
 		t.Errorf("%d registrations", n)
 	}
-	apptest.Equal(t, "another address", all[0].TakeRegistration(netip.MustParseAddr("192.0.2.1")).Allowed, true)
+	apptest.Equal(t, "another address", registration(all[0], "192.0.2.1").Allowed, true)
 	apptest.Equal(t, "an unlimited agent", all[0].Take("a", 0), ratelimit.Decision{Allowed: true})
+}
+
+func registration(l *ratelimitapp.Limits, addr string) ratelimit.Decision {
+	d, _ := l.TakeRegistration(netip.MustParseAddr(addr))
+	return d
+}
+
+// One /48 of the report had 1,397 accounts in 20 s, one address of each /64.
+func TestRegistrationsOfNetworksAndInAll(t *testing.T) {
+	t.Parallel()
+	clock := fake.NewClock()
+	l := ratelimitapp.New(ratelimitapp.Config{RegistrationsPerMinute: 120, NetworkRegistrations: 60, AllRegistrations: 600},
+		clock, nil, silentLog)
+	from := func(format string, n int) (allowed int, of string) {
+		for i := range n {
+			d, why := l.TakeRegistration(netip.MustParseAddr(fmt.Sprintf(format, i)))
+			if d.Allowed {
+				allowed++
+			} else if of = why; d.RetryAfter < time.Second {
+				t.Fatalf("refused with %+v", d)
+			}
+		}
+		return allowed, of
+	}
+	n, of := from("2001:db8:0:%x::1", 1397)
+	apptest.Equal(t, "of a /48", n, 60)
+	apptest.Equal(t, "too many", of, "from this network")
+	n, _ = from("192.0.2.%d", 256)
+	apptest.Equal(t, "of a /24", n, 60)
+	n, of = from("2001:db8:%x::1", 2000)
+	apptest.Equal(t, "of many networks", n, 480)
+	apptest.Equal(t, "too many", of, "at the moment")
+	clock.Advance(time.Minute)
+	n, _ = from("192.0.2.%d", 256)
+	apptest.Equal(t, "a minute later", n, 60)
 }
 
 func TestAChangedLimitHoldsAtOnce(t *testing.T) {

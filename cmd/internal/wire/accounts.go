@@ -60,6 +60,12 @@ const (
 	wrongCodesPerMinute = 10
 )
 
+// Registrations in a minute of one network, and of all, where those of an address are limited.
+const (
+	networkRegistrations = 60
+	allRegistrations     = 600
+)
+
 // sharedLimits returns where replicas share their rate limits: on the configured server, else in
 // PostgreSQL, else nowhere.
 func sharedLimits(lc fx.Lifecycle, s configfile.Settings, st *storage.Store) (ports.RateLimits, error) {
@@ -89,6 +95,9 @@ func limitConfig(s configfile.Settings) ratelimit.Config {
 	c := ratelimit.Config{RegistrationsPerMinute: s.RegisterLimit}
 	if !s.Dev {
 		c.WrongKeysPerMinute, c.WrongCodesPerMinute = wrongKeysPerMinute, wrongCodesPerMinute
+	}
+	if !s.Dev && s.RegisterLimit > 0 {
+		c.NetworkRegistrations, c.AllRegistrations = networkRegistrations, allRegistrations
 	}
 	return c
 }

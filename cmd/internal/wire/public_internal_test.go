@@ -89,6 +89,12 @@ func TestLimitsReachTheListeners(t *testing.T) {
 			t.Errorf("names are resolved by %v, want %v", g.Resolve, want)
 		}
 	}
+	for _, c := range []struct{ dev, limit, network, all int }{{0, 120, 60, 600}, {0, 0, 0, 0}, {1, 120, 0, 0}} {
+		l := limitConfig(configfile.Settings{Dev: c.dev == 1, RegisterLimit: c.limit})
+		if l.RegistrationsPerMinute != c.limit || l.NetworkRegistrations != c.network || l.AllRegistrations != c.all {
+			t.Errorf("registrations are limited by %+v", l)
+		}
+	}
 	if n := perAddress(configfile.Settings{}); n != 256 {
 		t.Errorf("an address has %d connections without a credential", n)
 	}
