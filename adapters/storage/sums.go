@@ -16,7 +16,8 @@ import (
 )
 
 // What no unit changes any more is counted once, by SumUp: ended sessions in session_counts, and
-// hours that are over in agent_hours. A count or a sum is what is stored there and what is not
+// hours that are over in agent_hours. With a session that is counted ends what it alone needed: its rules, and
+// the workers that were not used. A count or a sum is what is stored there and what is not
 // counted yet, which is little. Calls of agents write neither table.
 
 const (
@@ -78,24 +79,25 @@ type countRow struct{ AgentID, ProductNo, Type, Status string }
 func countEnded(ctx context.Context, t *tx, status session.Status, after place) (n int, last place, err error) {
 	t.Serialize("sum up")
 	counts := map[countRow]int64{}
-	var seqs []int64
-	err = t.Rows(ctx, "SELECT s.seq, s.ord, s.agent_id, s.product_no, s.type, s.status FROM sessions s"+
+	var over []endedSession
+	err = t.Rows(ctx, "SELECT s.seq, s.id, s.ord, s.agent_id, s.product_no, s.type, s.status FROM sessions s"+
 		t.store.by("sessions_open")+" WHERE "+countable+" AND (s.agent_id, s.ord) > (?3, ?4)"+
 		" ORDER BY s.agent_id, s.ord LIMIT ?2"+t.skipLocked("s"),
 		[]any{string(status), countBatch, after.agentID, after.at}, func(row engine.Row) error {
-			var seq int64
+			var s endedSession
 			var k countRow
-			err := row.Scan(&seq, &last.at, &k.AgentID, &k.ProductNo, &k.Type, &k.Status)
+			err := row.Scan(&s.seq, &s.id, &last.at, &k.AgentID, &k.ProductNo, &k.Type, &k.Status)
 			last.agentID = k.AgentID
-			seqs = append(seqs, seq)
+			s.dynamic = k.Type == string(session.Dynamic)
+			over = append(over, s)
 			counts[k]++
 			return err
 		})
 	if err != nil {
 		return 0, last, work.Wrap("list ended sessions", err)
 	}
-	for _, seq := range seqs {
-		if err := t.Later("count a session", "UPDATE sessions SET counted = 1 WHERE seq = ?1", seq); err != nil {
+	for _, s := range over {
+		if err := s.count(t); err != nil {
 			return 0, last, err
 		}
 	}
@@ -111,7 +113,33 @@ func countEnded(ctx context.Context, t *tx, status session.Status, after place) 
 			return 0, last, err
 		}
 	}
-	return len(seqs), last, nil
+	return len(over), last, nil
+}
+
+// endedSession is a session that nothing changes any more: no traffic of it is leased.
+type endedSession struct {
+	seq     int64
+	id      string
+	dynamic bool
+}
+
+// dropUnused keeps the workers of which anything is known: what they moved, or their health.
+const dropUnused = `DELETE FROM workers WHERE session = ?1 AND up + down + connections = 0
+	AND NOT EXISTS (SELECT 1 FROM worker_health h WHERE h.worker = workers.seq)`
+
+// count marks the session as counted, and drops its rules and the workers that were not used.
+func (s endedSession) count(t *tx) error {
+	if err := t.Later("count a session", "UPDATE sessions SET counted = 1 WHERE seq = ?1", s.seq); err != nil {
+		return err
+	}
+	err := t.Later("drop the rules of a session", "DELETE FROM session_policies WHERE session_id = ?1", s.id)
+	if err != nil {
+		return err
+	}
+	if !s.dynamic {
+		return nil
+	}
+	return t.Later("drop unused workers", dropUnused, s.seq)
 }
 
 // sumKey is the key of a row of agent_hours.

@@ -18,6 +18,7 @@ import (
 	"agentproxy/app/workers"
 	"agentproxy/domain"
 	"agentproxy/domain/health"
+	"agentproxy/domain/policy"
 	"agentproxy/domain/session"
 	"agentproxy/domain/traffic"
 	"agentproxy/domain/worker"
@@ -284,4 +285,51 @@ func TestArchivingPageByPage(t *testing.T) {
 	apptest.Equal(t, "archived in the end", len(archivedSessions(w)), 602)
 	w.Exec("DELETE FROM session_archive")
 	w.Exec("DELETE FROM sessions WHERE id LIKE 'sess_more_%'") // they do not add up
+}
+
+// With a session end its rules and the workers that were not used; what is known of the others stays.
+func TestWhatASessionAloneNeededEndsWithIt(t *testing.T) {
+	t.Parallel()
+	w := apptest.New(t)
+	agent := w.Register()
+	var ids []string
+	for range 3 {
+		id := buyWithWorkers(w, agent)
+		ids = append(ids, id)
+		names := make([]string, 500)
+		for i := range names {
+			names[i] = fmt.Sprint("unused", i)
+		}
+		_, _, err := w.Workers.Create(t.Context(), workers.Create{AgentID: agent, SessionID: id, Names: names})
+		apptest.OK(t, err)
+		_, err = w.Policies.Put(t.Context(), agent, id, policy.Own{Deny: []string{"ads.test"}})
+		apptest.OK(t, err)
+	}
+	kept := func(id string) (names []string, rules int) {
+		t.Helper()
+		list, err := w.Workers.List(t.Context(), agent, id, "", domain.Page{Number: 1, Size: 1000})
+		apptest.OK(t, err)
+		for _, v := range list.Items {
+			names = append(names, v.Name)
+		}
+		own, err := w.Policies.Get(t.Context(), agent, id)
+		apptest.OK(t, err)
+		return names, len(own.Deny)
+	}
+	w.RenewLease(traffic.LeaseRequest{SessionID: ids[1], Lease: "open", Want: 1_000_000})
+	end(w, agent, ids[0])
+	end(w, agent, ids[1]) // with a lease out, on which bytes of its workers may come
+	apptest.OK(t, w.DB.SumUp(t.Context()))
+	names, rules := kept(ids[0])
+	apptest.Equal(t, "workers that are kept", fmt.Sprint(names), "[a b c]")
+	apptest.Equal(t, "rules of an ended session", rules, 0)
+	for _, id := range ids[1:] {
+		names, rules = kept(id)
+		apptest.Equal(t, "workers of a session that goes on", len(names), 503)
+		apptest.Equal(t, "its rules", rules, 1)
+	}
+	w.RenewLease(traffic.LeaseRequest{SessionID: ids[1], Lease: "open", Close: true})
+	apptest.OK(t, w.DB.SumUp(t.Context()))
+	names, _ = kept(ids[1])
+	apptest.Equal(t, "workers once the lease is back", len(names), 3)
 }
