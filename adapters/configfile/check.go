@@ -171,6 +171,10 @@ func (c *check) mode(s *Settings, config Config, api, gateway netip.AddrPort, pr
 	s.TrialStoredPerDay = limit("AGENTPROXY_STORED_PER_DAY_TRIAL", config.TrialStoredPerDay, trialStoredPerDay)
 	s.AgentConnections = limit("AGENTPROXY_AGENT_CONNECTIONS", config.AgentConnections, agentConnections)
 	s.TrialConnections = limit("AGENTPROXY_AGENT_CONNECTIONS_TRIAL", config.TrialConnections, trialConnections)
+	s.ConnectionRate = limit("AGENTPROXY_CONNECTIONS_PER_SECOND", config.ConnectionRate, connectionRate)
+	s.TrialConnectionRate = limit("AGENTPROXY_CONNECTIONS_PER_SECOND_TRIAL", config.TrialConnectionRate, trialConnRate)
+	s.Targets = limit("AGENTPROXY_TARGETS_PER_MINUTE", config.Targets, targets)
+	s.TrialTargets = limit("AGENTPROXY_TARGETS_PER_MINUTE_TRIAL", config.TrialTargets, trialTargets)
 	s.TargetRate = limit("AGENTPROXY_TARGET_RATE_PER_MINUTE", config.TargetRate, targetRate)
 	s.TrialTargetRate = limit("AGENTPROXY_TARGET_RATE_PER_MINUTE_TRIAL", config.TrialTargetRate, trialTargetRate)
 	const drain = "AGENTPROXY_DRAIN_DELAY_SECONDS"

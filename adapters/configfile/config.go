@@ -85,8 +85,19 @@ type Config struct {
 	// Connections that one session may have to the gateway of a replica, 1 or more: 256, and 64 for
 	// each worker in use where that is more, but never more than this.
 	SessionTunnels int `yaml:"session_tunnels" env:"AGENTPROXY_SESSION_TUNNELS"`
+	// New connections per second of one agent to all targets, per replica, ten seconds' worth at once (of a trial
+	// three); those that are refused or fail count. 0 is unlimited.
+	ConnectionRate *int `yaml:"connections_per_second" env:"AGENTPROXY_CONNECTIONS_PER_SECOND" default:"100; 0 in development mode"`
+	// The same for an agent whose account is a trial.
+	TrialConnectionRate *int `yaml:"connections_per_second_trial" env:"AGENTPROXY_CONNECTIONS_PER_SECOND_TRIAL" default:"10; 0 in development mode"`
+	// Different targets of one agent in a minute, registrable domains or addresses, per replica; those that are
+	// refused or fail count. 0 is unlimited.
+	Targets *int `yaml:"targets_per_minute" env:"AGENTPROXY_TARGETS_PER_MINUTE" default:"2000; 0 in development mode"`
+	// The same for an agent whose account is a trial.
+	TrialTargets *int `yaml:"targets_per_minute_trial" env:"AGENTPROXY_TARGETS_PER_MINUTE_TRIAL" default:"120; 0 in development mode"`
 	// New connections per minute of one agent to one registrable domain, such as example.com with
-	// everything below it, per replica; 0 is unlimited.
+	// everything below it, per replica; 0 is unlimited. Names of one address share 4 times as many, addresses
+	// of one IPv4 /24 or IPv6 /64 8 times; on trial once and 4 times.
 	TargetRate *int `yaml:"target_rate_per_minute" env:"AGENTPROXY_TARGET_RATE_PER_MINUTE" default:"600; 0 in development mode"`
 	// The same for an agent whose account is a trial.
 	TrialTargetRate *int `yaml:"target_rate_per_minute_trial" env:"AGENTPROXY_TARGET_RATE_PER_MINUTE_TRIAL" default:"60; 0 in development mode"`
@@ -168,6 +179,10 @@ const (
 
 	agentConnections = 1000
 	trialConnections = 100
+	connectionRate   = 100 // per second and agent
+	trialConnRate    = 10
+	targets          = 2000 // per minute and agent
+	trialTargets     = 120
 	targetRate       = 600 // per minute, agent and domain
 	trialTargetRate  = 60
 	trialNetwork     = 5 // per day and network
@@ -216,6 +231,10 @@ type Settings struct {
 	AgentConnections      int
 	TrialConnections      int
 	SessionTunnels        int
+	ConnectionRate        int
+	TrialConnectionRate   int
+	Targets               int
+	TrialTargets          int
 	TargetRate            int
 	TrialTargetRate       int
 	Dev                   bool

@@ -77,12 +77,16 @@ func TestWayOfRegistration(t *testing.T) {
 
 // The limits of an account are off in development mode, where all connections are the operator's own.
 func TestLimitsOfAnAccount(t *testing.T) {
-	type limits struct{ connections, trialConnections, rate, trialRate, registrations, stored, trialStored int }
-	for dev, want := range map[string]limits{"true": {}, "false": {1000, 100, 600, 60, 120, 1_000_000_000, 50_000_000}} {
+	type limits struct {
+		connections, trialConnections, starts, trialStarts, targets, trialTargets, rate, trialRate, registrations, stored, trialStored int
+	}
+	for dev, want := range map[string]limits{"true": {},
+		"false": {1000, 100, 100, 10, 2000, 120, 600, 60, 120, 1_000_000_000, 50_000_000}} {
 		clean(t)
 		t.Setenv("AGENTPROXY_DEV", dev)
 		s, err := configfile.Load(rules())
-		if got := (limits{s.AgentConnections, s.TrialConnections, s.TargetRate, s.TrialTargetRate, s.RegisterLimit,
+		if got := (limits{s.AgentConnections, s.TrialConnections, s.ConnectionRate, s.TrialConnectionRate, s.Targets,
+			s.TrialTargets, s.TargetRate, s.TrialTargetRate, s.RegisterLimit,
 			s.StoredPerDay, s.TrialStoredPerDay}); err != nil || got != want {
 			t.Errorf("development mode %s: %+v, %v; want %+v", dev, got, err, want)
 		}
@@ -101,8 +105,13 @@ func TestLimitsOfAnAccount(t *testing.T) {
 	t.Setenv("AGENTPROXY_DEV", "false")
 	t.Setenv("AGENTPROXY_TARGET_RATE_PER_MINUTE", "0")
 	t.Setenv("AGENTPROXY_TARGET_RATE_PER_MINUTE_TRIAL", "7")
-	if s, err := configfile.Load(rules()); err != nil || s.TargetRate != 0 || s.TrialTargetRate != 7 {
-		t.Errorf("what is set is read as %d and %d, %v", s.TargetRate, s.TrialTargetRate, err)
+	t.Setenv("AGENTPROXY_CONNECTIONS_PER_SECOND", "3")
+	t.Setenv("AGENTPROXY_CONNECTIONS_PER_SECOND_TRIAL", "0")
+	t.Setenv("AGENTPROXY_TARGETS_PER_MINUTE", "5")
+	t.Setenv("AGENTPROXY_TARGETS_PER_MINUTE_TRIAL", "4")
+	if s, err := configfile.Load(rules()); err != nil || s.TargetRate != 0 || s.TrialTargetRate != 7 || s.ConnectionRate != 3 ||
+		s.TrialConnectionRate != 0 || s.Targets != 5 || s.TrialTargets != 4 {
+		t.Errorf("what is set is read as %+v, %v", s, err)
 	}
 }
 

@@ -239,7 +239,7 @@ func BenchmarkRelayBulk(b *testing.B) {
 }
 
 // answersOK is an HTTP server with one short answer.
-func answersOK(b *testing.B) (addr string) {
+func answersOK(b testing.TB) (addr string) {
 	l := listen(b)
 	go serve(l, func(c net.Conn) {
 		for r := bufio.NewReader(c); ; {

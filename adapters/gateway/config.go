@@ -68,8 +68,14 @@ type Config struct {
 	// TrialPlaces is how many of Connections trial accounts together have; beyond it each may
 	// have quota.MinShare while a quarter of Connections is free. 0 is unlimited.
 	TrialPlaces int
+	// ConnectionRate and TrialConnectionRate bound the new connections a second of one agent;
+	// 0 is unlimited.
+	ConnectionRate, TrialConnectionRate int
+	// Targets and TrialTargets bound to how many registrable domains or addresses one agent
+	// connects in a minute; 0 is unlimited.
+	Targets, TrialTargets int
 	// TargetRate and TrialTargetRate bound the new connections a minute of one agent to one
-	// registrable domain; 0 is unlimited.
+	// registrable domain or address; 0 is unlimited. Names of one address share a part of them.
 	TargetRate, TrialTargetRate int
 	// Own are the exits of this host, for the metrics.
 	Own []netip.Addr

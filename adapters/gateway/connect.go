@@ -73,7 +73,11 @@ func (g *Gateway) open(c *client.Conn, u credential, target hostport.Target) (*r
 		g.observeRefusal(c, p.exit.IP, target.Host, ref, 0)
 		return nil, ref
 	}
-	if ref = g.enter(c, p.route); ref != nil {
+	counted, ref := g.start(p.route, target)
+	if ref == nil {
+		ref = g.enter(c, p.route)
+	}
+	if ref != nil {
 		g.observeRefusal(c, p.exit.IP, target.Host, ref, 0)
 		return nil, ref
 	}
@@ -93,7 +97,7 @@ func (g *Gateway) open(c *client.Conn, u credential, target hostport.Target) (*r
 		latency time.Duration
 		early   []byte // what the target sent already
 	)
-	if ref = g.paced(p.route, target); ref != nil {
+	if ref = g.paced(p.route, counted); ref != nil {
 		// No attempt is made.
 	} else if p.proxy == nil {
 		tcp, latency, ref = g.direct(c, target, p.exit.IP, pass)

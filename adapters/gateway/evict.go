@@ -53,14 +53,39 @@ func (g *Gateway) warnScarce() {
 		"agents", u.Agents, "of_trials", u.Trial, "largest", fmt.Sprint(u.Largest), "closed_for_others", u.Closed)
 }
 
+// start counts a new connection of an agent, whatever comes of it, and returns what counts as its
+// target. It returns a refusal if the agent makes too many, or has too many targets.
+func (g *Gateway) start(r *traffic.Route, target hostport.Target) (quota.Target, *refusal.Refusal) {
+	l := quota.StartLimits{PerSecond: g.cfg.ConnectionRate, Targets: g.cfg.Targets, Trial: r.Trial}
+	if r.Trial {
+		l.PerSecond, l.Targets = g.cfg.TrialConnectionRate, g.cfg.TrialTargets
+	}
+	if l.PerSecond <= 0 && l.Targets <= 0 && g.targetRate(r) <= 0 {
+		return 0, nil
+	}
+	t := g.rates.Of(target.Host)
+	switch why, wait := g.starts.Take(r.AgentID, t, l, g.now()); why {
+	case quota.TooOften:
+		return t, refusal.TooManyStarts.After(wait)
+	case quota.TooWide:
+		return t, refusal.TooManyTargets.After(wait)
+	}
+	return t, nil
+}
+
+// targetRate returns how many new connections a minute an agent may make to one target; 0 is
+// unlimited.
+func (g *Gateway) targetRate(r *traffic.Route) int {
+	if r.Trial {
+		return g.cfg.TrialTargetRate
+	}
+	return g.cfg.TargetRate
+}
+
 // paced counts a new connection of an agent to a target, and returns a refusal if the agent
 // makes too many.
-func (g *Gateway) paced(r *traffic.Route, target hostport.Target) *refusal.Refusal {
-	limit := g.cfg.TargetRate
-	if r.Trial {
-		limit = g.cfg.TrialTargetRate
-	}
-	if wait := g.rates.Take(r.AgentID, target.Host, limit, g.now()); wait > 0 {
+func (g *Gateway) paced(r *traffic.Route, t quota.Target) *refusal.Refusal {
+	if wait := g.rates.Take(r.AgentID, t, g.targetRate(r), g.now()); wait > 0 {
 		return refusal.TooFast.After(wait)
 	}
 	return nil

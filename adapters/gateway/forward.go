@@ -87,6 +87,11 @@ func (x *exchange) admit() *refusal.Refusal {
 		x.check = &targetCheck{}
 		ref = x.check.begin(g, c, p, x.key.target)
 		x.key.shared, x.key.own = x.check.Shared, x.check.Own
+		if ref != nil { // dial does not come to count it
+			if _, slow := g.start(p.route, x.key.target); slow != nil {
+				ref = slow
+			}
+		}
 	}
 	if ref == nil {
 		c.Allow(0)
@@ -179,7 +184,10 @@ func (x *exchange) dial() (*targetConn, *refusal.Refusal) {
 	if x.c.CheckedTarget.Load() == &x.check.CheckedTarget { // of a kept connection that was closed
 		x.check = x.check.renewed(x.key)
 	}
-	ref := x.g.paced(x.route, x.key.target)
+	counted, ref := x.g.start(x.route, x.key.target)
+	if ref == nil {
+		ref = x.g.paced(x.route, counted)
+	}
 	if ref != nil {
 		return nil, ref
 	}

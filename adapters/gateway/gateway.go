@@ -56,6 +56,7 @@ type Gateway struct {
 	conns    client.Registry
 	table    *conns.Table // the same connections, by what may be closed for new ones
 	agents   *quota.Agents
+	starts   *quota.Starts
 	rates    *quota.Targets
 	denied   *deniedNames
 

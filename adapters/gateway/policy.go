@@ -18,6 +18,7 @@ type targetCheck struct {
 	client.CheckedTarget
 	g        *Gateway
 	c        *client.Conn
+	route    *traffic.Route
 	layers   policy.Layers
 	product  string
 	exit     netip.Addr
@@ -30,7 +31,7 @@ var _ dial.Policy = (*targetCheck)(nil)
 // begin checks a target before it is looked up.
 func (v *targetCheck) begin(g *Gateway, c *client.Conn, p path, t hostport.Target) *refusal.Refusal {
 	r := p.route
-	v.g, v.c, v.product, v.exit = g, c, r.ProductNo, p.exit.IP
+	v.g, v.c, v.route, v.product, v.exit = g, c, r, r.ProductNo, p.exit.IP
 	v.Port, v.Shared, v.Own, v.Reports = t.Port, g.deps.Policy(), r.Policy, r.PolicyReports
 	v.Cuts = r.Cuts
 	v.layers = v.Shared.Layers(r.ProductNo, r.Policy, r.PolicyReports)
@@ -53,7 +54,7 @@ func (v *targetCheck) begin(g *Gateway, c *client.Conn, p path, t hostport.Targe
 func (v *targetCheck) renewed(key targetKey) *targetCheck {
 	return &targetCheck{CheckedTarget: client.CheckedTarget{Host: v.Host, Port: v.Port, Shared: key.shared, Own: key.own,
 		Reports: v.layers.Reports, Cuts: v.Cuts},
-		g: v.g, c: v.c, layers: v.layers, product: v.product, exit: v.exit, reported: v.reported}
+		g: v.g, c: v.c, route: v.route, layers: v.layers, product: v.product, exit: v.exit, reported: v.reported}
 }
 
 // Address implements dial.Policy.
@@ -66,6 +67,17 @@ func (v *targetCheck) Address(addr netip.Addr) *refusal.Refusal {
 		v.g.denied.add(v.scope(policy.Session), v.Host, addr)
 	}
 	return v.denied(v.Host, v.layers.Address(v.Host, addr))
+}
+
+// Attempt implements dial.Policy: names of one address, and addresses of one network, share a
+// part of the limit to one target.
+func (v *targetCheck) Attempt(addr netip.Addr) *refusal.Refusal {
+	r := v.route
+	wait := v.g.rates.TakeAddress(r.AgentID, addr, v.Host != "", r.Trial, v.g.targetRate(r), v.g.now())
+	if wait > 0 {
+		return refusal.TooFastShared.After(wait)
+	}
+	return nil
 }
 
 // denied returns the refusal that a denial means, nil for none. What is reported only is

@@ -25,6 +25,9 @@ func (g *Gateway) direct(c *client.Conn, t hostport.Target, exit netip.Addr, p *
 	}
 	began := monotime.Now()
 	for _, addr := range addrs {
+		if ref = p.Attempt(addr.Addr()); ref != nil {
+			return nil, 0, ref
+		}
 		var tcp *net.TCPConn
 		if tcp, ref = g.dial(c, addr, exit, began+g.cfg.Timing.Connect); ref == nil {
 			took := monotime.Now() - began
@@ -76,6 +79,8 @@ func (g *Gateway) viaUpstream(c *client.Conn, r *traffic.Route, t hostport.Targe
 		return tcp, took, nil
 	case c.Interrupted():
 		return tcp, took, interruption(c)
+	case ref.Code == refusal.CodeTargetRateLimited:
+		return nil, 0, ref // no attempt was made
 	case ref == refusal.UpstreamForbidden:
 		g.warn(&g.warnedUpstream, "a provider named a proxy that must not be dialled",
 			"session_id", c.Entry().ID, "host", proxy.Host)

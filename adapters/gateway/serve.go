@@ -26,7 +26,7 @@ func New(cfg Config, deps Deps) *Gateway {
 	g.table = conns.New(conns.Config{Name: "gateway", Limit: cfg.Connections, PerAddress: cfg.PerAddress,
 		Exempt: cfg.Balancers, MakeRoom: func() bool { return g.agents.Closing() }})
 	g.agents = quota.NewAgents(max(cfg.Connections-handshakePlaces(cfg.Connections), 0), cfg.TrialPlaces)
-	g.rates, g.denied = quota.NewTargets(), newDeniedNames()
+	g.starts, g.rates, g.denied = quota.NewStarts(), quota.NewTargets(), newDeniedNames()
 	g.metrics = newMetrics(g)
 	leases := lease.Config{Replica: cfg.Replica, Report: t.Report, Heartbeat: t.Heartbeat, IdleGive: t.IdleGive,
 		StopAfter: t.StopAfter, Call: t.Call}
@@ -137,6 +137,7 @@ func (g *Gateway) sweep(ctx context.Context) {
 		if n%10 == 0 {
 			g.relay.Trim()
 			g.warnScarce()
+			g.starts.Trim(g.now())
 			g.rates.Trim(g.now())
 			g.denied.trim(now)
 			g.targets.trim(now, g.table.NearlyFull())

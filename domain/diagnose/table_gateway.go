@@ -43,6 +43,14 @@ var ofGateway = []rule{
 		statuses: []int{429},
 	},
 	{
+		name:     "connection_rate",
+		what:     "the account opens too many connections a second, or to too many targets a minute",
+		do:       "wait for the seconds in Retry-After, and keep connections open",
+		retry:    true,
+		codes:    []string{"CONNECTION_RATE_LIMITED"},
+		statuses: []int{429},
+	},
+	{
 		name:     "too_many_connections",
 		what:     "too many connections are open at once",
 		do:       "close some, use fewer at once, or use workers",

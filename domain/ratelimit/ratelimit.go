@@ -5,10 +5,11 @@ package ratelimit
 
 import "time"
 
-// Limit is the number of calls allowed in a minute; the burst is the same
-// number. Zero and negative values are unlimited.
+// Limit is the number of calls allowed in a minute. Zero and negative values are
+// unlimited.
 type Limit struct {
 	PerMinute int
+	Burst     int // calls at once, by Take alone; 0: PerMinute
 }
 
 // perMinuteMax is the largest limit that a clock of microseconds can resolve.
@@ -26,7 +27,7 @@ type State struct {
 // Decision is the result of one call.
 type Decision struct {
 	Allowed    bool
-	Limit      int           // calls a minute and the burst; 0 if unlimited, then the rest is not set
+	Limit      int           // the burst: calls at once; 0 if unlimited, then the rest is not set
 	Remaining  int           // calls that would be allowed at once
 	ResetAt    time.Time     // when Remaining is Limit again without further calls
 	RetryAfter time.Duration // when refused: whole seconds, at least 1, that are enough to wait
@@ -42,15 +43,19 @@ func (l Limit) Take(s State, now time.Time, n int) (State, Decision) {
 	}
 	limit := min(l.PerMinute, perMinuteMax)
 	interval := intervalOf(limit)
-	burst := time.Duration(limit) * interval
+	most := limit
+	if l.Burst > 0 {
+		most = min(l.Burst, limit)
+	}
+	burst := time.Duration(most) * interval
 
 	// What is used up lies between now and a burst ahead. It can seem longer
 	// after the limit was raised, or the clock set back.
 	used := min(max(s.TAT.Sub(now), 0), burst)
-	d := Decision{Limit: limit}
+	d := Decision{Limit: most}
 	n = max(n, 0)
-	wanted := time.Duration(min(n, limit)) * interval
-	if d.Allowed = n <= limit && used+wanted <= burst; d.Allowed {
+	wanted := time.Duration(min(n, most)) * interval
+	if d.Allowed = n <= most && used+wanted <= burst; d.Allowed {
 		used += wanted
 		if n > 0 {
 			s.TAT = now.Add(used)

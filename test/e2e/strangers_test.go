@@ -20,7 +20,8 @@ import (
 func crowded(t *testing.T) *service {
 	t.Helper()
 	s := &service{t: t, dir: t.TempDir(), api: freeport.Address(t), gateway: freeport.Address(t), admin: freeport.Address(t),
-		env: []string{"AGENTPROXY_DEV=false", "AGENTPROXY_ALLOW_NETWORKS=127.0.0.0/8", "AGENTPROXY_TARGET_RATE_PER_MINUTE_TRIAL=0"},
+		env: []string{"AGENTPROXY_DEV=false", "AGENTPROXY_ALLOW_NETWORKS=127.0.0.0/8", "AGENTPROXY_TARGET_RATE_PER_MINUTE_TRIAL=0",
+			"AGENTPROXY_CONNECTIONS_PER_SECOND_TRIAL=0"},
 		wrap: func(cmd *exec.Cmd) {
 			cmd.Path, cmd.Args = "/bin/sh", []string{"sh", "-c", `ulimit -n 1024; exec "$0" serve`, program}
 		}}

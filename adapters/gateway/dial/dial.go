@@ -34,6 +34,9 @@ type AddressPolicy interface {
 type Policy interface {
 	// Address returns the refusal of an address; nil if it may be dialled.
 	Address(netip.Addr) *refusal.Refusal
+	// Attempt returns the refusal of a connection to a checked address, which the path to the
+	// target is about to make; nil if it may be made now.
+	Attempt(netip.Addr) *refusal.Refusal
 }
 
 // Resolver resolves names; *net.Resolver is the implementation.

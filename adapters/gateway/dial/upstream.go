@@ -68,7 +68,13 @@ func (d *Dialer) ThroughChecked(ctx context.Context, t hostport.Target, proxy *p
 	}
 	addr, _ := egress.ParseHost(t.Host)
 	if addr.IsValid() || how == Here || how == Automatic && !isPublic(addrs) {
-		t.Host = preferred(checked).String()
+		target := preferred(checked)
+		checked, t.Host = []netip.AddrPort{netip.AddrPortFrom(target, t.Port)}, target.String()
+	}
+	for _, a := range checked { // of a name the proxy may take any
+		if ref := policy.Attempt(a.Addr()); ref != nil {
+			return nil, 0, ref
+		}
 	}
 	return d.through(ctx, t, proxy, addrs, in)
 }

@@ -1,6 +1,7 @@
 package quota
 
 import (
+	"encoding/binary"
 	"hash/maphash"
 	"net/netip"
 	"strings"
@@ -13,12 +14,27 @@ import (
 	"agentproxy/domain/ratelimit"
 )
 
-// maxTargets bounds the memory of Targets to a few megabytes. Beyond it the target that was
+// maxTargets bounds the memory of Targets to about ten megabytes. Beyond it the target that was
 // used least lately is forgotten, of a few that are looked at.
 const (
-	maxTargets     = 1 << 16
+	maxTargets     = 1 << 17
 	evictionSample = 8
 )
+
+// The parts of a limit to one target that an agent has at all names of one address together, and
+// at all addresses of one network. Names of one address are as good as one for an attack, so on
+// trial they share the limit itself. Shops, sites and content networks have thousands of names at
+// an address, and their addresses side by side: a paying agent that is at its 2,000 distinct
+// targets a minute, all of them at one address, makes a connection to each (4 x 600) and is not
+// refused. A network is counted in coarser parts, because neighbours of an attacked host are
+// mostly others' and each address has its own limit: on trial 240 a minute instead of 256 x 60.
+const (
+	addressPart, trialAddressPart = 4, 1
+	networkPart, trialNetworkPart = 8, 4
+)
+
+// Target is what counts as one target, as Targets.Of has it.
+type Target uint64
 
 // Targets counts the new connections of each agent to each target. An entry is kept for a
 // minute after its last use at most.
@@ -34,20 +50,78 @@ func NewTargets() *Targets {
 	return &Targets{seed: maphash.MakeSeed(), max: maxTargets, used: map[uint64]ratelimit.State{}}
 }
 
-// Take counts a new connection of an agent to a host. If the agent made perMinute of them in
+// Of returns what counts as one target: the registrable domain of a name by the public suffix
+// list, an IPv4 address, or the /64 of an IPv6 address.
+func (ts *Targets) Of(host string) Target {
+	name, addr := target(host)
+	if addr.IsValid() {
+		return ts.at(addr)
+	}
+	return Target(maphash.String(ts.seed, name))
+}
+
+// at returns the Target that a network is.
+func (ts *Targets) at(p netip.Prefix) Target {
+	b := p.Addr().As16()
+	return Target(maphash.Bytes(ts.seed, append(b[:], byte(p.Bits()))))
+}
+
+// Take counts a new connection of an agent to a target. If the agent made perMinute of them in
 // the last minute it returns how long to wait, else 0.
-func (ts *Targets) Take(agent, host string, perMinute int, now time.Time) time.Duration {
+func (ts *Targets) Take(agent string, t Target, perMinute int, now time.Time) time.Duration {
 	if perMinute <= 0 {
 		return 0
 	}
-	var h maphash.Hash
-	h.SetSeed(ts.seed)
-	_, _ = h.WriteString(agent)
-	_ = h.WriteByte(0)
-	_, _ = h.WriteString(Registrable(host))
-	key := h.Sum64()
+	key := ts.key(agent, t)
 	ts.mu.Lock()
 	defer ts.mu.Unlock()
+	return ts.take(key, perMinute, now)
+}
+
+// TakeAddress counts a new connection of an agent to an address by itself and by its network, an
+// IPv4 /24 or an IPv6 /64, in parts of perMinute. named is set for the address of a name; one that
+// is the target itself was counted by Take.
+func (ts *Targets) TakeAddress(agent string, addr netip.Addr, named, trial bool, perMinute int,
+	now time.Time) time.Duration {
+	if perMinute <= 0 {
+		return 0
+	}
+	addr = addr.Unmap().WithZone("")
+	byAddress, byNetwork, bits := addressPart, networkPart, 24
+	if trial {
+		byAddress, byNetwork = trialAddressPart, trialNetworkPart
+	}
+	if addr.Is6() {
+		bits = 64
+	}
+	address := ts.key(agent, ts.at(netip.PrefixFrom(addr, addr.BitLen())))
+	network := ts.key(agent, ts.at(netip.PrefixFrom(addr, bits).Masked()))
+	ts.mu.Lock()
+	defer ts.mu.Unlock()
+	if named {
+		if wait := ts.take(address, perMinute*byAddress, now); wait > 0 {
+			return wait
+		}
+	}
+	if !named && bits == 64 {
+		return 0 // it was counted as this network
+	}
+	return ts.take(network, perMinute*byNetwork, now)
+}
+
+// key returns what identifies an agent's use of a target.
+func (ts *Targets) key(agent string, t Target) uint64 {
+	var h maphash.Hash
+	var b [8]byte
+	h.SetSeed(ts.seed)
+	binary.NativeEndian.PutUint64(b[:], uint64(t))
+	_, _ = h.Write(b[:])
+	_, _ = h.WriteString(agent)
+	return h.Sum64()
+}
+
+// take is Take under the lock.
+func (ts *Targets) take(key uint64, perMinute int, now time.Time) time.Duration {
 	before, known := ts.used[key]
 	if !known && len(ts.used) >= ts.max {
 		ts.forgetOne()
@@ -91,18 +165,18 @@ func (ts *Targets) Len() int {
 	return len(ts.used)
 }
 
-// Registrable returns what counts as one target: the registrable domain of a name by the
-// public suffix list, an IPv4 address, or the /64 of an IPv6 address.
-func Registrable(host string) string {
+// target returns the registrable domain of a name by the public suffix list, or the network that
+// counts as one target if the host is an address.
+func target(host string) (name string, network netip.Prefix) {
 	if addr, err := egress.ParseHost(host); err == nil && addr.IsValid() {
 		if addr = addr.Unmap().WithZone(""); addr.Is6() {
-			return netip.PrefixFrom(addr, 64).Masked().String()
+			return "", netip.PrefixFrom(addr, 64).Masked()
 		}
-		return addr.String()
+		return "", netip.PrefixFrom(addr, 32)
 	}
-	name := strings.ToLower(strings.TrimSuffix(host, "."))
+	name = strings.ToLower(strings.TrimSuffix(host, "."))
 	if domain, err := publicsuffix.EffectiveTLDPlusOne(name); err == nil {
-		return domain
+		return domain, network
 	}
-	return name // a public suffix itself, or a name without a dot
+	return name, network // a public suffix itself, or a name without a dot
 }

@@ -34,6 +34,7 @@ const (
 	CodeWorkerNotFound
 	CodeExitLost
 	CodeClientAddressRefused
+	CodeConnectionRateLimited
 
 	// Codes is the number of codes, none included.
 	Codes = int(iota + 1)
@@ -69,7 +70,8 @@ var codeTexts = [Codes]string{
 	CodeWorkerNotFound:      "WORKER_NOT_FOUND",
 	CodeExitLost:            "EXIT_LOST",
 
-	CodeClientAddressRefused: "CLIENT_ADDRESS_REFUSED",
+	CodeClientAddressRefused:  "CLIENT_ADDRESS_REFUSED",
+	CodeConnectionRateLimited: "CONNECTION_RATE_LIMITED",
 }
 
 // String returns the code as clients and events show it; empty for none.

@@ -16,7 +16,8 @@ func Documented() []*Refusal {
 	target := Denied(policy.Denial{Layer: policy.Operator}).Because("a policy denies this target")
 	return []*Refusal{NoCredential, TooManyAuthFailures, TrafficExhausted, FairUseReached, TargetForbidden, target,
 		SessionOver,
-		TooManyTunnels, TooFast, SessionNotReady, NoCapacity, Unreachable.Because("the target cannot be reached"),
+		TooManyTunnels, TooFast, TooManyStarts, SessionNotReady, NoCapacity,
+		Unreachable.Because("the target cannot be reached"),
 		ConnectTimeout, malformed, long, UpstreamAuth, UpstreamPayment, UpstreamRefused, UpstreamBusy, UpstreamFailed,
 		UpstreamTimeout, UpstreamUnreachable, ClientAddress, UserNameParameter, WorkerDiffers, WorkerLimit,
 		WorkerExhausted, WorkerRemoved, ExitLost}

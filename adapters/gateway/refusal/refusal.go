@@ -127,6 +127,16 @@ var (
 		SOCKS:    socks5.NotAllowed,
 		Message:  "this account makes too many new connections to this target a minute",
 		HowToFix: "wait for the seconds in Retry-After, and keep connections open instead of making new ones"}
+	TooFastShared = TooFast.Because("this account makes too many new connections a minute to the address of this target, " +
+		"which names share, or to its network")
+	TooManyStarts = &Refusal{Status: 429, Code: CodeConnectionRateLimited, ProxyError: "connection_limit_reached",
+		SOCKS:    socks5.NotAllowed,
+		Message:  "this account makes too many new connections a second",
+		HowToFix: "wait for the seconds in Retry-After, and keep connections open instead of making new ones"}
+	TooManyTargets = &Refusal{Status: 429, Code: CodeConnectionRateLimited, ProxyError: "connection_limit_reached",
+		SOCKS:    socks5.NotAllowed,
+		Message:  "this account connects to too many different targets a minute",
+		HowToFix: "wait for the seconds in Retry-After, and visit fewer domains and addresses a minute"}
 	SessionNotReady = &Refusal{Status: 503, Code: CodeSessionNotReady, ProxyError: "destination_unavailable",
 		SOCKS:      socks5.GeneralFailure,
 		Message:    "this session is still being created",

@@ -64,6 +64,10 @@ func (f *Findings) limits(s configfile.Settings) {
 		{"AGENTPROXY_SESSION_LIMIT", "Live sessions of an agent", s.SessionLimit},
 		{"AGENTPROXY_AGENT_CONNECTIONS", "Connections of an agent", s.AgentConnections},
 		{"AGENTPROXY_AGENT_CONNECTIONS_TRIAL", "Connections of a trial account", s.TrialConnections},
+		{"AGENTPROXY_CONNECTIONS_PER_SECOND", "New connections of an agent", s.ConnectionRate},
+		{"AGENTPROXY_CONNECTIONS_PER_SECOND_TRIAL", "New connections of a trial account", s.TrialConnectionRate},
+		{"AGENTPROXY_TARGETS_PER_MINUTE", "Different targets of an agent", s.Targets},
+		{"AGENTPROXY_TARGETS_PER_MINUTE_TRIAL", "Different targets of a trial account", s.TrialTargets},
 		{"AGENTPROXY_TARGET_RATE_PER_MINUTE", "New connections of an agent to one domain", s.TargetRate},
 		{"AGENTPROXY_TARGET_RATE_PER_MINUTE_TRIAL", "New connections of a trial account to one domain", s.TrialTargetRate},
 	} {

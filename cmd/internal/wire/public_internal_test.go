@@ -73,7 +73,8 @@ func TestTheGatewayHasItsPublicAddress(t *testing.T) {
 // What limits strangers and accounts reaches both listeners. In development mode guesses are not
 // limited.
 func TestLimitsReachTheListeners(t *testing.T) {
-	s := configfile.Settings{AdminAddr: "127.0.0.1:8082", AgentConnections: 1000, TrialConnections: 100, TargetRate: 600, TrialTargetRate: 60}
+	s := configfile.Settings{AdminAddr: "127.0.0.1:8082", AgentConnections: 1000, TrialConnections: 100, TargetRate: 600, TrialTargetRate: 60,
+		ConnectionRate: 100, TrialConnectionRate: 10, Targets: 2000, TrialTargets: 120}
 	s.Catalog.Providers = []configfile.Provider{{Name: "own", Resolve: "here"}, {Name: "seller", Resolve: "upstream"}, {Name: "other"}}
 	b := conns.Divide(1024)
 	for dev, guesses := range map[bool]int{false: 1000, true: 0} {
@@ -81,7 +82,8 @@ func TestLimitsReachTheListeners(t *testing.T) {
 		s.Dev = dev
 		g, api := gatewayConfig(s, b, someSecrets(t)), apiConfig(s, b)
 		if g.AuthFailureLimit != guesses || g.Connections != b.Gateway || g.TrialPlaces != trials || g.Agent != 1000 || g.TrialAgent != 100 || g.TargetRate != 600 ||
-			g.TrialTargetRate != 60 || api.Connections != b.API || g.PerAddress != perAddress(s) || api.PerAddress != perAddress(s) {
+			g.TrialTargetRate != 60 || g.ConnectionRate != 100 || g.TrialConnectionRate != 10 || g.Targets != 2000 || g.TrialTargets != 120 ||
+			api.Connections != b.API || g.PerAddress != perAddress(s) || api.PerAddress != perAddress(s) {
 			t.Errorf("development %v: the gateway %+v, the API %+v", dev, g, api)
 		}
 		want := map[string]dial.Resolution{"own": dial.Here, "seller": dial.Name, "other": dial.Automatic}
