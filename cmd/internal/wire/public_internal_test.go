@@ -78,7 +78,7 @@ func TestLimitsReachTheListeners(t *testing.T) {
 	s.Catalog.Providers = []configfile.Provider{{Name: "own", Resolve: "here"}, {Name: "seller", Resolve: "upstream"}, {Name: "other"}}
 	b := conns.Divide(1024)
 	for dev, guesses := range map[bool]int{false: 1000, true: 0} {
-		trials := map[bool]int{false: 88, true: 0}[dev] // of 352
+		trials := map[bool]int{false: 100, true: 0}[dev] // a quarter of 352 is less than one may have
 		s.Dev = dev
 		g, api := gatewayConfig(s, b, someSecrets(t)), apiConfig(s, b)
 		if g.AuthFailureLimit != guesses || g.Connections != b.Gateway || g.TrialPlaces != trials || g.Agent != 1000 || g.TrialAgent != 100 || g.TargetRate != 600 ||
@@ -96,6 +96,10 @@ func TestLimitsReachTheListeners(t *testing.T) {
 		if l.RegistrationsPerMinute != c.limit || l.NetworkRegistrations != c.network || l.AllRegistrations != c.all {
 			t.Errorf("registrations are limited by %+v", l)
 		}
+	}
+	s.Dev = false
+	if g := gatewayConfig(s, conns.Divide(65_536), someSecrets(t)); g.Connections != 30_848 || g.TrialPlaces != 7712 {
+		t.Errorf("of %d places trial accounts have %d", g.Connections, g.TrialPlaces)
 	}
 	if n := perAddress(configfile.Settings{}); n != 256 {
 		t.Errorf("an address has %d connections without a credential", n)
