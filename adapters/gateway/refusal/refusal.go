@@ -127,8 +127,8 @@ var (
 		SOCKS:    socks5.NotAllowed,
 		Message:  "this account makes too many new connections to this target a minute",
 		HowToFix: "wait for the seconds in Retry-After, and keep connections open instead of making new ones"}
-	TooFastShared = TooFast.Because("this account makes too many new connections a minute to the address of this target, " +
-		"which names share, or to its network")
+	TooFastShared = TooFast.Because("this account makes too many new connections a minute to the address of this " +
+		"target, which names share, or to its network")
 	TooManyStarts = &Refusal{Status: 429, Code: CodeConnectionRateLimited, ProxyError: "connection_limit_reached",
 		SOCKS:    socks5.NotAllowed,
 		Message:  "this account makes too many new connections a second",

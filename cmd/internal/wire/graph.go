@@ -219,8 +219,8 @@ func gatewayConfig(s configfile.Settings, b conns.Budget, secrets *system.Secret
 		PublicEchoURL: EchoURL(s), Connections: b.Gateway, PerAddress: perAddress(s), Pipes: b.Pipes,
 		Agent: s.AgentConnections, TrialAgent: s.TrialConnections, TargetRate: s.TargetRate,
 		TrialTargetRate: s.TrialTargetRate, SessionTunnels: s.SessionTunnels,
-		TrialPlaces: max(b.Gateway/trialPart, s.TrialConnections), ConnectionRate: s.ConnectionRate, TrialConnectionRate: s.TrialConnectionRate,
-		Targets: s.Targets, TrialTargets: s.TrialTargets}
+		TrialPlaces: max(b.Gateway/trialPart, s.TrialConnections), ConnectionRate: s.ConnectionRate,
+		TrialConnectionRate: s.TrialConnectionRate, Targets: s.Targets, TrialTargets: s.TrialTargets}
 	c.Balancers = balancers(s)
 	if s.Dev {
 		c.AuthFailureLimit, c.TrialPlaces = 0, 0
