@@ -19,18 +19,21 @@ const (
 // does not exist. Processes that start at the same time get the same token. It refuses a link, and a file that
 // belongs to another user or that others can read or change: who has the token is the operator.
 func LoadOrCreateToken(path string) (string, error) {
-	token, err := LoadToken(path)
+	token, err := loadToken(path, true)
 	if !errors.Is(err, fs.ErrNotExist) {
 		return token, err
 	}
 	if err := createRoot(path); err != nil && !errors.Is(err, fs.ErrExist) {
 		return "", fmt.Errorf("make the token of the admin listener %s (or set AGENTPROXY_ADMIN_PASSWORD): %w", path, err)
 	}
-	return LoadToken(path)
+	return loadToken(path, true)
 }
 
-// LoadToken is like LoadOrCreateToken and creates nothing: its error is fs.ErrNotExist if there is no file.
-func LoadToken(path string) (string, error) {
+// LoadToken is like LoadOrCreateToken and creates nothing: its error is fs.ErrNotExist if there is no file. A command
+// of root may read the file of the user that the service runs as.
+func LoadToken(path string) (string, error) { return loadToken(path, os.Geteuid() != 0) }
+
+func loadToken(path string, own bool) (string, error) {
 	const what = "the token of the admin listener"
 	named, err := os.Lstat(path)
 	if err != nil {
@@ -50,7 +53,7 @@ func LoadToken(path string) (string, error) {
 		return "", fmt.Errorf("read %s: %w", what, err)
 	case !os.SameFile(named, info):
 		return "", fmt.Errorf("%s %s was replaced while it was opened", what, path)
-	case ownedByAnother(info):
+	case own && ownedByAnother(info):
 		return "", fmt.Errorf("%s %s belongs to another user; remove it, and the next start makes one", what, path)
 	case info.Mode().Perm()&0o077 != 0:
 		return "", fmt.Errorf("%s %s has mode %04o, so others may have read it; remove it, and the next start makes one",

@@ -86,6 +86,9 @@ func TestTheTokenOfTheAdminListener(t *testing.T) {
 	if _, err := system.LoadOrCreateToken(file); err == nil || !strings.Contains(err.Error(), "belongs to another user") {
 		t.Errorf("the file of another user: %v", err)
 	}
+	if token, err := system.LoadToken(file); err != nil || token != tokens[0] {
+		t.Errorf("a command of root reads %q, %v", token, err)
+	}
 }
 
 // Replicas on one PostgreSQL have the same token, and another one under another root secret.

@@ -152,18 +152,16 @@ func (g *Gate) userOf(ctx context.Context, client netip.Addr, name, password str
 		return operator, g.try(client, func() bool { return name == Operator && g.same(password, g.cfg.Secret) })
 	}
 	e := g.named(name)
-	if e != nil && g.remembered(client, e, password) {
-		return e.User, nil
+	known, err := g.remembered(client, e, password)
+	if known || err != nil {
+		return e.user(), err
 	}
 	hash := unknownHash // takes as long, so that names cannot be tried
 	if e != nil {
 		hash = e.hash
 	}
-	err := g.hashing.do(ctx, func() error {
-		g.counting.Lock()
-		err := g.left(client)
-		g.counting.Unlock()
-		if err != nil {
+	err = g.hashing.do(ctx, func() error {
+		if _, err := g.remembered(client, nil, ""); err != nil { // of those before it in the queue
 			return err
 		}
 		right := hash.matches(password) && e != nil
@@ -177,9 +175,13 @@ func (g *Gate) userOf(ctx context.Context, client netip.Addr, name, password str
 }
 
 // remembered reports whether a password was found right before, so that a program that sends it with each request
-// costs no hash. It counts no guess: what is not remembered is checked again.
-func (g *Gate) remembered(client netip.Addr, e *entry, password string) bool {
+// costs no hash. It counts no guess: what is not remembered is checked again. It refuses a client after too many wrong
+// passwords.
+func (g *Gate) remembered(client netip.Addr, e *entry, password string) (bool, error) {
 	g.counting.Lock()
 	defer g.counting.Unlock()
-	return g.left(client) == nil && e.isRemembered(g.digestOf(password))
+	if err := g.left(client); err != nil {
+		return false, err
+	}
+	return e.isRemembered(g.digestOf(password)), nil
 }

@@ -378,6 +378,13 @@ func TestGuessesAreBounded(t *testing.T) {
 		t.Errorf("the log has %d lines of guesses", n)
 	}
 
+	team := open(t, signin.Config{Secret: secret, Users: users(t, lines()...)})
+	team.expect("a user", team.do("GET", "/", nil, basic("ann", password)), 200, "ann")
+	for range 30 {
+		team.do("GET", "/", nil, basic("operator", "a guess"))
+	}
+	team.expect("a password that was right before", team.do("GET", "/", nil, basic("ann", password)), 429, "")
+
 	tokens := open(t, signin.Config{Secret: token, Token: true})
 	for range 100 {
 		tokens.do("GET", "/", nil, header("Authorization", "Bearer "+token[1:]+"x"))

@@ -30,7 +30,18 @@ func (e *entry) remember(d digest) {
 	e.right = d
 }
 
+// user returns the user of an entry; nil has none.
+func (e *entry) user() User {
+	if e == nil {
+		return User{}
+	}
+	return e.User
+}
+
 func (e *entry) isRemembered(d digest) bool {
+	if e == nil {
+		return false
+	}
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	return e.right != digest{} && subtle.ConstantTimeCompare(d[:], e.right[:]) == 1
