@@ -217,6 +217,17 @@ func TestPrometheusScrapesBothReplicas(t *testing.T) {
 	}
 }
 
+// Off loopback the metrics need a credential, which the shipped Prometheus does not have.
+func TestPrometheusMayRead(t *testing.T) {
+	if open := compose(t).Services["agentproxy-1"].Environment["AGENTPROXY_METRICS_OPEN"]; open != "true" {
+		t.Errorf("in compose.yaml metrics are open: %q", open)
+	}
+	if env := text(t, "deploy/kubernetes/agentproxy.env"); !strings.Contains(env, "\nAGENTPROXY_METRICS_OPEN=true\n") ||
+		!strings.Contains(text(t, "deploy/kubernetes/policies.yaml"), "kubernetes.io/metadata.name: monitoring") {
+		t.Error("in Kubernetes metrics need a credential, or more than Prometheus reaches them")
+	}
+}
+
 func TestImage(t *testing.T) {
 	file := text(t, "Dockerfile")
 	stages := strings.Split(file, "\nFROM ")

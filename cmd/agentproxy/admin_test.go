@@ -4,11 +4,14 @@ import (
 	"bytes"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
 	"agentproxy/adapters/admin/signin"
+	"agentproxy/adapters/configfile"
 	"agentproxy/adapters/system"
+	"agentproxy/cmd/internal/doctor"
 )
 
 func TestTheTokenIsPrinted(t *testing.T) {
@@ -68,6 +71,16 @@ func TestTheLineOfAUserIsPrinted(t *testing.T) {
 	for _, args := range [][]string{{"admin", "hash"}, {"admin", "hash", "ann"}, {"admin", "hash", "ann", "--role", "root"}} {
 		if status, _, _ := command(args...); status != exitUsage {
 			t.Errorf("%q: %d", args, status)
+		}
+	}
+}
+
+// doctor reads the modes of the files that make an operator.
+func TestTheFilesOfTheAdminListenerAreExamined(t *testing.T) {
+	list := files(configfile.Settings{DatabasePath: "ap.db", AdminUsers: "users"})
+	for _, path := range []string{"ap.db.admin", "users"} {
+		if !slices.ContainsFunc(list, func(f doctor.File) bool { return f.Path == path && f.Secret }) {
+			t.Errorf("%s is not examined: %v", path, list)
 		}
 	}
 }

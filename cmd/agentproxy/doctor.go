@@ -102,7 +102,8 @@ func clients(ctx context.Context, store *storage.Store, now time.Time) (seen doc
 
 // files returns the files whose modes matter.
 func files(s configfile.Settings) []doctor.File {
-	list := []doctor.File{{Path: os.Getenv("AGENTPROXY_CONFIG"), What: "The configuration"}}
+	list := []doctor.File{{Path: os.Getenv("AGENTPROXY_CONFIG"), What: "The configuration"},
+		{Path: s.AdminUsers, What: "The file of users of the admin listener", Secret: true}}
 	if s.DatabasePath == "" {
 		return list
 	}
@@ -110,7 +111,8 @@ func files(s configfile.Settings) []doctor.File {
 	for _, path := range []string{s.DatabasePath, s.DatabasePath + "-wal", s.DatabasePath + "-shm"} {
 		list = append(list, doctor.File{Path: path, What: "The database", Secret: true})
 	}
-	return append(list, doctor.File{Path: current, What: "The root secret", Secret: true},
+	return append(list, doctor.File{Path: wire.AdminFile(s.DatabasePath), What: "The token of the admin listener",
+		Secret: true}, doctor.File{Path: current, What: "The root secret", Secret: true},
 		doctor.File{Path: previous, What: "The list of previous root secrets", Secret: true})
 }
 

@@ -249,4 +249,13 @@ func TestTheOperatorsConsoleInABrowser(t *testing.T) {
 	b.suits("/", "/agents", "/agents/"+agent, "/agents/referrers", "/sessions", "/sessions/"+bought.SessionID, "/money", "/recharges",
 		"/recharges/"+o.OrderID, "/recharges/addresses", "/sellers", "/sellers/embedded", "/jobs", "/exits", "/policy?host=example.com",
 		"/audit", "/do/adjust?subject="+agent)
+	for _, width := range []int64{360, 1280} {
+		b.looksWell("/sign-in?next=%2Faudit", width, "light", "dark")
+	}
+	b.visit("/audit")
+	b.press("sign-out", "password")
+	b.visit("/audit")
+	if at := evaluate[string](b, "location.pathname"); at != "/sign-in" {
+		t.Errorf("after the end of the sign-in a page is at %s", at)
+	}
 }
