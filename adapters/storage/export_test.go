@@ -232,3 +232,9 @@ func (s *Store) Losses() int64 { return s.postgres.Losses() }
 
 // HoldingAhead is the statement that reads for a balance which sessions hold money.
 var HoldingAhead = strings.ReplaceAll(holdingAhead, "?", "$")
+
+// BoundUnits sets how long a unit may take on PostgreSQL.
+func (s *Store) BoundUnits(within time.Duration) { s.postgres.UnitWithin = within }
+
+// Promotions is how often another server of PostgreSQL was found promoted.
+func (s *Store) Promotions() int64 { return s.postgres.Promotions() }

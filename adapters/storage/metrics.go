@@ -42,6 +42,8 @@ var (
 	descWaits  = desc("pool_waits_total", "Times that a unit waited for a connection.")
 	descWaited = desc("pool_wait_seconds_total", "For how long units waited for a connection.")
 	descLosses = desc("pool_losses_total", "Times that the connections to PostgreSQL were replaced because one was lost.")
+
+	descPromotions = desc("promotions_total", "Times that another PostgreSQL server than before was found promoted.")
 )
 
 // Describe implements prometheus.Collector.
@@ -50,7 +52,8 @@ func (s *Store) Describe(ch chan<- *prometheus.Desc) {
 	s.metrics.units.Describe(ch)
 	s.metrics.batches.Describe(ch)
 	s.metrics.reads.Describe(ch)
-	for _, d := range []*prometheus.Desc{descUsed, descOpen, descLimit, descWaits, descWaited, descLosses} {
+	for _, d := range []*prometheus.Desc{descUsed, descOpen, descLimit, descWaits, descWaited, descLosses,
+		descPromotions} {
 		ch <- d
 	}
 }
@@ -73,6 +76,7 @@ func (s *Store) Collect(ch chan<- prometheus.Metric) {
 	waited += stat.EmptyAcquireWaitTime()
 	ch <- prometheus.MustNewConstMetric(descWaited, prometheus.CounterValue, waited.Seconds())
 	ch <- prometheus.MustNewConstMetric(descLosses, prometheus.CounterValue, float64(s.postgres.Losses()))
+	ch <- prometheus.MustNewConstMetric(descPromotions, prometheus.CounterValue, float64(s.postgres.Promotions()))
 }
 
 // LockWaits counts the connections to the database that wait for a lock; 0 on SQLite.

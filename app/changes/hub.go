@@ -26,6 +26,7 @@ type Hub struct {
 	primed  bool
 
 	begun, polled atomic.Int64 // when the first poll began, and the last one that succeeded, in microseconds
+	since         atomic.Int64 // when the first of those began that have succeeded one after the other
 }
 
 // New returns a hub without watchers.
@@ -79,6 +80,13 @@ func (h *Hub) Stale() bool {
 	return polled > 0 && h.clock.Now().UnixMicro()-polled > behindAfter.Microseconds()
 }
 
+// Steady reports whether the database has answered without a gap for a time. It is true until the first Poll.
+// After an outage of the database whatever is renewed in it looks old, until its owners had the time to renew it.
+func (h *Hub) Steady(within time.Duration) bool {
+	return h.begun.Load() == 0 || h.since.Load() > 0 && !h.Stale() &&
+		h.clock.Now().UnixMicro()-h.since.Load() >= within.Microseconds()
+}
+
 // Poll notifies the watchers of what other processes changed since the last call.
 // After one that failed it notifies them that anything may have changed.
 func (h *Hub) Poll(ctx context.Context) error {
@@ -99,7 +107,11 @@ func (h *Hub) Poll(ctx context.Context) error {
 	missed := errors.Is(err, ports.ErrMissed) || err == nil && !h.primed
 	if err != nil && !missed {
 		h.primed = false
+		h.since.Store(0)
 		return err
+	}
+	if h.since.Load() == 0 || began-h.polled.Load() > behindAfter.Microseconds() {
+		h.since.Store(began)
 	}
 	h.cursor, h.primed = cursor, true
 	defer h.polled.Store(began) // after the watchers were notified

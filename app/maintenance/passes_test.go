@@ -1,6 +1,7 @@
 package maintenance_test
 
 import (
+	"context"
 	"fmt"
 	"testing"
 	"time"
@@ -125,6 +126,48 @@ func TestTidy(t *testing.T) {
 		apptest.OK(t, w.Tasks.Purge(t.Context()))
 	}
 	apptest.Equal(t, "events left", events(), 0)
+}
+
+// After an outage of the database every lease looks old. Its gateway has the time to renew it first; only then is one
+// that it did not renew taken back.
+func TestNoLeaseIsTakenBackRightAfterAnOutage(t *testing.T) {
+	t.Parallel()
+	w := apptest.New(t)
+	agent := w.Register()
+	v := w.Buy(agent, apptest.Local)
+	leased := func() int64 { return w.Read(agent, v.ID).Usage.Leased }
+	poll := func(seconds int) {
+		t.Helper()
+		for range 4 * seconds {
+			w.Clock.Advance(time.Second / 4)
+			apptest.OK(t, w.Poll(t.Context()))
+			apptest.OK(t, w.Tasks.Reclaim(t.Context()))
+		}
+	}
+	poll(10)
+	w.RenewLease(traffic.LeaseRequest{SessionID: v.ID, Lease: "a", Want: 1000})
+	poll(10)
+	for outage, fails := range map[string]func(){
+		"without an answer": func() {},
+		"with errors": func() {
+			gone, cancel := context.WithCancel(t.Context())
+			cancel()
+			if w.Poll(gone) == nil {
+				t.Error("the poll did not fail")
+			}
+		},
+	} {
+		w.Clock.Advance(20 * time.Second)
+		fails()
+		poll(3)
+		apptest.Equal(t, "leased after an outage "+outage, leased(), 1000)
+		w.RenewLease(traffic.LeaseRequest{SessionID: v.ID, Lease: "a", Want: 1000})
+		poll(10)
+		apptest.Equal(t, "leased since it was renewed", leased(), 1000)
+	}
+	w.Clock.Advance(20 * time.Second)
+	poll(7)
+	apptest.Equal(t, "leased by a gateway that is gone", leased(), 0)
 }
 
 // A failing store leaves every pass to be called again.

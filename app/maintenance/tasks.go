@@ -57,9 +57,17 @@ func New(cfg Config, store ports.Store, clock ports.Clock, ids ports.IDs, transi
 		limits: limits}
 }
 
+// renewWithin is how long gateways have to renew their leases after an outage of the database, before what
+// they did not renew is taken back: they try each second, and a connection is replaced within two.
+const renewWithin = 5 * time.Second
+
 // Reclaim takes back leases that a gateway has not renewed in time: it stopped
-// relaying long before, by its own clock. What it did not report is not charged.
+// relaying long before, by its own clock. What it did not report is not charged. After an outage of the database
+// no lease was renewed in time, and none is taken back yet: the gateways report first.
 func (p *Tasks) Reclaim(ctx context.Context) error {
+	if !p.hub.Steady(renewWithin) {
+		return nil
+	}
 	var stale []traffic.Lease
 	err := p.store.View(ctx, func(ctx context.Context, tx repos) (err error) {
 		stale, err = tx.Traffic().Stale(ctx, traffic.ReclaimAfter, batchSize)

@@ -14,6 +14,7 @@ import (
 	"os/user"
 	"path/filepath"
 	"strconv"
+	"strings"
 	"sync"
 	"syscall"
 	"testing"
@@ -184,6 +185,50 @@ func (s *Server) Stop(mode string) error {
 	return s.tool("pg_ctl", "-D", s.data(), "-m", mode, "-w", "stop")
 }
 
+// Freeze stops the processes of the server where they are, as those of a host that hangs: connections are
+// accepted, and nothing is answered.
+func (s *Server) Freeze(t testing.TB) {
+	t.Helper()
+	require(t, s.signal(syscall.SIGSTOP))
+	t.Cleanup(func() { _ = s.signal(syscall.SIGCONT) })
+}
+
+// Thaw ends Freeze.
+func (s *Server) Thaw(t testing.TB) {
+	t.Helper()
+	require(t, s.signal(syscall.SIGCONT))
+}
+
+// signal sends a signal to the server and the processes that it started.
+func (s *Server) signal(signal syscall.Signal) error {
+	text, err := os.ReadFile(filepath.Join(s.data(), "postmaster.pid"))
+	if err != nil {
+		return err
+	}
+	first, _, _ := strings.Cut(string(text), "\n")
+	server, err := strconv.Atoi(first)
+	if err != nil {
+		return err
+	}
+	children, err := os.ReadFile(fmt.Sprintf("/proc/%d/task/%d/children", server, server))
+	if err != nil {
+		return err
+	}
+	fault := syscall.Kill(server, signal) // before it can start another
+	for child := range strings.FieldsSeq(string(children)) {
+		if id, err := strconv.Atoi(child); err == nil {
+			_ = syscall.Kill(id, signal) // it may have ended
+		}
+	}
+	return fault
+}
+
+// Execute runs statements on a database of the server that is there from the start.
+func (s *Server) Execute(t testing.TB, statement string) {
+	t.Helper()
+	require(t, execute(t.Context(), s.URL("postgres"), statement))
+}
+
 // Restart stops the server so and starts it again.
 func (s *Server) Restart(mode string) error {
 	if err := s.Stop(mode); err != nil {
@@ -199,6 +244,9 @@ func (s *Server) Begin() error {
 	options := "-c listen_addresses= -c max_connections=400 -c fsync=off -c full_page_writes=off -k " + s.dir
 	return s.tool("pg_ctl", "-D", s.data(), "-l", filepath.Join(s.dir, "log"), "-w", "-t", "300", "-o", options, "start")
 }
+
+// Folder returns the folder of the server, in which all of its files are.
+func (s *Server) Folder() string { return s.dir }
 
 func (s *Server) data() string { return filepath.Join(s.dir, "data") }
 

@@ -2,14 +2,17 @@ package postgres
 
 import (
 	"context"
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"log/slog"
 	"maps"
 	"net"
+	"slices"
 	"strings"
 	"time"
 
+	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/pgxpool"
 )
@@ -56,9 +59,9 @@ var errURL = errors.New("must be the URL of a PostgreSQL database, such as postg
 // next statement of a unit, and the server.
 const (
 	connectWithin   = 10 * time.Second // at the start
-	dialWithin      = 4 * time.Second
+	dialWithin      = 2 * time.Second  // of one server: a packet may be lost once
 	connWithin      = 2 * time.Second  // for a free connection, at least what the URL allows a dial
-	unitWithin      = 15 * time.Second // at least three times statement_timeout
+	unitWithin      = 6 * time.Second  // at least statement_timeout and a second
 	auditWithin     = 30 * time.Minute
 	oldestPostgres  = 13
 	connectionLives = time.Hour
@@ -70,7 +73,6 @@ var limits = map[string]string{
 	"statement_timeout":                   "5000",
 	"lock_timeout":                        "2000",
 	"idle_in_transaction_session_timeout": "10000",
-	"application_name":                    "agentproxy",
 	"jit":                                 "off",
 }
 
@@ -82,18 +84,35 @@ var required = map[string]string{
 	"synchronous_commit":            "on",
 }
 
-// poolConfig returns the configuration of the pool. Limits that the URL sets take precedence.
+// session returns the statements that set up a session, and each setting with its value. A pooler such as
+// PgBouncer accepts few of them at the start of a connection, and refuses or drops the others. Limits that the URL
+// sets take precedence; others are those that a caller needs.
+func session(c *pgx.ConnConfig, others map[string]string) (statements string, settings map[string]string) {
+	settings = maps.Clone(limits)
+	for name := range c.RuntimeParams {
+		delete(settings, name)
+	}
+	maps.Copy(settings, required)
+	maps.Copy(settings, others)
+	for _, name := range slices.Sorted(maps.Keys(settings)) {
+		delete(c.RuntimeParams, name)
+		statements += "SET " + name + " = '" + settings[name] + "'; "
+	}
+	return statements, settings
+}
+
+// poolConfig returns the configuration of the pool.
 func poolConfig(u URL, conns int) (*pgxpool.Config, error) {
 	c, err := u.parse()
 	if err != nil {
 		return nil, err
 	}
-	for name, value := range limits {
-		if _, chosen := c.ConnConfig.RuntimeParams[name]; !chosen {
-			c.ConnConfig.RuntimeParams[name] = value
-		}
+	if _, chosen := c.ConnConfig.RuntimeParams["application_name"]; !chosen {
+		c.ConnConfig.RuntimeParams["application_name"] = "agentproxy"
 	}
-	maps.Copy(c.ConnConfig.RuntimeParams, required)
+	if c.ConnConfig.ConnectTimeout == 0 {
+		c.ConnConfig.ConnectTimeout = dialWithin
+	}
 	c.MaxConns = int32(conns)
 	c.MaxConnLifetime, c.MaxConnLifetimeJitter = connectionLives, connectionLives/10
 	return c, nil
@@ -104,14 +123,14 @@ var (
 	errLogin      = errors.New("the PostgreSQL server refuses the user or the password")
 	errNoDatabase = errors.New("the PostgreSQL server has no such database")
 	errNoServer   = errors.New("the PostgreSQL server cannot be reached")
-	errOldServer  = fmt.Errorf("the PostgreSQL server is too old: version %d or newer is needed", oldestPostgres)
+	errSettings   = errors.New("the PostgreSQL server, or a pooler before it, does not keep the settings of a session: " +
+		"a pooler must have a server connection for each client (pool_mode = session)")
+	errOldServer = fmt.Errorf("the PostgreSQL server is too old: version %d or newer is needed", oldestPostgres)
 )
 
-// connect opens a pool, checks that the server answers, and returns for how long it lets a statement run.
-func connect(ctx context.Context, c *pgxpool.Config) (*pgxpool.Pool, time.Duration, error) {
-	if c.ConnConfig.ConnectTimeout == 0 {
-		c.ConnConfig.ConnectTimeout = dialWithin
-	}
+// connect opens a pool, checks that the server answers and has the settings in effect, and returns for how
+// long it lets a statement run.
+func connect(ctx context.Context, c *pgxpool.Config, settings map[string]string) (*pgxpool.Pool, time.Duration, error) {
 	ctx, cancel := context.WithTimeout(ctx, max(connectWithin, c.ConnConfig.ConnectTimeout))
 	defer cancel()
 	pool, err := pgxpool.NewWithConfig(context.WithoutCancel(ctx), c)
@@ -125,6 +144,9 @@ func connect(ctx context.Context, c *pgxpool.Config) (*pgxpool.Pool, time.Durati
 	if err == nil && version < oldestPostgres {
 		err = errOldServer
 	}
+	if err == nil {
+		err = inEffect(ctx, pool, settings)
+	}
 	if err != nil {
 		pool.Close()
 		return nil, 0, connectError(err)
@@ -132,11 +154,65 @@ func connect(ctx context.Context, c *pgxpool.Config) (*pgxpool.Pool, time.Durati
 	return pool, time.Duration(statement) * time.Millisecond, nil
 }
 
+// inEffect compares the settings of a session with those that it was set up with.
+func inEffect(ctx context.Context, pool *pgxpool.Pool, settings map[string]string) error {
+	if err := keepsSessions(ctx, pool); err != nil {
+		return err
+	}
+	for name, want := range settings {
+		var kept bool
+		err := pool.QueryRow(ctx, "SELECT setting = $2 FROM pg_settings WHERE name = $1", name, want).Scan(&kept)
+		if err != nil {
+			return err
+		}
+		if !kept {
+			return fmt.Errorf("%w: %s is not %s", errSettings, name, want)
+		}
+	}
+	return nil
+}
+
+// keepsSessions refuses a pooler that gives its connections to the server to one client after the other, such as
+// PgBouncer in transaction mode: what one client sets up is what another finds.
+func keepsSessions(ctx context.Context, pool *pgxpool.Pool) error {
+	if pool.Config().MaxConns < 2 {
+		return nil
+	}
+	var conns [2]*pgxpool.Conn
+	for i := range conns {
+		conn, err := pool.Acquire(ctx)
+		if err != nil {
+			return err
+		}
+		defer conn.Release()
+		conns[i] = conn
+	}
+	mark := rand.Text()
+	results, err := conns[0].Conn().PgConn().Exec(ctx, "SET agentproxy.session = '"+mark+"'").ReadAll()
+	if err == nil {
+		results, err = conns[1].Conn().PgConn().Exec(ctx, "SELECT current_setting('agentproxy.session', true)").ReadAll()
+	}
+	switch {
+	case err != nil:
+		return err
+	case len(results) == 1 && len(results[0].Rows) == 1 && string(results[0].Rows[0][0]) == mark:
+		return errSettings
+	}
+	return nil
+}
+
 // connectError returns the reason in one line. The driver's own error names the user and every
 // address that was tried.
 func connectError(err error) error {
-	if errors.Is(err, errOldServer) {
-		return err
+	for _, known := range []error{errOldServer, errSettings} {
+		if errors.Is(err, known) {
+			return err
+		}
+	}
+	for _, refused := range []error{errReplaced, errOtherCluster} {
+		if errors.Is(err, refused) {
+			return refused
+		}
 	}
 	if refusal, ok := errors.AsType[*pgconn.PgError](err); ok {
 		switch {

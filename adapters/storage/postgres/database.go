@@ -7,6 +7,7 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"log/slog"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -24,10 +25,11 @@ import (
 
 // Database is a pool of connections to a server.
 type Database struct {
-	url    URL
-	pool   *pgxpool.Pool
-	db     *sql.DB // the same connections for database/sql
-	losses *losses // of connections of the pool
+	url     URL
+	pool    *pgxpool.Pool
+	db      *sql.DB // the same connections for database/sql
+	losses  *losses // of connections of the pool
+	servers *servers
 	// slots are the connections that units and snapshots may have. The others of the pool are for
 	// pipelines, which never wait for a unit, and for single statements.
 	slots  chan struct{}
@@ -43,22 +45,26 @@ type Database struct {
 	UnitWithin time.Duration
 }
 
-// Open connects to a server and checks its version.
-func Open(ctx context.Context, url URL, connections int) (*Database, error) {
+// Open connects to a server, and checks its version and that it was not replaced.
+func Open(ctx context.Context, url URL, connections int, log *slog.Logger) (*Database, error) {
 	c, err := poolConfig(url, connections)
 	if err != nil {
 		return nil, err
 	}
+	statements, settings := session(c.ConnConfig, nil)
+	s := &servers{settings: statements, log: log}
+	s.watch(c.ConnConfig)
+	s.look(ctx, c.ConnConfig)
 	l := &losses{}
-	l.watch(c)
-	patience := max(connWithin, c.ConnConfig.ConnectTimeout) // of the URL
+	l.watch(c, s)
+	patience := max(connWithin, c.ConnConfig.ConnectTimeout)
 	var statement time.Duration
-	if l.pool, statement, err = connect(ctx, c); err != nil {
+	if l.pool, statement, err = connect(ctx, c, settings); err != nil {
 		return nil, err
 	}
 	slots := make(chan struct{}, connections-Reserved(connections))
-	return &Database{url: url, pool: l.pool, db: stdlib.OpenDBFromPool(l.pool), losses: l, slots: slots,
-		LockTimeout: PipelineLockTimeout, Patience: patience, UnitWithin: max(unitWithin, 3*statement)}, nil
+	return &Database{url: url, pool: l.pool, db: stdlib.OpenDBFromPool(l.pool), losses: l, servers: s, slots: slots,
+		LockTimeout: PipelineLockTimeout, Patience: patience, UnitWithin: max(unitWithin, statement+time.Second)}, nil
 }
 
 // Reserved returns how many connections of a pool units and snapshots leave to pipelines.
@@ -74,6 +80,9 @@ func (d *Database) Waits() (n int64, sum time.Duration) {
 
 // Losses returns how often the connections of the pool were replaced, because one of them was lost.
 func (d *Database) Losses() int64 { return d.losses.count() }
+
+// Promotions returns how often another server than before was found promoted.
+func (d *Database) Promotions() int64 { return d.servers.promotions() }
 
 // Writer returns the pool for database/sql.
 func (d *Database) Writer() *sql.DB { return d.db }

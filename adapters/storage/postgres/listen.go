@@ -10,20 +10,24 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 )
 
-// The bounds of the backoff after a lost connection, and the time without a notification after which
-// the connection is checked.
+// The bounds of the backoff after a lost connection, the time without a notification after which the server is
+// asked whether it answers, and for how long it is waited for. Nothing else uses the connection, and the question
+// needs no table, so a server that is merely busy answers it.
 const (
 	listenBackoff    = 100 * time.Millisecond
 	maxListenBackoff = 5 * time.Second
-	listenCheck      = 30 * time.Second
+	listenCheck      = time.Second
+	answerWithin     = 3 * time.Second
 )
 
 // Listen calls notify when another process may have committed a change, until ctx ends. It logs a
-// lost connection and opens another.
+// lost connection and opens another. While it runs a server that stopped to answer without closing its
+// connections, such as that of a host that froze or lost its network, is noticed: the connections to it
+// are given up.
 func (d *Database) Listen(ctx context.Context, log *slog.Logger, notify func()) {
 	pause := listenBackoff
 	for ctx.Err() == nil {
-		err := d.listen(ctx, func() {
+		err := d.listen(ctx, log, func() {
 			pause = listenBackoff
 			notify()
 		})
@@ -42,8 +46,10 @@ func (d *Database) Listen(ctx context.Context, log *slog.Logger, notify func()) 
 }
 
 // listen waits for notifications on a connection of its own until that fails.
-func (d *Database) listen(ctx context.Context, notify func()) error {
-	conn, err := pgx.ConnectConfig(ctx, d.pool.Config().ConnConfig)
+func (d *Database) listen(ctx context.Context, log *slog.Logger, notify func()) error {
+	c := d.pool.Config().ConnConfig
+	d.servers.order(&c.Config)
+	conn, err := pgx.ConnectConfig(ctx, c)
 	if err != nil {
 		return fmt.Errorf("listen: %w", err)
 	}
@@ -66,9 +72,15 @@ func (d *Database) listen(ctx context.Context, notify func()) error {
 		case ctx.Err() != nil || !pgconn.Timeout(err):
 			return fmt.Errorf("listen: %w", err)
 		default: // no notification, or a lost connection
-			soon, cancel := context.WithTimeout(ctx, d.Patience)
+			soon, cancel := context.WithTimeout(ctx, answerWithin)
 			err := conn.Ping(soon)
+			silent := soon.Err() != nil && ctx.Err() == nil
 			cancel()
+			if silent {
+				log.Warn("the database server does not answer: its connections are given up", "within", answerWithin)
+				d.servers.silent(conn.PgConn())
+				d.losses.giveUp()
+			}
 			if err != nil {
 				return fmt.Errorf("listen: %w", err)
 			}

@@ -24,6 +24,7 @@ type losses struct {
 	mu         sync.Mutex
 	generation int64
 	pool       *pgxpool.Pool // nil until it is open
+	open       map[*pgconn.PgConn]struct{}
 }
 
 var (
@@ -37,8 +38,8 @@ const generationOf = "agentproxy.generation"
 // askAfter is how long a connection is idle before the server is asked whether it is lost.
 const askAfter = time.Second
 
-// watch has every connection of a pool know its generation.
-func (l *losses) watch(c *pgxpool.Config) {
+// watch has every connection of a pool know its generation, and be opened to the server that answers.
+func (l *losses) watch(c *pgxpool.Config, s *servers) {
 	c.ConnConfig.Tracer = l
 	c.ShouldPing = func(ctx context.Context, p pgxpool.ShouldPingParams) bool {
 		if p.IdleDuration > askAfter {
@@ -47,6 +48,7 @@ func (l *losses) watch(c *pgxpool.Config) {
 		return p.Conn.IsClosed() // its ping fails, and the pool goes on to the next
 	}
 	c.BeforeConnect = func(_ context.Context, c *pgx.ConnConfig) error {
+		s.order(&c.Config)
 		generation := l.count()
 		c.AfterConnect = func(_ context.Context, conn *pgconn.PgConn) error {
 			conn.CustomData()[generationOf] = generation
@@ -54,6 +56,30 @@ func (l *losses) watch(c *pgxpool.Config) {
 		}
 		return nil
 	}
+	l.open = map[*pgconn.PgConn]struct{}{}
+	c.AfterConnect = func(_ context.Context, conn *pgx.Conn) error {
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		l.open[conn.PgConn()] = struct{}{}
+		return nil
+	}
+	c.BeforeClose = func(conn *pgx.Conn) {
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		delete(l.open, conn.PgConn())
+	}
+}
+
+// giveUp closes every connection of the pool, since their server does not answer: what waits for it fails
+// now, as if the server had ended, and not when its own time is over.
+func (l *losses) giveUp() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.generation++
+	for conn := range l.open {
+		disconnect(conn)
+	}
+	l.pool.Reset()
 }
 
 // count returns how often the connections were replaced.

@@ -33,9 +33,10 @@ func (d *Database) Migrate(ctx context.Context, files fs.FS, log *slog.Logger) e
 	if err != nil {
 		return err
 	}
-	c.ConnConfig.RuntimeParams["statement_timeout"] = "0"
-	c.ConnConfig.RuntimeParams["idle_in_transaction_session_timeout"] = "0"
-	pool, _, err := connect(ctx, c)
+	statements, settings := session(c.ConnConfig, map[string]string{"statement_timeout": "0",
+		"idle_in_transaction_session_timeout": "0"})
+	(&servers{settings: statements, log: log}).watch(c.ConnConfig)
+	pool, _, err := connect(ctx, c, settings)
 	if err != nil {
 		return fmt.Errorf("migrate: %w", err)
 	}

@@ -124,6 +124,9 @@ func (p *pipeline) Commit() error {
 	case err == nil:
 		err = fmt.Errorf("commit: %w", engine.ErrSpoiled)
 	case refused:
+	case p.ctx.Err() != nil: // as in Database.commit
+		_ = p.Rollback()
+		err = unknownOutcome(err)
 	default:
 		// What the driver did not send at all is rolled back by that, and then known to be undone.
 		_ = p.Rollback()

@@ -125,6 +125,9 @@ func (d *Database) begin(ctx context.Context) (*engine.Transaction, error) {
 }
 
 // commit commits and finds out whether that took effect. The fault is that of an earlier statement.
+//
+// At the end of its time the driver cancels the commit. A server that waited for its synchronous standby then
+// has it as committed, on its own disk alone, so that a failover would lose it: its outcome is unknown.
 func (d *Database) commit(ctx context.Context, a acquired, id transactionID, fault error) error {
 	tag, err := sendCommit(ctx, a.pg.PgConn())
 	switch {
@@ -136,6 +139,9 @@ func (d *Database) commit(ctx context.Context, a acquired, id transactionID, fau
 		return fmt.Errorf("commit: %w", err) // refused, and so rolled back
 	}
 	d.losses.look(ctx, a.pg)
+	if ctx.Err() != nil {
+		return unknownOutcome(err)
+	}
 	return d.outcome(ctx, id, err)
 }
 
