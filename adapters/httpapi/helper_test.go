@@ -61,6 +61,7 @@ type options struct {
 	database      storage.URL       // the zero value is a new one
 	tagged        bool              // keys are as the service makes them, not the same on every run
 	stored        ratelimit.StoredConfig
+	file          string // of a SQLite database whose space is watched
 }
 
 // world is a whole service without listeners: the API over the real use cases
@@ -116,6 +117,9 @@ func newWorld(t testing.TB, o options) *world {
 	if o.database == "" {
 		config = database(t, w.clock.Now)
 	}
+	if o.file != "" {
+		config = storage.Config{Path: o.file, Now: w.clock.Now}
+	}
 	w.store, err = storage.Open(context.Background(), config)
 	w.must(err)
 	t.Cleanup(func() { _ = w.store.Close() })
@@ -169,6 +173,10 @@ func newWorld(t testing.TB, o options) *world {
 		w.hub,
 	)
 	limits := ratelimit.New(o.limits, clock, nil, log)
+	if o.file != "" {
+		o.stored.Scarce = w.store.Scarce
+		w.must(w.store.Migrate(context.Background()))
+	}
 	limits.Stored = ratelimit.NewStored(o.stored, w.store, clock, limits, log)
 	counting := limits.Stored.Count(w.store)
 	w.sessions = sessions.New(sessions.Config{Limit: o.sessionLimit}, counting, clock, w.ids, secrets, cat, transitions,

@@ -45,3 +45,12 @@ func (s *Store) Free() (bytes uint64, known bool, err error) {
 	}
 	return 0, false, nil
 }
+
+// Scarce reports whether less than a twentieth of the space for the database is left. It is not known of
+// PostgreSQL.
+func (s *Store) Scarce() (bool, error) {
+	if file, ok := s.database.(*sqlite.Database); ok {
+		return file.Scarce()
+	}
+	return false, nil
+}

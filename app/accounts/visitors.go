@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"agentproxy/app/ratelimit"
+	"agentproxy/domain"
 	"agentproxy/domain/account"
 )
 
@@ -38,6 +39,9 @@ type Admitted struct {
 // visitor that it refuses asks nothing of the database.
 func (v Visitors) Admit(ctx context.Context, from Visitor) (a Admitted, err error) {
 	a = Admitted{Visitor: from, counted: from.Addr}
+	if v.Limits.Stored.Scarce() {
+		return a, errNoSpace
+	}
 	if err := v.take(a.counted); err != nil {
 		return a, err
 	}
@@ -47,6 +51,9 @@ func (v Visitors) Admit(ctx context.Context, from Visitor) (a Admitted, err erro
 	a.counted = netip.Addr{}
 	return a, v.take(a.counted)
 }
+
+// errNoSpace refuses new accounts while the space of the database is about to end.
+var errNoSpace = domain.ErrUnavailable.Msgf("no accounts are opened at the moment; try again later").After(time.Minute)
 
 func (v Visitors) take(from netip.Addr) error {
 	if d, of := v.Limits.TakeRegistration(from); !d.Allowed {

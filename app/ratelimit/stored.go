@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"log/slog"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"agentproxy/app/cache"
@@ -17,6 +18,9 @@ import (
 type StoredConfig struct {
 	Funded, Trial ratelimit.Daily
 	FundedFrom    account.Funding // own money from which an account is no trial
+	// Scarce reports whether the space of the database is about to end: accounts on trial then store nothing,
+	// however little they stored. Nil: it never is.
+	Scarce func() (bool, error)
 }
 
 // Stored counts what agents make the service store, and decides whether one may go on. It counts in
@@ -31,6 +35,8 @@ type Stored struct {
 	log    *slog.Logger
 	first  int64 // what an agent of any tier may store before its tier is read
 	agents cache.Cache[string, *storedBy]
+
+	scarce atomic.Bool // when it was looked for last
 }
 
 // storedRepos is what the tier of an agent is read from.
@@ -43,16 +49,21 @@ const (
 	storedAgents = 100_000
 	storedAfter  = 25 * time.Hour // without a write, when its day is over
 	tierEvery    = time.Minute    // how old a tier may be that refuses
+	scarceWait   = time.Minute
 )
 
-// NewStored returns the budgets: of all processes together if the limits are shared. It is nil without a limit.
+// NewStored returns the budgets: of all processes together if the limits are shared. It is nil without a limit
+// and without a look for space.
 func NewStored(cfg StoredConfig, store ports.Store, clock ports.Clock, l *Limits, log *slog.Logger) *Stored {
 	first := min(cfg.Trial, cfg.Funded)
 	if first <= 0 {
 		first = max(cfg.Trial, cfg.Funded)
 	}
-	if first <= 0 {
+	if first <= 0 && cfg.Scarce == nil {
 		return nil
+	}
+	if first <= 0 {
+		first = 1 << 62
 	}
 	s := &Stored{cfg: cfg, clock: clock, shared: l.agents.store, log: log, first: int64(first),
 		store:  ports.Narrow(store, func(tx ports.Tx) storedRepos { return tx }),
@@ -70,6 +81,7 @@ type storedBy struct {
 	used    int64           // bytes, by this process
 	granted int64           // of them, what needs no question
 	limit   ratelimit.Daily // of its tier; 0: unlimited
+	trial   bool            // its tier
 	readAt  time.Time       // when the tier was read; zero: not on this day
 	full    bool            // the shared state has no part left
 	noted   bool            // its first refusal of the day was logged
@@ -115,11 +127,15 @@ func (s *Stored) Check(ctx context.Context, agentID string) error {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.on(day, s.first)
-	if a.used < a.granted || a.asking {
+	scarce := s.Scarce()
+	if a.asking || a.used < a.granted && !scarce {
 		return nil
 	}
 	if err := s.readTier(ctx, a, agentID, now); err != nil {
 		return err
+	}
+	if scarce && a.trial {
+		return errScarce.After(scarceWait)
 	}
 	if a.limit <= 0 || a.used < a.granted {
 		return nil
@@ -142,6 +158,9 @@ func (s *Stored) Check(ctx context.Context, agentID string) error {
 func (s *Stored) Over(agentID string, tier account.Tier) bool {
 	if s == nil {
 		return false
+	}
+	if tier == account.TrialTier && s.Scarce() {
+		return true
 	}
 	limit := s.limitOf(tier)
 	a, known := s.agents.GetIfPresent(agentID)
@@ -185,8 +204,29 @@ func (s *Stored) readTier(ctx context.Context, a *storedBy, agentID string, now 
 	if limit := s.limitOf(tier); limit != a.limit {
 		a.limit, a.full = limit, false
 	}
-	a.readAt = now
+	a.readAt, a.trial = now, tier == account.TrialTier
 	return nil
+}
+
+// errScarce refuses what an account on trial would store, so that the others go on.
+var errScarce = account.ErrStorageLimit.Msgf("the service has little space left and stores nothing more for accounts " +
+	"on trial; wait for the seconds in Retry-After, or recharge")
+
+// Scarce reports whether the space of the database is about to end. It looks each time, which is a call of
+// the system: a second of many writers takes more than what is left.
+func (s *Stored) Scarce() bool {
+	if s == nil || s.cfg.Scarce == nil {
+		return false
+	}
+	scarce, err := s.cfg.Scarce()
+	if err != nil {
+		s.log.Warn("the space of the database is not known", "err", err)
+		return s.scarce.Load()
+	}
+	if s.scarce.Swap(scarce) != scarce {
+		s.log.Warn("the space of the database changed", "scarce", scarce)
+	}
+	return scarce
 }
 
 // take takes what the agent has used beyond its parts, and the next one. It releases the lock meanwhile.

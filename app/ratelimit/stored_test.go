@@ -5,9 +5,11 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"net/netip"
 	"testing"
 	"time"
 
+	"agentproxy/app/accounts"
 	ratelimitapp "agentproxy/app/ratelimit"
 	"agentproxy/app/sessions"
 	"agentproxy/app/telemetry"
@@ -92,6 +94,32 @@ type readsCounted struct {
 func (r *readsCounted) View(ctx context.Context, fn func(context.Context, ports.Tx) error) error {
 	r.n++
 	return r.Store.View(ctx, fn)
+}
+
+// Where space is about to end, accounts on trial store nothing, and the others go on.
+func TestScarceSpace(t *testing.T) {
+	t.Parallel()
+	w := apptest.New(t)
+	trial, funded := w.Register(), w.RegisterFunded(1)
+	scarce := true
+	cfg := ratelimitapp.StoredConfig{Scarce: func() (bool, error) { return scarce, nil }}
+	s := storing(w, cfg, nil)
+	for range 10 {
+		err := s.Check(t.Context(), trial)
+		apptest.ErrorIs(t, err, account.ErrStorageLimit)
+		apptest.Equal(t, "wait", err.(*domain.Error).RetryAfter, time.Minute)
+		apptest.OK(t, s.Check(t.Context(), funded))
+	}
+	apptest.Equal(t, "a trial is over", s.Over(trial, account.TrialTier), true)
+	apptest.Equal(t, "another is", s.Over(funded, account.FundedTier), false)
+	visitors := accounts.Visitors{Accounts: w.Accounts, Limits: w.Limits}
+	w.Limits.Stored = s
+	_, err := visitors.Admit(t.Context(), accounts.Visitor{Addr: netip.MustParseAddr("192.0.2.1")})
+	apptest.ErrorIs(t, err, domain.ErrUnavailable)
+	scarce = false
+	apptest.OK(t, s.Check(t.Context(), trial))
+	_, err = visitors.Admit(t.Context(), accounts.Visitor{Addr: netip.MustParseAddr("192.0.2.1")})
+	apptest.OK(t, err)
 }
 
 func TestNoBudgets(t *testing.T) {

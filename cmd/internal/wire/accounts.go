@@ -86,8 +86,12 @@ func newLimits(
 	s configfile.Settings, st *storage.Store, clock ports.Clock, shared ports.RateLimits, log *slog.Logger,
 ) *ratelimit.Limits {
 	l := ratelimit.New(limitConfig(s), clock, shared, log)
-	l.Stored = ratelimit.NewStored(ratelimit.StoredConfig{Funded: domainlimit.Daily(s.StoredPerDay),
-		Trial: domainlimit.Daily(s.TrialStoredPerDay), FundedFrom: s.FundedFrom}, st, clock, l, log)
+	c := ratelimit.StoredConfig{Funded: domainlimit.Daily(s.StoredPerDay),
+		Trial: domainlimit.Daily(s.TrialStoredPerDay), FundedFrom: s.FundedFrom}
+	if !s.Dev {
+		c.Scarce = st.Scarce
+	}
+	l.Stored = ratelimit.NewStored(c, st, clock, l, log)
 	return l
 }
 
