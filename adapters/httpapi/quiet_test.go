@@ -34,9 +34,15 @@ func TestRefusedRequestsAreLoggedAHundredTimesASecond(t *testing.T) {
 	}
 	w.clock.Advance(time.Second)
 	for range 2 {
-		w.do("GET", "/nothing", "").want(404)
+		w.do("GET", "/v1/ip", "").want(200)
 	}
 	if requests, others, text := lines(); requests != 2 || others != 1 || !strings.Contains(text, `"count":150`) {
 		t.Errorf("a second later %d lines of requests and %d others:\n%s", requests, others, text)
+	}
+	for range 2 {
+		w.do("GET", "/nothing", "").want(404)
+	}
+	if requests, others, text := lines(); requests != 2 || others != 0 {
+		t.Errorf("then %d lines of requests and %d others:\n%s", requests, others, text)
 	}
 }

@@ -3,6 +3,7 @@ package endpoint
 import (
 	"net/http"
 	"sync"
+	"sync/atomic"
 	"time"
 )
 
@@ -12,6 +13,8 @@ const refusalsLogged = 100
 
 // quiet decides which refused requests the access log leaves out.
 type quiet struct {
+	pending atomic.Bool // whether there is a number to log
+
 	mu      sync.Mutex
 	second  int64
 	lines   int // of refused requests in the second
@@ -21,17 +24,23 @@ type quiet struct {
 
 // admit reports whether a request with a status is logged, and how many of earlier seconds were not.
 func (q *quiet) admit(status int, now time.Time) (logged bool, leftOut int) {
+	refused := status == http.StatusNotFound || status == http.StatusUnauthorized || status == http.StatusTooManyRequests
+	if !refused && !q.pending.Load() {
+		return true, 0
+	}
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	if second := now.Unix(); second != q.second {
 		q.second, q.lines, q.silent, q.silents = second, 0, 0, q.silents+q.silent
 	}
-	if status == http.StatusNotFound || status == http.StatusUnauthorized || status == http.StatusTooManyRequests {
+	if refused {
 		if q.lines++; q.lines > refusalsLogged {
 			q.silent++
+			q.pending.Store(true)
 			return false, 0
 		}
 	}
 	leftOut, q.silents = q.silents, 0
+	q.pending.Store(q.silent > 0)
 	return true, leftOut
 }
