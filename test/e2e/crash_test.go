@@ -125,10 +125,7 @@ func (s *service) holdsTrue(key string, seen *answered, round int) {
 		return list.Pagination.Total == 0
 	})
 	for id, status := range seen.sessions {
-		var d struct {
-			apiclient.Session
-			Rotation struct{ Count int }
-		}
+		var d apiclient.Session
 		s.must(200, "GET", "/sessions/"+id, key, "").into(s.t, &d)
 		switch {
 		case seen.terminated[id] && d.Status != "terminated":
