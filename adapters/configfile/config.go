@@ -85,6 +85,8 @@ type Config struct {
 	// Connections that one session may have to the gateway of a replica, 1 or more: 256, and 64 for
 	// each worker in use where that is more, but never more than this.
 	SessionTunnels int `yaml:"session_tunnels" env:"AGENTPROXY_SESSION_TUNNELS"`
+	// Ports that accounts on trial reach: numbers, ranges such as `8000-8010`, or `all`.
+	TrialPorts []string `yaml:"trial_ports" env:"AGENTPROXY_TRIAL_PORTS" default:"80, 443, 8080, 8443; all in development mode"`
 	// New connections per second of one agent to all targets, per replica, ten seconds' worth at once (of a trial
 	// three); those that are refused or fail count. 0 is unlimited.
 	ConnectionRate *int `yaml:"connections_per_second" env:"AGENTPROXY_CONNECTIONS_PER_SECOND" default:"100; 0 in development mode"`

@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"agentproxy/domain/policy"
 )
 
 // Fault is one thing that is wrong in the configuration. It never repeats what
@@ -85,6 +87,7 @@ type check struct {
 	rules  Rules
 	faults []error
 	places map[string]value // of settings in the file, by the name of the variable
+	trial  *policy.Rules    // for accounts on trial
 }
 
 // fault adds a fault of a setting, at its place in the file unless its variable

@@ -41,6 +41,7 @@ func Load(rules Rules) (Settings, error) {
 		c.faults = append(c.faults, variableFaults(err)...)
 	}
 	s, err := c.settings(config, len(catalog.Providers))
+	catalog.Policy.Trial = c.trial
 	s.Catalog, s.Warnings = catalog, append(warnings, unknownVariables(os.Environ(), secrets)...)
 	if !s.Dev {
 		keepAddresses(catalog.Products, asked)

@@ -25,6 +25,23 @@ func defaultPolicy() *policy.Shared {
 	return &policy.Shared{Operator: b.Rules()}
 }
 
+// trialPolicy returns the rules for accounts on trial; nil if they reach every port.
+func (c *check) trialPolicy(texts []string, dev bool) *policy.Rules {
+	if len(texts) == 0 && !dev {
+		texts = policy.TrialPorts
+	}
+	if len(texts) == 1 && strings.TrimSpace(texts[0]) == "all" {
+		return nil
+	}
+	var b policy.Builder
+	for _, text := range texts {
+		if err := b.Port(strings.TrimSpace(text)); err != nil {
+			c.fault("AGENTPROXY_TRIAL_PORTS", "%v, or all alone", err)
+		}
+	}
+	return b.Rules()
+}
+
 // operatorPolicy reads the rules for all sessions. Ports that the operator does not name
 // are denied by default.
 func (l *loader) operatorPolicy(v value) *policy.Rules {

@@ -1,6 +1,7 @@
 package configfile_test
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 
@@ -120,5 +121,54 @@ func TestAProviderEndsDevelopmentMode(t *testing.T) {
 	write(t, dynamicProduct)
 	if s := load(t); s.Dev {
 		t.Error("the service is in development mode")
+	}
+}
+
+// Accounts on trial reach the ports of the web alone, and every port in development mode.
+func TestPortsOfTheTrial(t *testing.T) {
+	web := []uint16{80, 443, 8080, 8443}
+	for _, c := range []struct {
+		dev, ports string
+		open, shut []uint16
+		fault      string
+	}{
+		{"false", "", web, []uint16{81, 2525, 6379}, ""},
+		{"true", "", append(web, 81, 2525), nil, ""},
+		{"false", "all", append(web, 81, 2525), nil, ""},
+		{"true", "443, 9000-9002", []uint16{443, 9000, 9002}, []uint16{80, 9003}, ""},
+		{"false", "443,0", nil, nil, `AGENTPROXY_TRIAL_PORTS: "0" is not a port`},
+		{"false", "443,all", nil, nil, `AGENTPROXY_TRIAL_PORTS: "all" is not a port`},
+		{"false", "9-8", nil, nil, `AGENTPROXY_TRIAL_PORTS: "9-8" is not a port`},
+	} {
+		clean(t)
+		t.Setenv("AGENTPROXY_DEV", c.dev)
+		if c.ports != "" {
+			t.Setenv("AGENTPROXY_TRIAL_PORTS", c.ports)
+		}
+		s, err := configfile.Load(rules())
+		if got := fmt.Sprint(err); c.fault != "" && !strings.Contains(got, c.fault) || c.fault == "" && err != nil {
+			t.Errorf("%+v: %v", c, err)
+			continue
+		}
+		layers := s.Catalog.Policy.Layers("any", nil, false)
+		for _, port := range c.open {
+			if d := layers.OnTrial(s.Catalog.Policy).Name("example.com", port); d.Refuses() {
+				t.Errorf("%+v: port %d is denied", c, port)
+			}
+		}
+		for _, port := range c.shut {
+			if d := layers.OnTrial(s.Catalog.Policy).Name("example.com", port); d.Layer != "trial" || d.Part != "port" {
+				t.Errorf("%+v: port %d: %+v", c, port, d)
+			}
+			if d := layers.Name("example.com", port); d.Layer == "trial" {
+				t.Errorf("%+v: port %d is denied to others", c, port)
+			}
+		}
+	}
+	write(t, "trial_ports: [443, 8000-8010]\ndev: false\n")
+	s := load(t)
+	if d := s.Catalog.Policy.Layers("any", nil, false).OnTrial(s.Catalog.Policy).Name("example.com", 80); d.Layer != "trial" ||
+		d.Rule != "443, 8000-8010" {
+		t.Errorf("the file's ports: %+v", d)
 	}
 }

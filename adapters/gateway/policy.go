@@ -34,7 +34,7 @@ func (v *targetCheck) begin(g *Gateway, c *client.Conn, p path, t hostport.Targe
 	v.g, v.c, v.route, v.product, v.exit = g, c, r, r.ProductNo, p.exit.IP
 	v.Port, v.Shared, v.Own, v.Reports = t.Port, g.deps.Policy(), r.Policy, r.PolicyReports
 	v.Cuts = r.Cuts
-	v.layers = v.Shared.Layers(r.ProductNo, r.Policy, r.PolicyReports)
+	v.layers = layersOf(&v.CheckedTarget, r)
 	addr, err := netip.ParseAddr(t.Host)
 	if err != nil {
 		v.Host = policy.Canonical(t.Host)
@@ -162,9 +162,18 @@ func (g *Gateway) recheckOpen() {
 	})
 }
 
+// layersOf returns the rules by which a target of a session is checked.
+func layersOf(j *client.CheckedTarget, r *traffic.Route) policy.Layers {
+	layers := j.Shared.Layers(r.ProductNo, j.Own, j.Reports)
+	if r.Trial {
+		return layers.OnTrial(j.Shared)
+	}
+	return layers
+}
+
 // recheck checks the target of an open connection.
 func recheck(j *client.CheckedTarget, r *traffic.Route) policy.Denial {
-	layers := j.Shared.Layers(r.ProductNo, j.Own, j.Reports)
+	layers := layersOf(j, r)
 	d := layers.Name(j.Host, j.Port)
 	for _, addr := range j.Addrs {
 		if d.Refuses() {

@@ -322,3 +322,76 @@ func TestKeptConnectionsAreJudgedAgain(t *testing.T) {
 		t.Errorf("after the change: %d", status)
 	}
 }
+
+// onTrial returns the rules for accounts on trial with ports.
+func onTrial(t *testing.T, ports ...string) *policy.Rules {
+	t.Helper()
+	var b policy.Builder
+	for _, p := range ports {
+		if err := b.Port(p); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return b.Rules()
+}
+
+// Accounts on trial reach the ports of the web by default, by every protocol, and others all. What a reload closes is cut.
+func TestPortsOfAccountsOnTrial(t *testing.T) {
+	t.Parallel()
+	s := &shared{}
+	s.Store(&policy.Shared{Operator: deny(t, "2222"), Trial: onTrial(t, policy.TrialPorts...)})
+	w, _ := metered(t, newCore(t), func(c *setup) {
+		c.Policy, c.Timing.Linger = s.Load, patience
+		c.Resolver = resolver{"shop.test": {"127.0.0.1"}}
+	})
+	trial, funded, target := w.of("agt_1", true, 1), w.of("agt_2", false, 2), echo(t)
+	// Ports that were open to accounts on trial, mail submission among them.
+	for _, port := range []string{"21", "26", "111", "135", "139", "389", "873", "1433", "2375", "2525", "3306", "5060", "5432", "5555",
+		"5900", "5985", "6379", "9200", "10250", "11211", "27017", "81", "8444"} {
+		status, body := w.refused(trial, "shop.test:"+port)
+		if status != 403 || body["code"] != "TARGET_DENIED" || body["layer"] != "trial" || body["rule"] != "" ||
+			!strings.HasSuffix(body["message"], "none of 80, 443, 8080, 8443") {
+			t.Errorf("port %s: %d %v", port, status, body)
+		}
+	}
+	if reply := w.socksReply(trial, "shop.test", "2525"); reply != byte(socks5.NotAllowed) {
+		t.Errorf("SOCKS5: reply %d", reply)
+	}
+	res, err := w.client(trial).Get("http://" + target + "/")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_ = res.Body.Close()
+	if res.StatusCode != 403 || !strings.Contains(res.Status, "TARGET_DENIED: an account on trial") {
+		t.Errorf("plain HTTP: %s", res.Status)
+	}
+	if _, body := w.refused(trial, "shop.test:2222"); body["layer"] != "operator" {
+		t.Errorf("a port that the operator denies: %v", body)
+	}
+	for n, port := range policy.TrialPorts { // of which none has a target here
+		if status := w.status(trial, fmt.Sprintf("127.0.9.%d:%s", 1+n, port)); status == 403 {
+			t.Errorf("port %s is denied", port)
+		}
+	}
+	own := w.connect(funded, target)
+	s.Store(&policy.Shared{Trial: onTrial(t, "443", port(target))})
+	c := w.connect(trial, target)
+	if err := ping(c); err != nil {
+		t.Fatal(err)
+	}
+	s.Store(&policy.Shared{Trial: onTrial(t, "443")})
+	if _, err := io.ReadFull(c, make([]byte, 1)); err == nil {
+		t.Error("a tunnel to a port that was closed goes on")
+	}
+	w.change(trial, func(r *traffic.Route) { r.Trial = false })
+	w.Changed(trial)
+	waitFor(t, "a port after the trial", func() bool { return w.status(trial, target) == 200 })
+	if err := ping(own); err != nil {
+		t.Errorf("a tunnel of an account with own money: %v", err)
+	}
+	for _, o := range w.observed("tunnel", "failed") {
+		if o.Code != "TARGET_DENIED" || o.Retryable || o.Evidence != "" {
+			t.Errorf("the feed has %+v", o)
+		}
+	}
+}

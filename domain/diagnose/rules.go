@@ -53,6 +53,7 @@ const (
 	FixMalformed  = "the target's HTTP response is malformed; "
 	FixNameSilent = "try again: the name servers "
 	FixDenied     = "use another host, address or port"
+	FixTrial      = "use a port that accounts on trial reach"
 	FixOwnRule    = "use another target, or change the rule "
 )
 

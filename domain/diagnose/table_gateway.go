@@ -19,6 +19,15 @@ var ofGateway = []rule{
 		statuses: []int{403},
 	},
 	{
+		name:     "denied_on_trial",
+		what:     "the account is on trial, and the target's port is none that such accounts reach",
+		do:       "use a port of the web, or recharge the account",
+		codes:    []string{"TARGET_DENIED"},
+		fix:      FixTrial,
+		message:  "an account on trial",
+		statuses: []int{403},
+	},
+	{
 		name:     "denied_by_operator",
 		what:     "the operator or the product denies the target's host, address or port",
 		do:       "use another host, address or port",

@@ -1,5 +1,5 @@
-// Package policy decides which targets may be reached: by the rules of the operator, of
-// a product and of a session, in this order. A rule is a host, a host with everything
+// Package policy decides which targets may be reached: by the rules of the operator, for
+// accounts on trial, of a product and of a session, in this order. A rule is a host, a host with everything
 // below it, a network, a port or a range of ports; a list denies what its rules match,
 // or allows nothing else.
 //
@@ -8,7 +8,10 @@
 // final dot.
 package policy
 
-import "net/netip"
+import (
+	"net/netip"
+	"strings"
+)
 
 // Layer is whose rules refuse a target.
 type Layer string
@@ -16,6 +19,7 @@ type Layer string
 // The layers, in the order in which they are checked.
 const (
 	Operator Layer = "operator"
+	Trial    Layer = "trial" // the ports that accounts on trial reach
 	Product  Layer = "product"
 	Session  Layer = "session"
 )
@@ -45,9 +49,10 @@ const (
 
 // Denial is why a target is refused. The zero Denial means that it is not.
 type Denial struct {
-	Layer    Layer
-	Rule     string // as it was written, in its canonical form; allow or ports if nothing there matches
-	Reported bool   // nothing is refused: the session's mode is Report
+	Layer Layer
+	// Rule is as it was written, in its canonical form; allow or ports if nothing there matches; of Trial all ports.
+	Rule     string
+	Reported bool // nothing is refused: the session's mode is Report
 	Part     Part
 }
 
@@ -56,14 +61,17 @@ func (d Denial) Refuses() bool { return d.Layer != "" && !d.Reported }
 
 // Layers holds the rules that apply to a connection; nil rules refuse nothing.
 type Layers struct {
-	Operator, Product, Session *Rules
-	Reports                    bool // the session's rules report instead of refusing
+	Operator, Trial, Product, Session *Rules
+	Reports                           bool // the session's rules report instead of refusing
 }
 
 // Name checks a port and a canonical name before it is looked up. The name is empty for a
 // target that is an address.
 func (l Layers) Name(host string, port uint16) Denial {
 	d := l.first(l.Operator.Name(host, port), l.Product.Name(host, port), l.Session.Name(host, port))
+	if d.Layer != Operator && l.Trial.Name(host, port) != "" {
+		d = Denial{Layer: Trial, Rule: strings.Join(l.Trial.ports.texts(), ", ")}
+	}
 	switch r := l.Of(d.Layer); {
 	case d.Layer == "":
 	case r.closes(host, port):
@@ -102,16 +110,27 @@ func (l Layers) Of(layer Layer) *Rules {
 	switch layer {
 	case Operator:
 		return l.Operator
+	case Trial:
+		return l.Trial
 	case Product:
 		return l.Product
 	}
 	return l.Session
 }
 
-// Shared holds the rules of the operator and those of products, by their codes. It is
+// OnTrial returns the layers for a session whose account is on trial.
+func (l Layers) OnTrial(s *Shared) Layers {
+	if s != nil {
+		l.Trial = s.Trial
+	}
+	return l
+}
+
+// Shared holds the rules of the operator, for accounts on trial, and those of products, by their codes. It is
 // never changed: a reload replaces it.
 type Shared struct {
 	Operator *Rules
+	Trial    *Rules // ports alone; nil: every port
 	Products map[string]*Rules
 }
 

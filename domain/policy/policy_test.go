@@ -308,3 +308,43 @@ func TestAURLIsNoRule(t *testing.T) {
 		}
 	}
 }
+
+// The ports of accounts on trial are looked at after the operator's rules and before those of products and sessions.
+func TestLayersOnTrial(t *testing.T) {
+	t.Parallel()
+	ports := func(texts ...string) *policy.Rules {
+		var b policy.Builder
+		for _, text := range texts {
+			if err := b.Port(text); err != nil {
+				t.Fatal(err)
+			}
+		}
+		return b.Rules()
+	}
+	var denied policy.Builder
+	if err := denied.Deny("22"); err != nil {
+		t.Fatal(err)
+	}
+	s := &policy.Shared{Operator: denied.Rules(), Trial: ports("80", "8000-8010", "81"), Products: map[string]*policy.Rules{"web": ports("443")}}
+	own := policy.Own{Mode: policy.Report, Deny: []string{"shop.example"}}.Compile()
+	l := s.Layers("web", own, true)
+	for port, want := range map[uint16]policy.Denial{
+		22:   {Layer: policy.Operator, Rule: "22", Part: policy.Port},
+		25:   {Layer: policy.Trial, Rule: "80-81, 8000-8010", Part: policy.Port},
+		443:  {Layer: policy.Trial, Rule: "80-81, 8000-8010", Part: policy.Port},
+		8005: {Layer: policy.Product, Rule: "ports", Part: policy.Port},
+	} {
+		if got := l.OnTrial(s).Name("shop.example", port); got != want {
+			t.Errorf("port %d: %+v, want %+v", port, got, want)
+		}
+	}
+	if d := l.Name("shop.example", 443); d.Refuses() || d.Layer != policy.Session {
+		t.Errorf("of another account: %+v", d)
+	}
+	if d := s.Layers("other", own, true).OnTrial(s).Name("shop.example", 25); d.Layer != policy.Trial {
+		t.Errorf("a report hides the refusal: %+v", d)
+	}
+	if d := l.OnTrial(nil).Name("shop.example", 443); d.Layer == policy.Trial {
+		t.Errorf("without rules: %+v", d)
+	}
+}

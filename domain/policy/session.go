@@ -101,6 +101,10 @@ func (o Own) build(prefix string) (*Builder, error) {
 	return &b, nil
 }
 
+// TrialPorts are the ports that accounts on trial reach unless the configuration sets others: those of the web. Mail
+// submission, databases, remote control and the like need an account that has paid.
+var TrialPorts = []string{"80", "443", "8080", "8443"}
+
 // DeniedPorts are the ports that the operator denies unless the configuration sets
 // others: remote shells and desktops, mail, file shares and IRC.
 var DeniedPorts = []string{"22", "23", "25", "110", "143", "445", "465", "587", "993", "995", "3389", "6660-6669"}

@@ -21,7 +21,7 @@ func crowded(t *testing.T) *service {
 	t.Helper()
 	s := &service{t: t, dir: t.TempDir(), api: freeport.Address(t), gateway: freeport.Address(t), admin: freeport.Address(t),
 		env: []string{"AGENTPROXY_DEV=false", "AGENTPROXY_ALLOW_NETWORKS=127.0.0.0/8", "AGENTPROXY_TARGET_RATE_PER_MINUTE_TRIAL=0",
-			"AGENTPROXY_CONNECTIONS_PER_SECOND_TRIAL=0"},
+			"AGENTPROXY_CONNECTIONS_PER_SECOND_TRIAL=0", "AGENTPROXY_TRIAL_PORTS=all"},
 		wrap: func(cmd *exec.Cmd) {
 			cmd.Path, cmd.Args = "/bin/sh", []string{"sh", "-c", `ulimit -n 1024; exec "$0" serve`, program}
 		}}
@@ -179,7 +179,7 @@ func TestTheServiceIsNoTarget(t *testing.T) {
 	public := freeport.Address(t)
 	_, port, _ := net.SplitHostPort(public)
 	s := serve(t, "AGENTPROXY_DEV=false", "AGENTPROXY_ALLOW_NETWORKS=127.0.0.0/8", "AGENTPROXY_PUBLIC_URL=http://localhost:"+port,
-		"AGENTPROXY_PUBLIC_GATEWAY=127.0.0.50:24990")
+		"AGENTPROXY_PUBLIC_GATEWAY=127.0.0.50:24990", "AGENTPROXY_TRIAL_PORTS=all")
 	_, proxy := s.customer("farmer")
 	proxy.Host = s.gateway
 	for _, target := range []string{s.api, s.gateway, s.admin, "localhost:" + port, "LOCALHOST.:" + port, "127.0.0.50:24990",

@@ -136,6 +136,9 @@ func ruleSections(rules *policy.Shared) []section {
 	}
 	list := []section{of("Rules of the operator", "operator-rules", shared.Operator)}
 	list[0].Note = strings.TrimSpace("They are in the configuration file; kill -HUP reads them again. " + list[0].Note)
+	if shared.Trial != nil {
+		list = append(list, of("Rules for accounts on trial", "trial-rules", shared.Trial))
+	}
 	for _, no := range slices.Sorted(maps.Keys(shared.Products)) {
 		list = append(list, of("Rules of the product "+no, "rules-"+no, shared.Products[no]))
 	}

@@ -25,6 +25,9 @@ func Denied(d policy.Denial) *Refusal {
 	case policy.Operator:
 		r.Message = "the operator of this service denies this target" + by
 		r.HowToFix = diagnose.FixDenied + denied
+	case policy.Trial:
+		r.Message = "an account on trial does not reach this target: its port is none of " + d.Rule
+		r.HowToFix = diagnose.FixTrial + ": one of " + d.Rule + ", or any after a recharge (POST /v1/billing/recharge)"
 	case policy.Product:
 		r.Message = "the product of this session denies this target" + by
 		r.HowToFix = diagnose.FixDenied + ", or a session of another product" + denied

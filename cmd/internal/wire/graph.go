@@ -209,8 +209,7 @@ func webhookConfig(s configfile.Settings) webhook.Config {
 const authFailureLimit = 1000
 
 // trialPart is the part of the gateway's places that trial accounts have together: they cost a
-// stranger nothing, so others have three of four however many of them there are. It is never less
-// than what one of them may have.
+// stranger nothing, so others have three of four however many of them there are.
 const trialPart = 4
 
 func gatewayConfig(s configfile.Settings, b conns.Budget, secrets *system.Secrets) gateway.Config {
@@ -219,7 +218,7 @@ func gatewayConfig(s configfile.Settings, b conns.Budget, secrets *system.Secret
 		PublicEchoURL: EchoURL(s), Connections: b.Gateway, PerAddress: perAddress(s), Pipes: b.Pipes,
 		Agent: s.AgentConnections, TrialAgent: s.TrialConnections, TargetRate: s.TargetRate,
 		TrialTargetRate: s.TrialTargetRate, SessionTunnels: s.SessionTunnels,
-		TrialPlaces: max(b.Gateway/trialPart, s.TrialConnections), ConnectionRate: s.ConnectionRate,
+		TrialPlaces: b.Gateway / trialPart, ConnectionRate: s.ConnectionRate,
 		TrialConnectionRate: s.TrialConnectionRate, Targets: s.Targets, TrialTargets: s.TrialTargets}
 	c.Balancers = balancers(s)
 	if s.Dev {

@@ -78,7 +78,7 @@ func TestLimitsReachTheListeners(t *testing.T) {
 	s.Catalog.Providers = []configfile.Provider{{Name: "own", Resolve: "here"}, {Name: "seller", Resolve: "upstream"}, {Name: "other"}}
 	b := conns.Divide(1024)
 	for dev, guesses := range map[bool]int{false: 1000, true: 0} {
-		trials := map[bool]int{false: 100, true: 0}[dev] // a quarter of 352 is less than one may have
+		trials := map[bool]int{false: 88, true: 0}[dev] // of 352
 		s.Dev = dev
 		g, api := gatewayConfig(s, b, someSecrets(t)), apiConfig(s, b)
 		if g.AuthFailureLimit != guesses || g.Connections != b.Gateway || g.TrialPlaces != trials || g.Agent != 1000 || g.TrialAgent != 100 || g.TargetRate != 600 ||

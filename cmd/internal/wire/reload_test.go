@@ -236,6 +236,13 @@ func TestAReloadReplacesThePolicy(t *testing.T) {
 	if denied("example.com", 443) != "" || denied("example.com", 22) != "operator" {
 		t.Fatal("at the start the default does not hold")
 	}
+	onTrial := func(port uint16) string {
+		return string(r.policy.Now().Layers("one", nil, false).OnTrial(r.policy.Now()).Name("example.com", port).Layer)
+	}
+	rewrite(t, before+"trial_ports: [443]\n")
+	if r.Reload(); onTrial(443) != "" || onTrial(8443) != "trial" {
+		t.Errorf("the ports of trials are as before:\n%s", r.log)
+	}
 	const list = "deny.txt"
 	if err := os.WriteFile(list, []byte("# a list\n\nexample.com\r\n.example.org\n"), 0o600); err != nil {
 		t.Fatal(err)
