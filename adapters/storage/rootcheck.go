@@ -45,6 +45,22 @@ func (e MissingRootError) Error() string {
 // one, with the time. It returns ErrOtherSecret if it has one of none of them, and MissingRootError if
 // something depends on one that was replaced and is not given.
 func (s *Store) CheckRoot(ctx context.Context, checks [][]byte) error {
+	current := false
+	err := s.View(ctx, func(ctx context.Context, unit ports.Tx) error {
+		t := unit.(*tx)
+		var kept []byte
+		err := t.Row("SELECT value FROM service_values WHERE name = ?1", rootCheck).Scan(&kept)
+		if errors.Is(err, sql.ErrNoRows) {
+			return nil
+		}
+		if current = bytes.Equal(kept, checks[0]); current && err == nil {
+			err = t.missingRoot(ctx, checks)
+		}
+		return err
+	})
+	if err != nil || current {
+		return err // on a standby too, which only reads
+	}
 	return s.Update(ctx, func(ctx context.Context, unit ports.Tx) error {
 		t := unit.(*tx)
 		t.Serialize(rootCheck)

@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"log/slog"
 	"os"
+	"strings"
 
 	"go.uber.org/dig"
 	"go.uber.org/fx"
@@ -32,6 +33,14 @@ func (k *kit) complain(err error) {
 	message, code := dig.RootCause(err).Error(), "FAILED"
 	if e, ok := errors.AsType[*domain.Error](err); ok {
 		message, code = e.Message, e.Code
+	}
+	var known interface{ Cause() string }
+	switch {
+	case !errors.As(err, &known):
+	case known.Cause() == "read_only":
+		message = "the database takes no writes: it is a standby, on which commands that read work alone"
+	default:
+		message += " (" + strings.ReplaceAll(known.Cause(), "_", " ") + ")"
 	}
 	if k.json {
 		_ = writeJSON(k.errOut, map[string]any{"error": map[string]string{"code": code, "message": message}})

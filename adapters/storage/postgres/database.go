@@ -3,6 +3,7 @@
 package postgres
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
 	"errors"
@@ -134,7 +135,7 @@ func (d *Database) acquire(ctx context.Context, query string) (a acquired, resul
 	case ctx.Err() != nil:
 		return a, nil, ctx.Err()
 	}
-	return a, nil, engine.Unavailable("begin", err)
+	return a, nil, engine.UnavailableFor(cmp.Or(causes[sqlState(err)], "begin"), "begin", err)
 }
 
 // allInUse returns that the connections are all in use.
