@@ -34,6 +34,8 @@ type Config struct {
 	// Public is where clients reach this service, by name or address and port. It must not be
 	// reached through the gateway either.
 	Public []hostport.Target
+	// SingleLabels lets names without a dot be targets, which are the operator's own.
+	SingleLabels bool
 	// Resolve is what upstream proxies are asked for, by the name of their provider; default
 	// dial.Automatic.
 	Resolve map[string]dial.Resolution

@@ -278,6 +278,7 @@ func response(t testing.TB, c net.Conn) (*http.Response, string) {
 type resolver map[string][]string
 
 func (r resolver) LookupNetIP(ctx context.Context, _, host string) ([]netip.Addr, error) {
+	host = strings.TrimSuffix(host, ".")
 	if host == "slow.test" {
 		<-ctx.Done()
 		return nil, ctx.Err()

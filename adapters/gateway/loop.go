@@ -5,8 +5,6 @@ import (
 	"context"
 	"encoding/base64"
 	"time"
-
-	"agentproxy/domain/traffic"
 )
 
 // resolveEvery is how often the service's public names are resolved.
@@ -67,8 +65,9 @@ func (g *Gateway) ownSOCKS(b []byte) bool {
 	return g.own(part[0], part[1])
 }
 
-// own reports whether a credential is right.
+// own reports whether a credential is right: of any user name that authenticate takes, and of any key.
 func (g *Gateway) own(user, password []byte) bool {
-	u, ok := traffic.ParseUser(string(user))
-	return ok && len(g.cfg.Key) > 0 && traffic.CheckPassword(g.cfg.Key, u.SessionID, string(password))
+	u, ok := parseUser(string(user))
+	return ok && (g.derived(g.cfg.OlderKeys, u, password) ||
+		len(g.cfg.Key) > 0 && g.derived([][]byte{g.cfg.Key}, u, password))
 }

@@ -12,6 +12,7 @@ import (
 	"agentproxy/adapters/gateway/hostport"
 	"agentproxy/domain/procurement"
 	"agentproxy/domain/session"
+	"agentproxy/domain/traffic"
 )
 
 // forwarder is a port that leads to the gateway, as a router's or a load balancer's does.
@@ -120,4 +121,32 @@ func TestALoopEnds(t *testing.T) {
 			t.Error(err)
 		}
 	})
+}
+
+// Whatever words the user name of a nested request has, and whichever key its password is of, the loop ends at the
+// first level.
+func TestALoopEndsWithWordsAndOlderKeys(t *testing.T) {
+	t.Parallel()
+	older := []byte("an older key of the tests")
+	w := begin(t, newCore(t), func(s *setup) { s.OlderKeys = [][]byte{older} })
+	unknown := forwarder(t, func() string { return w.addr })
+	id := w.add(1, 0)
+	w.addWorkers(id, loopbacks, nil)
+	attempts := int64(0)
+	for _, words := range []string{"", "-session-x", "-rotate", "-session-x-rotate", "-country-us-session-x", "-session-x-ttl-5"} {
+		for _, pass := range []string{password(id), traffic.Password(older, id), traffic.NumberedPassword(key, id, 3)} {
+			c := w.connect(id, unknown.String())
+			attempts++
+			_, _ = io.WriteString(c, strings.Repeat(fmt.Sprintf("CONNECT %s HTTP/1.1\r\nHost: x\r\n%s\r\n", unknown,
+				basic(user(id, 0)+words, pass)), 10))
+			if n, err := io.Copy(io.Discard, c); n > 0 {
+				t.Errorf("%q: %d bytes came back, %v", words, n, err)
+			}
+			_ = c.Close()
+		}
+	}
+	waitFor(t, "the end of all connections", func() bool { return w.Stats().Connections == 0 })
+	if n := w.usage(id).Connections; int64(n) > attempts {
+		t.Errorf("%d connections were counted for %d attempts", n, attempts)
+	}
 }

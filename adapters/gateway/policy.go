@@ -125,7 +125,7 @@ func (g *Gateway) remember(v *targetCheck, layer policy.Layer) {
 	defer g.denied.end()
 	ctx, cancel := context.WithTimeout(g.ctx, g.cfg.Timing.Resolve)
 	defer cancel()
-	answers, err := g.deps.Resolver.LookupNetIP(ctx, "ip", v.Host)
+	answers, err := g.deps.Resolver.LookupNetIP(ctx, "ip", dial.Absolute(v.Host))
 	if err != nil {
 		return
 	}

@@ -35,7 +35,7 @@ func New(cfg Config, deps Deps) *Gateway {
 	g.routes = route.NewCache(deps.Routes, deps.Workers, g.leases, cfg.Sessions, t.Call, g.now)
 	g.failures = route.NewAuthFailures(cfg.AuthFailureLimit)
 	g.dialer = &dial.Dialer{AddressPolicy: deps.AddressPolicy, Resolver: deps.Resolver, Resolve: t.Resolve,
-		Connect: t.Connect, Now: g.now,
+		Connect: t.Connect, Now: g.now, SingleLabels: cfg.SingleLabels,
 		Public: dial.NewPublic(cfg.Public), Roots: cfg.ProxyRoots}
 	g.relay = relay.New(relay.Config{Pipes: cfg.Pipes, Idle: t.Idle, HalfClosed: t.HalfClosed,
 		Loops: g.leadsBack, Goroutines: &g.serving, Ended: g.tunnelEnded, Panicked: g.panicked})

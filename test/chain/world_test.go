@@ -48,7 +48,7 @@ func begin(t *testing.T, hop procurement.Endpoint) *world {
 	w := &world{t: t, leases: map[string]traffic.Lease{}, route: traffic.Route{SessionID: sessionID, Type: session.Dynamic,
 		Status: session.Active, Exits: []session.Exit{{IP: netip.MustParseAddr("198.51.100.7")}}, Upstreams: []procurement.Endpoint{hop}}}
 	// The rules of the proxies are about names.
-	cfg := gateway.Config{Addr: "127.0.0.1:0", Key: key, Resolve: map[string]dial.Resolution{"": dial.Name}}
+	cfg := gateway.Config{Addr: "127.0.0.1:0", Key: key, SingleLabels: true, Resolve: map[string]dial.Resolution{"": dial.Name}}
 	cfg.Timing.IdleGive, cfg.Timing.Drain = 50*time.Millisecond, 50*time.Millisecond
 	w.g = gateway.New(cfg, gateway.Deps{Routes: w, Leases: w, Observer: w, AddressPolicy: egress.Policy{Loopback: true}, Resolver: names{}})
 	if err := w.g.Start(t.Context()); err != nil {
@@ -64,9 +64,9 @@ type names struct{}
 
 func (names) LookupNetIP(_ context.Context, _, host string) ([]netip.Addr, error) {
 	switch {
-	case host == "refused.test":
+	case host == "refused.test.":
 		return []netip.Addr{netip.MustParseAddr("8.8.8.8")}, nil
-	case host == "localhost":
+	case host == "localhost" || host == "localhost.":
 		return []netip.Addr{netip.MustParseAddr("127.0.0.1")}, nil
 	}
 	return nil, &net.DNSError{Err: "no such host", Name: host, IsNotFound: true}

@@ -53,6 +53,7 @@ const receiveBuffer = 256 << 10
 type Dialer struct {
 	AddressPolicy AddressPolicy // nil forbids every target
 	Resolver      Resolver
+	SingleLabels  bool             // names without a dot may be targets
 	Own           []netip.AddrPort // listeners of this service, never dialled
 	Public        *Public          // where clients reach the service, never dialled
 	Resolve       time.Duration    // timeout of one lookup

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"net"
 	"net/netip"
+	"slices"
+	"strings"
 
 	"agentproxy/adapters/gateway/hostport"
 	"agentproxy/adapters/gateway/refusal"
@@ -18,7 +20,9 @@ const maxAddresses = 4
 // LookUp returns the addresses of a target that may be dialled, those of the exit's
 // family first. One forbidden address forbids the target, because a name that
 // resolves to an internal address once may do so again. A trusted target, one that
-// the operator configured, is not checked. policy is asked about every address that the
+// the operator configured, is not checked. A name that leads to a forbidden address is answered
+// like one that does not exist, and so is one without a dot: else the names of the operator's
+// network could be listed. policy is asked about every address that the
 // address rule lets pass; nil for none.
 func (d *Dialer) LookUp(ctx context.Context, t hostport.Target, exit netip.Addr, trusted bool, policy Policy) (
 	[]netip.AddrPort, *refusal.Refusal) {
@@ -36,9 +40,15 @@ func (d *Dialer) LookUp(ctx context.Context, t hostport.Target, exit netip.Addr,
 		}
 		return []netip.AddrPort{netip.AddrPortFrom(addr.Unmap(), t.Port)}, nil
 	}
+	name := t.Host
+	if !trusted {
+		if name = Absolute(name); !d.SingleLabels && strings.Count(name, ".") == 1 {
+			return nil, refusal.NameNotFound
+		}
+	}
 	ctx, cancel := context.WithTimeout(ctx, d.Resolve)
 	defer cancel()
-	answers, err := d.Resolver.LookupNetIP(ctx, "ip", t.Host)
+	answers, err := d.Resolver.LookupNetIP(ctx, "ip", name)
 	if err != nil {
 		return nil, lookupFailed(err)
 	}
@@ -49,6 +59,9 @@ func (d *Dialer) LookUp(ctx context.Context, t hostport.Target, exit netip.Addr,
 	for _, a := range answers {
 		target := netip.AddrPortFrom(a, t.Port)
 		if ref := d.check(target, trusted, policy); ref != nil {
+			if !trusted && slices.ContainsFunc(answers, d.hidden) {
+				ref = refusal.NameNotFound
+			}
 			return nil, ref
 		}
 		target = netip.AddrPortFrom(a.Unmap(), t.Port)
@@ -60,6 +73,20 @@ func (d *Dialer) LookUp(ctx context.Context, t hostport.Target, exit netip.Addr,
 	}
 	first = append(first, last...)
 	return first[:min(len(first), maxAddresses)], nil
+}
+
+// Absolute returns a name with a final dot, so that a resolver adds no search domain of this host's.
+func Absolute(name string) string {
+	if strings.HasSuffix(name, ".") {
+		return name
+	}
+	return name + "."
+}
+
+// hidden reports whether an address is forbidden whatever its port, so that a name of it must not be confirmed. A
+// port that no rule forbids is asked for.
+func (d *Dialer) hidden(addr netip.Addr) bool {
+	return d.AddressPolicy != nil && d.AddressPolicy.Check(netip.AddrPortFrom(addr, 443)) != nil
 }
 
 // check applies the address rule. The service's own listeners come before it, so

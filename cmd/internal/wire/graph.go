@@ -220,7 +220,7 @@ func gatewayConfig(s configfile.Settings, b conns.Budget, secrets *system.Secret
 		TrialTargetRate: s.TrialTargetRate, SessionTunnels: s.SessionTunnels,
 		TrialPlaces: b.Gateway / trialPart, ConnectionRate: s.ConnectionRate,
 		TrialConnectionRate: s.TrialConnectionRate, Targets: s.Targets, TrialTargets: s.TrialTargets}
-	c.Balancers = balancers(s)
+	c.Balancers, c.SingleLabels = balancers(s), s.Dev
 	if s.Dev {
 		c.AuthFailureLimit, c.TrialPlaces = 0, 0
 	}
