@@ -2,6 +2,7 @@ package gateway
 
 import (
 	"errors"
+	"sync/atomic"
 	"time"
 
 	"agentproxy/adapters/gateway/client"
@@ -35,6 +36,9 @@ type exchange struct {
 	latency  time.Duration
 	sending  chan error // result of the goroutine that sends the body; nil if none runs
 	unsent   bool       // that goroutine failed
+	// fault is what is wrong with the client's body; nil for nothing. That goroutine sets it.
+	fault    atomic.Pointer[http1.Error]
+	answered atomic.Bool // like received, for that goroutine
 }
 
 // errPanicked is the result of a goroutine that panicked.
@@ -64,6 +68,13 @@ func (x *exchange) send(tc *targetConn, head []byte) error {
 			sending <- err
 		}()
 		_, err = http1.CopyRequest(dst, head, in, x.body, &x.up)
+		if bad, ok := errors.AsType[*http1.Error](err); ok {
+			x.fault.Store(bad)
+			if x.answered.Load() {
+				return
+			}
+			_ = tc.tcp.SetReadDeadline(time.Unix(1, 0)) // the target waits for the rest of it, and is not waited for
+		}
 	}()
 	return nil
 }
@@ -84,6 +95,7 @@ func (x *exchange) receive(tc *targetConn) error {
 		return err
 	})
 	x.received = err == nil
+	x.answered.Store(x.received)
 	return err
 }
 

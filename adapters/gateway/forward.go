@@ -222,6 +222,13 @@ func (x *exchange) taken(tc *targetConn) {
 func (x *exchange) refusalFor(err error) *refusal.Refusal {
 	var bad *http1.Error
 	var own *refusal.Refusal
+	if fault := x.fault.Load(); fault != nil && !x.received { // the client's, not the target's
+		if x.sending != nil {
+			<-x.sending //nolint:errcheck // the fault is its result
+		}
+		x.sending, x.unsent = nil, true
+		return refusal.MalformedBody(fault)
+	}
 	switch {
 	case errors.As(err, &own):
 		return own

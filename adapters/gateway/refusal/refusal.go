@@ -191,6 +191,14 @@ func MalformedRequest(e *http1.Error) *Refusal {
 	return r
 }
 
+// MalformedBody returns the refusal of a request whose body http1 rejected while it was sent on. It indicates nothing
+// about exit and target.
+func MalformedBody(e *http1.Error) *Refusal {
+	r := MalformedRequest(e)
+	r.HowToFix = "send the body with a Content-Length, or in chunks as RFC 9112 section 7.1 has them"
+	return r
+}
+
 // MalformedResponse returns the refusal of a target's response that http1 rejected.
 func MalformedResponse(e *http1.Error) *Refusal {
 	return &Refusal{Status: http.StatusBadGateway, Code: CodeTargetUnreachable, Message: e.Reason, ProxyError: e.Type,
