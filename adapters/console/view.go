@@ -89,6 +89,10 @@ func (v *view) admit(scope account.Scope) error {
 	if d := v.c.Limits.Take(v.caller.AgentID, v.caller.PerMinute); !d.Allowed {
 		return account.ErrRateLimited.Msgf("too many requests; wait %d seconds", seconds(d.RetryAfter)).After(d.RetryAfter)
 	}
+	if d := v.c.Limits.TakeTrials(v.caller.TrialNetwork(), 1); !d.Allowed {
+		return account.ErrRateLimited.Msgf("too many requests of accounts on trial from your network; wait %d seconds",
+			seconds(d.RetryAfter)).After(d.RetryAfter)
+	}
 	if scope != "" {
 		if err := v.caller.May(scope); err != nil {
 			return account.ErrScope.Msgf(

@@ -8,10 +8,15 @@ import (
 	"net/netip"
 	"regexp"
 	"strconv"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
+
+	"agentproxy/app/accounts"
+	"agentproxy/app/ledger"
+	"agentproxy/domain"
 )
 
 var rateLimitHeaders = []string{
@@ -172,4 +177,71 @@ func TestClientAddress(t *testing.T) {
 			t.Errorf("%s forwarded for %q: %s, want %s", c.socket, c.forwarded, got, c.want)
 		}
 	}
+}
+
+// A call costs one more for each 25 items beyond the first 25 that it makes, changes or reads; what is too dear is
+// refused before it changes something.
+func TestACallCostsByItsItems(t *testing.T) {
+	t.Parallel()
+	o := crowded(t, 5)
+	o.perMinute = 600
+	w := newWorld(t, o)
+	a := w.register("Costly")
+	at := w.local(a)
+	left := 599
+	call := func(cost int, method, path, body string) {
+		t.Helper()
+		left -= cost
+		r := w.do(method, path, body, a.as)
+		if got := r.header.Get("X-RateLimit-Remaining"); r.status >= 300 || got != strconv.Itoa(left) {
+			t.Errorf("%s %s: %d, %s remain, want %d", method, path, r.status, got, left)
+		}
+	}
+	events := func(n int) string {
+		return `{"events":[` + strings.TrimSuffix(strings.Repeat(`{"session_id":"`+at[len("/v1/sessions/"):]+
+			`","event_type":"success"},`, n), ",") + `]}`
+	}
+	call(1, "GET", at+"/workers", "")
+	call(1, "POST", "/v1/telemetry/batch", events(25))
+	call(2, "POST", "/v1/telemetry/batch", events(26))
+	call(40, "POST", "/v1/telemetry/batch", events(1000))
+	call(40, "POST", at+"/workers", `{"count":1000}`)
+	call(1, "GET", at+"/workers?page_size=25", "")
+	call(4, "GET", at+"/workers?page_size=100", "")
+	call(4, "GET", at+"/events?page_size=100", "")
+	for left >= 40 {
+		call(40, "POST", "/v1/telemetry/batch", events(1000))
+	}
+	w.do("POST", "/v1/telemetry/batch", events(1000), a.as).refused(429, "RATE_LIMIT_EXCEEDED")
+	left--
+	call(1, "GET", "/v1/account/info", "")
+}
+
+// The accounts on trial of a network share what they may call, by whatever address; one that paid does not.
+func TestTrialsOfANetworkShareTheirCalls(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, options{perMinute: 600, config: func(c *accounts.Config) { c.Dev, c.KeepOriginDays = false, 90 }})
+	w.doc = nil
+	var trials []agent
+	for i := range 4 {
+		trials = append(trials, w.register(fmt.Sprint("Trial", i)))
+	}
+	paid := w.register("Paid")
+	_, err := ledger.NewWallet(w.store, w.clock, w.ids).Adjust(t.Context(), paid.ID, domain.Dollar, "paid")
+	w.must(err)
+	allowed := 0
+	for range 500 {
+		for _, a := range trials {
+			if w.do("GET", "/v1/account/info", "", a.as).status == 200 {
+				allowed++
+			}
+		}
+	}
+	if allowed != 1200 {
+		t.Errorf("%d calls of four accounts on trial, want 1200", allowed)
+	}
+	w.do("GET", "/v1/account/info", "", trials[0].as).refused(429, "RATE_LIMIT_EXCEEDED")
+	w.do("GET", "/v1/account/info", "", paid.as).want(200)
+	w.clock.Advance(time.Minute)
+	w.do("GET", "/v1/account/info", "", trials[0].as).want(200)
 }

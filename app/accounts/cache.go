@@ -38,8 +38,9 @@ type cachedKey struct {
 // knownAgent is an agent and its keys.
 type knownAgent struct {
 	account.Agent
-	trial bool        // its tier is trial, outside development mode
-	keys  []*knownKey // the first one first
+	trial   bool        // its tier is trial, outside development mode
+	network string      // of a trial, that it registered from; empty: not known
+	keys    []*knownKey // the first one first
 }
 
 // key returns the key with a hash, nil if the agent does not have it any more.

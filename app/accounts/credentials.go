@@ -36,6 +36,15 @@ type Caller struct {
 	key       *knownKey   // nil for a token of an early version
 }
 
+// TrialNetwork returns the network that an account on trial registered from; empty for others, and where it is
+// not known.
+func (c Caller) TrialNetwork() string {
+	if c.agent == nil {
+		return ""
+	}
+	return c.agent.network
+}
+
 // KeyTag names the key of the caller among the keys of its agent, for what ends with the key.
 func (c Caller) KeyTag() []byte {
 	if c.key == nil {
@@ -296,7 +305,9 @@ func (a *Service) readAgent(ctx context.Context, id string) (agent *knownAgent, 
 			return err
 		}
 		w, err := tx.Ledger().Wallet(ctx, id)
-		agent.trial = a.TierOf(found, w) == account.TrialTier
+		if a.TierOf(found, w) == account.TrialTier {
+			agent.trial, agent.network = true, account.Network(found.Origin.Addr)
+		}
 		return err
 	})
 	return agent, err

@@ -31,6 +31,10 @@ type Config struct {
 // checksPerMinute is how many checks of exits an agent may make.
 const checksPerMinute = 10
 
+// trialsPerMinute is how many calls the accounts on trial of one network may make together: more accounts are to
+// be no more calls.
+const trialsPerMinute = 1200
+
 // callbacksPerMinute is how many calls for a provider an address may make. Each is a hint that may have
 // orders read there, also one that is repeated with its signature.
 const callbacksPerMinute = 120
@@ -41,6 +45,7 @@ type Limits struct {
 	cfg           Config
 	shared        ports.RateLimits
 	agents        *limiter
+	trials        *limiter // calls of accounts on trial by network
 	checks        *limiter
 	registrations *limiter
 	networks      *limiter // registrations by network, and in all
@@ -59,6 +64,7 @@ func New(cfg Config, clock ports.Clock, shared ports.RateLimits, log *slog.Logge
 		store = &sharedLimits{store: shared, clock: clock, log: log}
 	}
 	l.agents = newLimiter(clock, store, "agent:")
+	l.trials = newLimiter(clock, store, "trials:")
 	l.checks = newLimiter(clock, store, "check:")
 	l.registrations = newLimiter(clock, store, "registration:")
 	l.networks = newLimiter(clock, store, "registrations:")
@@ -71,6 +77,25 @@ func New(cfg Config, clock ports.Clock, shared ports.RateLimits, log *slog.Logge
 // Take counts one call of an agent with a limit; 0 is unlimited.
 func (l *Limits) Take(agentID string, perMinute int) ratelimit.Decision {
 	return l.agents.take(agentID, ratelimit.Limit{PerMinute: perMinute})
+}
+
+// TakeMore counts what a call costs beyond the first of its agent: all of it, or nothing if it is refused.
+func (l *Limits) TakeMore(agentID string, perMinute, cost int) ratelimit.Decision {
+	return l.agents.takeMany(agentID, ratelimit.Limit{PerMinute: perMinute}, cost, whole)
+}
+
+// Debit counts what a call cost that is done: as much as is left, if it is less.
+func (l *Limits) Debit(agentID string, perMinute, cost int) ratelimit.Decision {
+	return l.agents.takeMany(agentID, ratelimit.Limit{PerMinute: perMinute}, cost, part)
+}
+
+// TakeTrials counts the cost of a call of an account on trial from a network (account.Network), which all of
+// its trials share; an empty one is not known and not limited.
+func (l *Limits) TakeTrials(network string, cost int) ratelimit.Decision {
+	if network == "" {
+		return ratelimit.Decision{Allowed: true}
+	}
+	return l.trials.takeMany(network, ratelimit.Limit{PerMinute: trialsPerMinute}, cost, whole)
 }
 
 // TakeRegistration counts one registration from a client address; of IPv6 the
@@ -170,9 +195,17 @@ type limiter struct {
 
 // caller is what is kept of a caller: an *alone, or a *share if the limits are shared.
 type caller interface {
-	// take decides one call.
-	take(l *limiter, limit ratelimit.Limit) ratelimit.Decision
+	// take decides what costs n, at least 1 and at most the limit.
+	take(l *limiter, limit ratelimit.Limit, n int, how taking) ratelimit.Decision
 }
+
+// taking is what happens where less is left than is asked for.
+type taking int
+
+const (
+	whole taking = iota // nothing is taken
+	part                // what is left is taken
+)
 
 const (
 	limitedCallers = 100_000
@@ -185,6 +218,11 @@ func newLimiter(clock ports.Clock, store *sharedLimits, prefix string) *limiter 
 }
 
 func (l *limiter) take(key string, limit ratelimit.Limit) ratelimit.Decision {
+	return l.takeMany(key, limit, 1, whole)
+}
+
+// takeMany takes n, or the whole limit if n is more.
+func (l *limiter) takeMany(key string, limit ratelimit.Limit, n int, how taking) ratelimit.Decision {
 	if limit.PerMinute <= 0 {
 		return ratelimit.Decision{Allowed: true}
 	}
@@ -192,7 +230,7 @@ func (l *limiter) take(key string, limit ratelimit.Limit) ratelimit.Decision {
 	if !ok {
 		c, _ = l.callers.SetIfAbsent(key, l.newCaller(key))
 	}
-	return c.take(l, limit)
+	return c.take(l, limit, max(min(n, limit.PerMinute), 1), how)
 }
 
 func (l *limiter) newCaller(key string) caller {
@@ -208,10 +246,15 @@ type alone struct {
 	state ratelimit.State
 }
 
-func (a *alone) take(l *limiter, limit ratelimit.Limit) (d ratelimit.Decision) {
+func (a *alone) take(l *limiter, limit ratelimit.Limit, n int, how taking) (d ratelimit.Decision) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	a.state, d = limit.Take(a.state, l.clock.Now(), 1)
+	now := l.clock.Now()
+	if how == part {
+		_, left := limit.Take(a.state, now, 0)
+		n = max(min(n, left.Remaining), 1)
+	}
+	a.state, d = limit.Take(a.state, now, n)
 	return d
 }
 

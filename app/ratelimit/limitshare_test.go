@@ -107,6 +107,54 @@ func TestRegistrationsAndChecksOverReplicas(t *testing.T) {
 	apptest.Equal(t, "an unlimited agent", all[0].Take("a", 0), ratelimit.Decision{Allowed: true})
 }
 
+// What costs more than one is taken as a whole or not at all, alone and over replicas, and what is refused costs
+// nothing; what is done is taken as far as it is left.
+func TestCallsThatCostMore(t *testing.T) {
+	t.Parallel()
+	for _, shared := range []bool{false, true} {
+		clock := fake.NewClock()
+		var store ports.RateLimits
+		if shared {
+			store = fake.NewRateLimits(clock)
+		}
+		l := ratelimitapp.New(ratelimitapp.Config{}, clock, store, silentLog)
+		n, last := 0, ratelimit.Decision{}
+		for range 100 {
+			if last = l.TakeMore("a", 600, 40); !last.Allowed {
+				break
+			}
+			n++
+		}
+		if want := 15; n < want || n > want+1 || last.RetryAfter < 2*time.Second || last.RetryAfter > 5*time.Second {
+			t.Errorf("shared %v: %d calls of 40, then %+v", shared, n, last)
+		}
+		for range 5 {
+			l.TakeMore("a", 600, 40) // and takes nothing
+		}
+		clock.Advance(last.RetryAfter)
+		if d := l.TakeMore("a", 600, 40); !d.Allowed {
+			t.Errorf("shared %v: refused after the wait: %+v", shared, d)
+		}
+		clock.Advance(time.Minute)
+		l.Take("a", 600)
+		if d := l.Debit("a", 600, 550); !d.Allowed || d.Remaining > 51 || d.Remaining < 20 {
+			t.Errorf("shared %v: %+v are left", shared, d)
+		}
+		l.Debit("a", 600, 5000)
+		if d := l.Take("a", 600); d.Allowed {
+			t.Errorf("shared %v: more is left: %+v", shared, d)
+		}
+		if d := l.TakeMore("small", 6, 40); !d.Allowed {
+			t.Errorf("shared %v: a cost above the limit is never allowed: %+v", shared, d)
+		}
+		for i := range 30 {
+			if d := l.TakeTrials("192.0.2.0/24", 40); d.Allowed != (i < 30) {
+				t.Errorf("shared %v: call %d of a network: %+v", shared, i, d)
+			}
+		}
+	}
+}
+
 func registration(l *ratelimitapp.Limits, addr string) ratelimit.Decision {
 	d, _ := l.TakeRegistration(netip.MustParseAddr(addr))
 	return d

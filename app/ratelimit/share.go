@@ -74,7 +74,7 @@ type share struct {
 	mu         sync.Mutex
 	arrived    sync.Cond // of mu; a request has ended
 	requesting bool
-	waiting    int // callers without a decision
+	waiting    int // tokens that callers without a decision need
 	has        ratelimit.Share
 }
 
@@ -84,26 +84,38 @@ func newShare(name string) *share {
 	return s
 }
 
-// take decides one call. Of the callers that need tokens at the same time one
+// take decides a call. Of the callers that need tokens at the same time one
 // makes the request, for all of them.
-func (s *share) take(of *limiter, limit ratelimit.Limit) (d ratelimit.Decision) {
+func (s *share) take(of *limiter, limit ratelimit.Limit, n int, how taking) (d ratelimit.Decision) {
 	l := of.store
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.waiting++
-	defer func() { s.waiting-- }()
+	s.waiting += n
+	taken := 0
+	defer func() { s.waiting -= n - taken }()
 	for {
 		var known bool
 		now := l.clock.Now() // inside the lock, so that it does not run backwards
-		if s.has, d, known = s.has.Take(limit, now); known {
+		if s.has, d, known = s.has.Take(limit, now); known && !d.Allowed {
+			if how == whole {
+				s.has = s.has.Return(taken)
+				d.RetryAfter += limit.Wait(n - taken - 1)
+			}
 			return d
+		}
+		if known {
+			s.waiting--
+			if taken++; taken == n {
+				return d
+			}
+			continue
 		}
 		if s.requesting {
 			s.arrived.Wait()
 			continue
 		}
 		if !l.allowRequest(now) || !s.request(l, limit, now) {
-			s.has, d = s.has.TakeLocal(limit, now)
+			s.has, d = s.has.TakeLocal(limit, now, n-taken)
 			return d
 		}
 	}

@@ -22,7 +22,7 @@ const (
 	ruleBytes    = 4
 	policyBytes  = 200
 	workerBytes  = 120
-	webhookBytes = 1500
+	webhookBytes = 1200
 	exitBytes    = 109
 )
 

@@ -171,9 +171,21 @@ type View struct {
 	Open    int64 // connections, on all replicas
 }
 
+// healthByName is for how many workers of a session the health of each is read instead of that of all: a page.
+const healthByName = 100
+
 // see fills in what is kept beside workers.
 func (u *Service) see(ctx context.Context, tx Repos, sessionID string, list []View) error {
-	states, err := tx.Workers().Health(ctx, sessionID)
+	if len(list) == 0 {
+		return nil
+	}
+	var names []string // none: of all
+	if len(list) <= healthByName {
+		for _, v := range list {
+			names = append(names, v.Name)
+		}
+	}
+	states, err := tx.Workers().Health(ctx, sessionID, names...)
 	if err != nil {
 		return err
 	}

@@ -130,11 +130,25 @@ func (l Limit) NewShare(a Request, g Grant, callers int, sent, got time.Time) Sh
 	return s
 }
 
-// TakeLocal counts one call without the state, which cannot be reached: the
+// Return gives tokens back that were taken for a call that is refused; the next calls have them.
+func (s Share) Return(tokens int) Share {
+	s.due += tokens
+	return s
+}
+
+// Wait returns how long it takes until a number of tokens is available again, in whole seconds.
+func (l Limit) Wait(tokens int) time.Duration {
+	if tokens <= 0 || l.PerMinute <= 0 {
+		return 0
+	}
+	return wholeSeconds(time.Duration(tokens) * intervalOf(l.known()))
+}
+
+// TakeLocal counts n calls without the state, which cannot be reached: the
 // limit then holds for each process alone, on top of what the state last
 // reported.
-func (s Share) TakeLocal(l Limit, now time.Time) (Share, Decision) {
-	own, d := l.Take(State{TAT: s.tat}, now, 1)
+func (s Share) TakeLocal(l Limit, now time.Time, n int) (Share, Decision) {
+	own, d := l.Take(State{TAT: s.tat}, now, n)
 	s.tat = own.TAT
 	return s, d
 }

@@ -289,7 +289,7 @@ func TestAloneTheLimitGoesOn(t *testing.T) {
 	share, n := s.replicas[0].share, 0
 	for range 300 {
 		var d ratelimit.Decision
-		if share, d = share.TakeLocal(limit, start); d.Allowed {
+		if share, d = share.TakeLocal(limit, start, 1); d.Allowed {
 			n++
 		}
 	}

@@ -16,6 +16,7 @@ import (
 // caller is found without a copy of the request.
 type Call struct {
 	context.Context // of the request
+	api             *API
 	gin             *gin.Context
 	conn            *conns.Conn // nil in tests without a listener
 	op              *Operation  // nil: no route

@@ -2,6 +2,8 @@ package endpoint
 
 import (
 	"context"
+	"net/http"
+	"reflect"
 
 	"github.com/danielgtaylor/huma/v2"
 
@@ -14,6 +16,19 @@ type Result[O any] struct {
 	Data     O
 	Location string // where to poll; empty if nowhere
 	Replayed bool   // the call repeats an earlier one
+}
+
+// itemsField finds the list in an answer.
+func itemsField[O any]() (index int, found bool) {
+	t := reflect.TypeFor[O]()
+	if t.Kind() != reflect.Struct {
+		return 0, false
+	}
+	f, found := t.FieldByName("Items")
+	if !found || f.Type.Kind() != reflect.Slice || len(f.Index) != 1 {
+		return 0, false
+	}
+	return f.Index[0], true
 }
 
 // Declare declares an operation and its handler, which is called with valid input and
@@ -29,12 +44,17 @@ func Declare[I, O any](a *API, o Operation, handle func(context.Context, *I) (in
 func DeclareResult[I, O any](a *API, o Operation, handle func(context.Context, *I) (Result[O], error)) {
 	h := a.declare(&o)
 	h.RequestBody = &huma.RequestBody{}
+	listed, reads := itemsField[O]()
+	reads = reads && o.Method == http.MethodGet && !o.Open
 	huma.Register(a.huma, h, func(ctx context.Context, in *I) (*struct{}, error) {
 		c := CallIn(ctx)
 		r, err := handle(ctx, in)
 		if err != nil {
 			a.Refuse(c, err)
 			return nil, nil
+		}
+		if reads {
+			a.chargeRead(c, reflect.ValueOf(r.Data).Field(listed).Len())
 		}
 		if r.Location != "" {
 			c.gin.Header("Location", r.Location)

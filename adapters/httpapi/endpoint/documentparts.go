@@ -30,7 +30,8 @@ decimals; 1 GB is 1,000,000,000 bytes. Times are RFC 3339 in UTC. Lists
 are paged by page and page_size, newest first.
 
 Every answer to a credential has the limit of requests in X-RateLimit-Limit, X-RateLimit-Remaining and
-X-RateLimit-Reset, and in RateLimit and RateLimit-Policy, unless the account has no limit.`
+X-RateLimit-Reset, and in RateLimit and RateLimit-Policy, unless the account has no limit. A call costs 1, and 1
+more for each 25 items beyond the first 25 that it makes, changes or reads.`
 
 var apiTags = []*huma.Tag{
 	{Name: "service", Description: "The service itself. No credential is needed."},

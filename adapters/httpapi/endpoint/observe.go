@@ -16,7 +16,7 @@ import (
 func (a *API) observe(c *gin.Context) {
 	start := time.Now()
 	ctx := c.Request.Context()
-	call := &Call{Context: ctx, gin: c, conn: conns.Of(ctx), id: a.IDs.New("req_")}
+	call := &Call{Context: ctx, api: a, gin: c, conn: conns.Of(ctx), id: a.IDs.New("req_")}
 	if outer := outerCall(ctx); outer != nil {
 		call.inside, call.Caller, call.conn, call.id = true, outer.Caller, nil, outer.id
 	}

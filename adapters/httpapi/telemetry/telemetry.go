@@ -227,6 +227,9 @@ func (s *service) reportBatch(ctx context.Context, _ *struct{}) (int, batchReply
 	if err != nil {
 		return 0, batchReply{}, err
 	}
+	if err := endpoint.Charge(ctx, len(events)); err != nil {
+		return 0, batchReply{}, err
+	}
 	results, err := s.reports(ctx).Batch(ctx, endpoint.Caller(ctx), events)
 	if err != nil {
 		return 0, batchReply{}, err

@@ -220,6 +220,9 @@ func (s *service) makeWorkers(ctx context.Context, in *makeWorkersInput) (int, m
 	if err != nil {
 		return 0, r, err
 	}
+	if err := endpoint.Charge(ctx, len(m.Names)); err != nil {
+		return 0, r, err
+	}
 	list, made, err := s.Workers.Create(ctx, m)
 	for _, w := range list {
 		r.Items = append(r.Items, s.toWorker(v, w))
