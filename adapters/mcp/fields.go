@@ -21,11 +21,15 @@ type field struct {
 	items    []field // of the objects of an array
 	most     int     // items of an array, or characters of a string; 0: the API checks
 	key      bool    // an Idempotency-Key
+	segment  bool    // becomes a part of a path
 	orNumber bool    // a whole number is taken as its text
 }
 
 // keyText is what an Idempotency-Key is on either transport: HTTP cuts spaces off at its ends.
 var keyText = regexp.MustCompile(`^[!-~]([ -~]{0,253}[!-~])?$`)
+
+// segmentText is what ids and names of workers have: a slash or a dot would lead to another operation.
+var segmentText = regexp.MustCompile(`^[A-Za-z0-9_-]{1,64}$`)
 
 var wholeNumber = regexp.MustCompile(`^[0-9]{1,9}$`)
 
@@ -153,6 +157,8 @@ func (f field) check(value json.RawMessage, path string) error {
 		return invalid(path+f.name, "must be one of %s", strings.Join(f.enum, ", "))
 	} else if f.most > 0 && len([]rune(text)) > f.most {
 		return invalid(path+f.name, "must have at most %d characters", f.most)
+	} else if f.segment && text != "" && !segmentText.MatchString(text) {
+		return invalid(path+f.name, "must have letters, digits, _ and - alone, at most 64")
 	} else if f.key && !keyText.MatchString(text) {
 		return invalid(path+f.name, "must be 1 to 255 printable ASCII characters without a space at either end")
 	}

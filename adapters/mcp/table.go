@@ -8,8 +8,9 @@ import (
 
 // Arguments that several tools have.
 var (
-	sessionID  = field{name: "session_id", kind: "string", required: true}
-	oneWorker  = field{name: "worker", kind: "string", most: 32, doc: "Of a dynamic session; left out: its own exit."}
+	sessionID = field{name: "session_id", kind: "string", required: true, segment: true}
+	oneWorker = field{name: "worker", kind: "string", most: 32, segment: true,
+		doc: "Of a dynamic session; left out: its own exit."}
 	maxCost    = field{name: "max_cost", kind: "number", required: true, doc: "US dollars. A dearer purchase is refused."}
 	purchaseID = field{name: "purchase_id", kind: "string", required: true, key: true,
 		doc: "Any new text for each purchase. The same text buys once: reuse it to repeat a call whose answer was lost."}

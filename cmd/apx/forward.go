@@ -11,7 +11,7 @@ import (
 type forwardCommand struct {
 	one
 	Worker string `help:"The exit of a worker."`
-	Listen string `default:"127.0.0.1:0" help:"Where; port 0 takes a free one. Another host than loopback has to be named."`
+	Listen string `default:"127.0.0.1:0" help:"Where; port 0 takes a free one. Who reaches it uses the session: on loopback every user and program of this host. Another host than loopback has to be named."`
 }
 
 // Run serves until the program is interrupted.
