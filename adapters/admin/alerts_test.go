@@ -3,6 +3,7 @@ package admin_test
 import (
 	"encoding/json"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -88,6 +89,81 @@ func TestAlertsAreOfSeriesThatExistAndHaveARunbook(t *testing.T) {
 	pages, err := filepath.Glob(root + "docs/runbooks/Agentproxy*.md")
 	if err != nil || len(pages) != len(seen) || len(seen) < 15 {
 		t.Errorf("%d pages of %d alerts, %v", len(pages), len(seen), err)
+	}
+}
+
+var (
+	nameOfAlert = regexp.MustCompile(`alertname="(\w+)"`)
+	anySeries   = regexp.MustCompile(`^\w+`)
+	ofOutcome   = regexp.MustCompile(`outcome=~?"([a-z_|]+)"`)
+)
+
+// Each alert has a test with series that fire it, and one with series of the same names that do not.
+func TestEachAlertIsTestedByPromtool(t *testing.T) {
+	var rules alerting
+	if err := yaml.Unmarshal([]byte(text(t, "deploy/prometheus/alerts.yml")), &rules); err != nil {
+		t.Fatal(err)
+	}
+	var tests struct {
+		Tests []struct {
+			Name   string
+			Series []struct{ Series string } `yaml:"input_series"`
+			Expr   []struct {
+				Expr    string
+				Samples []struct{ Value int } `yaml:"exp_samples"`
+			} `yaml:"promql_expr_test"`
+		}
+	}
+	if err := yaml.Unmarshal([]byte(text(t, "deploy/prometheus/alerts_test.yml")), &tests); err != nil {
+		t.Fatal(err)
+	}
+	type reads map[string]bool
+	fires, quiet := map[string]reads{}, map[string]reads{}
+	for _, c := range tests.Tests {
+		for _, e := range c.Expr {
+			of := nameOfAlert.FindStringSubmatch(e.Expr)
+			if of == nil || !strings.HasPrefix(c.Name, of[1]+" ") || !strings.Contains(e.Expr, `alertstate="firing"`) {
+				t.Errorf("%q asks for %s", c.Name, e.Expr)
+				continue
+			}
+			into := quiet
+			if len(e.Samples) > 0 {
+				into = fires
+			}
+			if into[of[1]] == nil {
+				into[of[1]] = reads{}
+			}
+			for _, s := range c.Series {
+				into[of[1]][anySeries.FindString(s.Series)] = true
+			}
+		}
+	}
+	for _, g := range rules.Groups {
+		for _, r := range g.Rules {
+			if len(fires[r.Alert]) == 0 || !maps.Equal(fires[r.Alert], quiet[r.Alert]) {
+				t.Errorf("%s fires by %v and is quiet by %v", r.Alert, fires[r.Alert], quiet[r.Alert])
+			}
+			for name := range fires[r.Alert] {
+				if !strings.Contains(r.Expr, name) {
+					t.Errorf("%s does not read %s", r.Alert, name)
+				}
+			}
+		}
+	}
+}
+
+// Outcomes that the gateway does not have count nothing.
+func TestAlertsAreOfOutcomesThatExist(t *testing.T) {
+	code, n := sources(t), 0
+	for _, list := range ofOutcome.FindAllStringSubmatch(strings.ReplaceAll(text(t, "deploy/prometheus/alerts.yml"), `\"`, `"`), -1) {
+		for _, name := range strings.Split(list[1], "|") {
+			if n++; !strings.Contains(code, `"`+name+`"`) && !strings.Contains(code, `"`+strings.ToUpper(name)+`"`) {
+				t.Errorf("no connection ends with %s", name)
+			}
+		}
+	}
+	if n < 20 {
+		t.Errorf("the alerts have %d outcomes", n)
 	}
 }
 

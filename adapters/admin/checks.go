@@ -9,6 +9,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
 )
 
 // Check is a condition of readiness. The error of Run is logged and not shown,
@@ -71,12 +73,22 @@ func (s *Server) Drain(ctx context.Context) error {
 
 // ready answers /readyz: a line for each check.
 func (s *Server) ready(w http.ResponseWriter, r *http.Request) {
-	lines := make([]string, len(s.checks))
+	lines, ok := s.examine(r.Context())
+	status := http.StatusOK
+	if !ok {
+		status = http.StatusServiceUnavailable
+	}
+	plain(w, status, strings.Join(lines, ""))
+}
+
+// examine runs the checks at once. It returns a line for each and for the phase, and whether all hold.
+func (s *Server) examine(ctx context.Context) (lines []string, ok bool) {
+	lines = make([]string, len(s.checks))
 	var wg sync.WaitGroup
 	var failed atomic.Bool
 	for i, p := range s.checks {
 		wg.Go(func() {
-			err := s.run(r.Context(), p)
+			err := s.run(ctx, p)
 			if lines[i] = line(p.Name, err); err == nil && p.Note != nil {
 				lines[i] = noted(p.Name, p.Note())
 			}
@@ -99,11 +111,25 @@ func (s *Server) ready(w http.ResponseWriter, r *http.Request) {
 	if len(lines) == 0 {
 		lines = append(lines, "ok\n")
 	}
-	status := http.StatusOK
-	if failed.Load() {
-		status = http.StatusServiceUnavailable
+	return lines, !failed.Load()
+}
+
+// readiness is the series of /readyz. It is no Gauge: those wait for each other while the database hangs, and
+// one that is late is left out, just when this one is needed.
+type readiness struct{ of *Server }
+
+var descReady = prometheus.NewDesc("agentproxy_ready", "1 while /readyz answers 200, as found at the scrape.", nil, nil)
+
+// Describe implements prometheus.Collector.
+func (r readiness) Describe(ch chan<- *prometheus.Desc) { ch <- descReady }
+
+// Collect implements prometheus.Collector.
+func (r readiness) Collect(ch chan<- prometheus.Metric) {
+	value := 0.0
+	if _, ok := r.of.examine(r.of.work.ctx); ok {
+		value = 1
 	}
-	plain(w, status, strings.Join(lines, ""))
+	ch <- prometheus.MustNewConstMetric(descReady, prometheus.GaugeValue, value)
 }
 
 // run runs a check. It logs changes of the result alone, as an orchestrator asks

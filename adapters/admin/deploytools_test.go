@@ -38,6 +38,13 @@ func TestPromtoolAcceptsTheAlerts(t *testing.T) {
 	accepts(t, map[string]string{"alerts.yml": text(t, "deploy/prometheus/alerts.yml")}, "promtool", "check", "rules", "alerts.yml")
 }
 
+// TestEachAlertIsTestedByPromtool requires a test of each alert.
+func TestPromtoolPassesTheTestsOfTheAlerts(t *testing.T) {
+	t.Parallel()
+	accepts(t, map[string]string{"alerts.yml": text(t, "deploy/prometheus/alerts.yml"),
+		"alerts_test.yml": text(t, "deploy/prometheus/alerts_test.yml")}, "promtool", "test", "rules", "alerts_test.yml")
+}
+
 // The queries of the dashboard are checked as rules.
 func TestPromtoolAcceptsTheDashboard(t *testing.T) {
 	t.Parallel()

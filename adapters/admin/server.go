@@ -95,8 +95,10 @@ func New(cfg Config, checks []Check, registry *prometheus.Registry, log *slog.Lo
 	}
 	slices.SortFunc(s.checks, func(a, b *probe) int { return strings.Compare(a.Name, b.Name) })
 	s.table = conns.New(conns.Config{Name: "admin", Limit: s.cfg.Connections})
-	if err := registry.Register(s.table); err != nil {
-		return nil, fmt.Errorf("admin: %w", err)
+	for _, c := range []prometheus.Collector{s.table, readiness{s}} {
+		if err := registry.Register(c); err != nil {
+			return nil, fmt.Errorf("admin: %w", err)
+		}
 	}
 	s.http = &http.Server{
 		Handler:           s.guard(s.pages(registry)),

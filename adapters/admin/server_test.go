@@ -196,6 +196,10 @@ func TestReadiness(t *testing.T) {
 			s, _ := begin(t, admin.Config{}, discard, c.checks...)
 			expect(t, s, "/readyz", c.status, c.body)
 			expect(t, s, "/healthz", 200, "ok\n")
+			series := map[int]string{200: "\nagentproxy_ready 1\n", 503: "\nagentproxy_ready 0\n"}[c.status]
+			if _, text := get(t, s, "/metrics"); !strings.Contains(text, series) {
+				t.Errorf("the metrics have no %q", series)
+			}
 		})
 	}
 }

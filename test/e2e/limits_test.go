@@ -35,6 +35,10 @@ func TestReplicasShareTheirLimitsOnRedis(t *testing.T) {
 			}
 			return strings.Contains(s.log.String(), "rate limits hold for each process alone")
 		})
+		if text := s.shows(`agentproxy_ratelimit_store_calls_total{result="failed"}`); strings.Contains(text,
+			`agentproxy_ratelimit_store_calls_total{result="failed"} 0`) {
+			t.Errorf("replica %d counts no failure of Redis", i)
+		}
 	}
 }
 

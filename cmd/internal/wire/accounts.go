@@ -68,16 +68,16 @@ const (
 
 // sharedLimits returns where replicas share their rate limits: on the configured server, else in
 // PostgreSQL, else nowhere.
-func sharedLimits(lc fx.Lifecycle, s configfile.Settings, st *storage.Store) (ports.RateLimits, error) {
+func sharedLimits(lc fx.Lifecycle, s configfile.Settings, st *storage.Store, in counterIn) (ports.RateLimits, error) {
 	if s.RateLimitURL == "" {
-		return st.RateLimits(), nil
+		return countLimits(st.RateLimits(), in.Registry)
 	}
 	limits, err := redis.NewRateLimits(string(s.RateLimitURL))
 	if err != nil {
 		return nil, fmt.Errorf("AGENTPROXY_RATELIMIT_URL: %w", err)
 	}
 	lc.Append(fx.StopHook(limits.Close))
-	return limits, nil
+	return countLimits(limits, in.Registry)
 }
 
 // newLimits returns the limits with the budgets of what agents have stored. The tier of an agent is read from the

@@ -11,6 +11,7 @@ import (
 	"agentproxy/adapters/queue"
 	"agentproxy/adapters/tracing"
 	"agentproxy/cmd/internal/version"
+	"agentproxy/domain/ratelimit"
 	"agentproxy/domain/webhook"
 	"agentproxy/ports"
 )
@@ -56,6 +57,38 @@ func (t timedSender) Send(ctx context.Context, m ports.Message) (webhook.Outcome
 	}
 	t.seconds.WithLabelValues(result).Observe(time.Since(began).Seconds())
 	return outcome, err
+}
+
+// countedLimits counts the calls of the store of shared limits, while which fails each replica limits alone.
+type countedLimits struct {
+	ports.RateLimits
+	ok, failed prometheus.Counter
+}
+
+// countLimits returns a store of limits whose calls are counted if there is a registry, or nil for none.
+func countLimits(store ports.RateLimits, registry *prometheus.Registry) (ports.RateLimits, error) {
+	if registry == nil {
+		return store, nil
+	}
+	calls := prometheus.NewCounterVec(prometheus.CounterOpts{Name: "agentproxy_ratelimit_store_calls_total",
+		Help: "Calls of the store of shared limits, Redis or PostgreSQL, by result; while it fails each replica limits " +
+			"alone."}, []string{"result"})
+	counted := countedLimits{store, calls.WithLabelValues("ok"), calls.WithLabelValues("failed")}
+	if err := registry.Register(calls); err != nil || store == nil {
+		return nil, err
+	}
+	return counted, nil
+}
+
+// Take takes tokens of a key.
+func (l countedLimits) Take(ctx context.Context, key string, r ratelimit.Request) (ratelimit.Grant, error) {
+	grant, err := l.RateLimits.Take(ctx, key, r)
+	if err != nil {
+		l.failed.Inc()
+	} else {
+		l.ok.Inc()
+	}
+	return grant, err
 }
 
 // registerBuild registers the version of the program.
