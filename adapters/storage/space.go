@@ -11,8 +11,8 @@ import (
 // writeProbe is the name of the value that ProbeWrite writes.
 const writeProbe = "write-probe"
 
-// ProbeWrite writes a small value and commits it: a full disk, a failed one and a PostgreSQL that is a
-// standby can be read and not written.
+// ProbeWrite writes a small value and commits it: a full disk of SQLite, a failed one and a PostgreSQL that is a
+// standby can be read and not written. On PostgreSQL it shows no full disk: the row is updated in the page that has it.
 func (s *Store) ProbeWrite(ctx context.Context) error {
 	return s.Update(ctx, func(_ context.Context, unit ports.Tx) error {
 		// The value differs each time, or the statement would change nothing.

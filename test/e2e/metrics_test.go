@@ -103,6 +103,13 @@ func TestTheOperatorSeesWhatTheServiceDoes(t *testing.T) {
 		id, proxy := d.SessionID, d.Proxy.HTTPURL
 		through(t, proxy, "http://"+s.api+"/v1/ip")
 		within(t, soon, "the service is ready", func() bool { status, _ := s.page("/readyz"); return status == 200 })
+		probed := "\nwrites ok\n"
+		if len(store) > 0 {
+			probed = "\nwrites ok: a row was updated in place; whether PostgreSQL's disk has space for new rows is not known\n"
+		}
+		if _, text := s.page("/readyz"); !strings.Contains(text, probed) {
+			t.Errorf("readyz has no %q: %s", probed, text)
+		}
 		if status, text := s.page("/healthz"); status != 200 {
 			t.Errorf("healthz: %d %s", status, text)
 		}
