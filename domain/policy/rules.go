@@ -229,3 +229,21 @@ func quote(text string) string {
 	}
 	return fmt.Sprintf("%+q", text)
 }
+
+// Bytes returns about how much memory the rules take.
+func (r *Rules) Bytes() int {
+	if r == nil {
+		return 0
+	}
+	return 256 + r.allow.bytes() + r.deny.bytes() + r.ports.bytes()
+}
+
+func (l *list) bytes() int {
+	return l.exact.bytes() + l.below.bytes() + l.networks.bytes() + l.ports.bytes()
+}
+
+func (h *hosts) bytes() int { return cap(h.text) + 4*cap(h.table) }
+
+func (n *networks) bytes() int { return 64 * len(n.set) } // with what is free in the map
+
+func (ps ports) bytes() int { return 4 * cap(ps) }

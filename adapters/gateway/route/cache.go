@@ -18,6 +18,7 @@ import (
 
 	"agentproxy/adapters/gateway/lease"
 	"agentproxy/adapters/gateway/monotime"
+	"agentproxy/domain/policy"
 	"agentproxy/domain/session"
 	"agentproxy/domain/traffic"
 )
@@ -44,6 +45,7 @@ type Entry struct {
 	route   atomic.Pointer[versioned]
 	fetch   sync.Mutex    // held while the core is asked
 	place   *list.Element // in Cache.recent, under its lock
+	rules   *policy.Rules // of the route, under the lock of the cache
 }
 
 // versioned is a route and the version of the entry for which it was read.
@@ -114,14 +116,23 @@ type Cache struct {
 	mu     sync.Mutex
 	byID   map[string]*Entry
 	recent list.List
+	// Sessions with equal rules share a set, which counts once.
+	sets      map[*policy.Rules]int // entries that have it
+	ruleBytes int
 }
+
+// maxRuleBytes bounds the memory of the rules of sessions that no connection uses.
+const maxRuleBytes = 64 << 20
+
+// maxSkipped is how many entries in use are passed in the search for an unused one with rules.
+const maxSkipped = 1000
 
 // NewCache returns an empty cache of size entries. call is the timeout of one call
 // of source, now the wall clock by which rotations are due.
 func NewCache(source Source, workers Workers, leases *lease.Renewer, size int, call time.Duration,
 	now func() time.Time) *Cache {
 	return &Cache{source: source, workerSource: workers, leases: leases, call: call, now: now, size: size,
-		refresh: newRefresher(), byID: map[string]*Entry{},
+		refresh: newRefresher(), byID: map[string]*Entry{}, sets: map[*policy.Rules]int{},
 		workers: workerCache{most: MaxWorkers, byKey: map[workerKey]*Worker{}, start: rand.Uint64()}}
 }
 
@@ -156,17 +167,52 @@ func (c *Cache) Add(id, password string) *Entry {
 	return e
 }
 
-// evict removes the oldest entries beyond the bound, but not keep. It stops at the
-// first that is in use, because most of them may be.
+// evict removes the oldest entries beyond the bounds, but not keep. Beyond the number it stops at the
+// first that is in use, because most of them may be; beyond the bytes it passes some, as one quiet
+// connection is no reason to keep the rules of all others.
 func (c *Cache) evict(keep *list.Element) {
-	for old := c.recent.Back(); len(c.byID) > c.size && old != keep; {
+	skipped := 0
+	for old := c.recent.Back(); (len(c.byID) > c.size || c.ruleBytes > maxRuleBytes) && old != nil; {
 		last := old.Value.(*Entry)
 		old = old.Prev()
+		if last.place == keep {
+			continue
+		}
 		if !last.unused() {
-			return
+			if skipped++; c.ruleBytes <= maxRuleBytes || skipped > maxSkipped {
+				return
+			}
+			continue
 		}
 		c.recent.Remove(last.place)
 		delete(c.byID, last.ID)
+		c.share(last, nil)
+	}
+}
+
+// hold counts the rules of an entry's route, and removes other entries if those of all are too many bytes.
+func (c *Cache) hold(e *Entry, rules *policy.Rules) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if e.rules == rules || c.byID[e.ID] != e {
+		return
+	}
+	c.share(e, rules)
+	c.evict(e.place)
+}
+
+// share lets an entry have a set of rules in place of its own one.
+func (c *Cache) share(e *Entry, rules *policy.Rules) {
+	if old := e.rules; old != nil {
+		if c.sets[old]--; c.sets[old] == 0 {
+			delete(c.sets, old)
+			c.ruleBytes -= old.Bytes()
+		}
+	}
+	if e.rules = rules; rules != nil {
+		if c.sets[rules]++; c.sets[rules] == 1 {
+			c.ruleBytes += rules.Bytes()
+		}
 	}
 }
 
@@ -235,5 +281,6 @@ func (c *Cache) read(ctx context.Context, e *Entry,
 	if r.Status == session.Active && !r.UsedUp {
 		e.Pool.Resume()
 	}
+	c.hold(e, r.Policy)
 	return e.store(r, version), nil
 }

@@ -2,10 +2,12 @@ package route
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 	"time"
 
 	"agentproxy/adapters/gateway/lease"
+	"agentproxy/domain/policy"
 	"agentproxy/domain/traffic"
 )
 
@@ -72,4 +74,55 @@ func BenchmarkPin(b *testing.B) {
 			c.Pin(ids[i%size]).Unpin()
 		}
 	})
+}
+
+// setOf returns rules that take about a number of kilobytes.
+func setOf(t *testing.T, n, kilobytes int) *policy.Rules {
+	t.Helper()
+	var b policy.Builder
+	for i := range kilobytes * 4 {
+		if err := b.Deny(fmt.Sprintf("%s.%s.%s.r%d-%d.example.com", letters, letters, letters, n, i)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return b.Rules()
+}
+
+var letters = strings.Repeat("a", 60)
+
+// Entries are bounded by the bytes of their rules too, of which equal ones count once. A connection that stays on
+// the oldest entry keeps no others.
+func TestRulesAreBoundedByTheirBytes(t *testing.T) {
+	t.Parallel()
+	c := cacheOf(100_000)
+	add := func(n int, rules *policy.Rules) {
+		e := c.Add(sessionID(n), "p")
+		c.hold(e, rules)
+		e.Unpin()
+	}
+	shared := setOf(t, 0, 1000)
+	for n := range 1000 {
+		add(n, shared)
+	}
+	if c.Len() != 1000 || c.ruleBytes != shared.Bytes() {
+		t.Errorf("%d entries with equal rules take %d bytes, want %d", c.Len(), c.ruleBytes, shared.Bytes())
+	}
+	held := c.Add(sessionID(5000), "p")
+	c.hold(held, setOf(t, 5000, 1000))
+	for n := range 150 {
+		add(6000+n, setOf(t, n, 1000))
+	}
+	if c.ruleBytes > maxRuleBytes || c.ruleBytes < maxRuleBytes/2 {
+		t.Errorf("rules take %d bytes, want %d at most", c.ruleBytes, maxRuleBytes)
+	}
+	if c.find(sessionID(5000)) != held || c.find(sessionID(6149)) == nil || c.find(sessionID(6000)) != nil {
+		t.Error("another entry was removed than the oldest unused one")
+	}
+	held.Unpin()
+	for _, e := range c.all() {
+		c.hold(e, nil)
+	}
+	if c.ruleBytes != 0 || len(c.sets) != 0 {
+		t.Errorf("%d bytes of %d sets are left", c.ruleBytes, len(c.sets))
+	}
 }
