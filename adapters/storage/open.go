@@ -67,7 +67,8 @@ func (s *Store) open(ctx context.Context) error {
 		}
 		begin := func([]*ports.ReadSet) (*engine.Transaction, error) { return db.Begin() }
 		s.commits = []*commit.Committer{commit.New(counts, begin, nil)}
-		s.database, s.update = db, s.commits[0].Do
+		s.shares, s.queued = commit.NewShares(max(1, s.config.Readers/2), 0), commit.NewShares(maxQueued, 0)
+		s.database, s.update = db, s.onSQLite
 	}
 	if err := s.startClock(ctx); err != nil {
 		return err

@@ -89,6 +89,16 @@ func (s *Store) onPostgres(ctx context.Context, fn func(*engine.Transaction) err
 	return s.commits[shardOf(a, len(s.commits))].Do(ctx, fn)
 }
 
+// onSQLite runs a unit in the next batch.
+func (s *Store) onSQLite(ctx context.Context, fn func(*engine.Transaction) error) error {
+	release, err := s.queued.Take(ctx)
+	if err != nil {
+		return err
+	}
+	defer release()
+	return s.commits[0].Do(ctx, fn)
+}
+
 // alone runs a unit on PostgreSQL in a transaction of its own.
 func (s *Store) alone(ctx context.Context, fn func(*engine.Transaction) error) error {
 	release, err := s.shares.Take(ctx)

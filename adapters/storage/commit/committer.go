@@ -21,7 +21,8 @@ import (
 // power failure costs more than the writing.
 //
 // One goroutine begins a transaction for the first unit in the queue, runs each queued unit in it,
-// commits once, and only then answers. A unit runs on its caller's goroutine: the committer hands it
+// commits once, and only then answers. The agents whose units wait take turns.
+// A unit runs on its caller's goroutine: the committer hands it
 // the transaction and waits, so a panic, a runtime.Goexit and a stack trace are the caller's own.
 //
 // A unit that fails before it wrote has left nothing to undo. When one fails after that, the
@@ -46,7 +47,7 @@ type Committer struct {
 	// single, if set, runs a unit alone. Then a transaction has the units that waited when it began: it
 	// reads for all of them at once.
 	single func(ctx context.Context, fn func(*engine.Transaction) error) error
-	queue  chan *unit
+	queue  *turns
 	stop   chan struct{} // closed: no unit begins any more
 	done   chan struct{} // closed: the goroutine has returned
 	once   sync.Once
@@ -103,7 +104,7 @@ func New(
 		counts: counts,
 		begin:  begin,
 		single: single,
-		queue:  make(chan *unit, 4*MaxBatch),
+		queue:  newTurns(4 * MaxBatch),
 		stop:   make(chan struct{}),
 		done:   make(chan struct{}),
 		Commit: func(tx *engine.Transaction) error { return tx.Commit() },
@@ -138,7 +139,8 @@ func (c *Committer) Do(ctx context.Context, fn func(*engine.Transaction) error) 
 	}
 	u := &unit{ctx: ctx, start: make(chan *engine.Transaction), end: make(chan error, 1), answer: make(chan error, 1)}
 	select {
-	case c.queue <- u:
+	case c.queue.room <- struct{}{}:
+		c.queue.push(u)
 	case <-ctx.Done():
 		return ctx.Err()
 	case <-c.stop:
@@ -171,7 +173,7 @@ func (c *Committer) Do(ctx context.Context, fn func(*engine.Transaction) error) 
 }
 
 // Waiting returns how many units wait.
-func (c *Committer) Waiting() int { return len(c.queue) }
+func (c *Committer) Waiting() int { return c.queue.waiting() }
 
 // claim returns true to the first caller.
 func (u *unit) claim() bool { return u.claimed.CompareAndSwap(false, true) }
@@ -192,17 +194,18 @@ func (c *Committer) run() {
 	defer close(c.done)
 	for {
 		select {
-		case u := <-c.queue:
-			c.batch(u)
+		case <-c.queue.ready:
 		case <-c.stop:
-			for {
-				select {
-				case u := <-c.queue:
-					u.refuse(domain.ErrUnavailable)
-				default:
-					return
-				}
+		}
+		for u := c.queue.pop(); u != nil; u = c.queue.pop() {
+			if c.Closing() {
+				u.refuse(domain.ErrUnavailable)
+				continue
 			}
+			c.batch(u)
+		}
+		if c.Closing() {
+			return
 		}
 	}
 }
@@ -260,12 +263,7 @@ func (c *Committer) next(n int, began time.Time) *unit {
 	if n >= MaxBatch || c.Now().Sub(began) > maxJoin {
 		return nil
 	}
-	select {
-	case u := <-c.queue:
-		return u
-	default:
-		return nil
-	}
+	return c.queue.pop()
 }
 
 // share runs units, and those that wait and may join, in one transaction. It commits it, or rolls it

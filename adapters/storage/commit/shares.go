@@ -7,11 +7,10 @@ import (
 	"time"
 
 	"agentproxy/adapters/storage/engine"
-	"agentproxy/ports"
 )
 
 // Shares bounds how many units and views of one agent are at work at the same time: those that have
-// a connection of PostgreSQL, and those that wait for a batch or are in one. Those beyond wait
+// a connection of the database, and those that wait for a batch or are in one. Those beyond wait
 // before that, so an agent that calls often slows itself and leaves connections and batches to the
 // others. A nil *Shares bounds nothing.
 type Shares struct {
@@ -39,10 +38,7 @@ var errShare = errors.New("units of the agent had its share of the database for 
 
 // Take waits until the agent that ctx is for may have one more, and returns what gives it back.
 func (s *Shares) Take(ctx context.Context) (release func(), err error) {
-	agentID := ports.AgentOf(ctx)
-	if a := ports.ReadSetOf(ctx); a != nil {
-		agentID = a.Agent
-	}
+	agentID := agentOf(ctx)
 	if s == nil || agentID == "" {
 		return func() {}, nil
 	}
