@@ -79,6 +79,8 @@ type Config struct {
 	// TargetRate and TrialTargetRate bound the new connections a minute of one agent to one
 	// registrable domain or address; 0 is unlimited. Names of one address share a part of them.
 	TargetRate, TrialTargetRate int
+	// WatchScans reports agents whose connections look like a scan to Deps.Scanned.
+	WatchScans bool
 	// Own are the exits of this host, for the metrics.
 	Own []netip.Addr
 	// Sessions is how many routes are kept in memory; default 100,000.
@@ -97,6 +99,9 @@ type Deps struct {
 	Observer      Observer
 	AddressPolicy dial.AddressPolicy // nil forbids every target
 	Exits         ExitLog            // who used which exit; default records nothing
+	// Scanned is called about an agent whose connections look like a scan, once in quota.ScanWindow.
+	// It does not block. Default none.
+	Scanned func(Scan)
 	// Policy returns the rules of the operator and of products that hold now; default none.
 	// It is called for every connection.
 	Policy   func() *policy.Shared
@@ -179,6 +184,9 @@ func orDefault[T int | time.Duration](v *T, def T) {
 func (d Deps) withDefaults() Deps {
 	if d.Policy == nil {
 		d.Policy = func() *policy.Shared { return nil }
+	}
+	if d.Scanned == nil {
+		d.Scanned = func(Scan) {}
 	}
 	if d.Workers == nil {
 		d.Workers = noWorkers{}

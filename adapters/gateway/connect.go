@@ -83,6 +83,7 @@ func (g *Gateway) open(c *client.Conn, u credential, target hostport.Target) (*r
 	}
 	pass := &targetCheck{}
 	if ref = pass.begin(g, c, p, target); ref != nil {
+		g.tried(p.route, counted, ref)
 		g.observeRefusal(c, p.exit.IP, target.Host, ref, 0)
 		return nil, ref
 	}
@@ -101,10 +102,12 @@ func (g *Gateway) open(c *client.Conn, u credential, target hostport.Target) (*r
 		// No attempt is made.
 	} else if p.proxy == nil {
 		tcp, latency, ref = g.direct(c, target, p.exit.IP, pass)
+		g.tried(p.route, counted, ref)
 		ref = g.exitOf(p, ref)
 	} else {
 		in := http1.NewReader(nil)
 		tcp, latency, ref = g.viaUpstream(c, p.route, target, p.proxy, pass, in)
+		g.tried(p.route, counted, ref)
 		ref = g.sellersExitOf(p, ref)
 		early = bytes.Clone(in.Buffered())
 		in.Free()

@@ -60,7 +60,7 @@ func (g *Gateway) start(r *traffic.Route, target hostport.Target) (quota.Target,
 	if r.Trial {
 		l.PerSecond, l.Targets = g.cfg.TrialConnectionRate, g.cfg.TrialTargets
 	}
-	if l.PerSecond <= 0 && l.Targets <= 0 && g.targetRate(r) <= 0 {
+	if l.PerSecond <= 0 && l.Targets <= 0 && g.targetRate(r) <= 0 && !g.cfg.WatchScans {
 		return 0, nil
 	}
 	t := g.rates.Of(target.Host)

@@ -88,9 +88,11 @@ func (x *exchange) admit() *refusal.Refusal {
 		ref = x.check.begin(g, c, p, x.key.target)
 		x.key.shared, x.key.own = x.check.Shared, x.check.Own
 		if ref != nil { // dial does not come to count it
-			if _, slow := g.start(p.route, x.key.target); slow != nil {
+			counted, slow := g.start(p.route, x.key.target)
+			if slow != nil {
 				ref = slow
 			}
+			g.tried(p.route, counted, ref)
 		}
 	}
 	if ref == nil {
@@ -193,9 +195,11 @@ func (x *exchange) dial() (*targetConn, *refusal.Refusal) {
 	}
 	if x.proxy == nil {
 		tc.tcp, x.latency, ref = x.g.direct(x.c, x.key.target, x.key.exit, x.check)
+		x.g.tried(x.route, counted, ref)
 		ref = x.g.exitOf(x.path, ref)
 	} else {
 		tc.tcp, x.latency, ref = x.g.viaUpstream(x.c, x.route, x.key.target, x.proxy, x.check, &tc.in)
+		x.g.tried(x.route, counted, ref)
 		ref = x.g.sellersExitOf(x.path, ref)
 	}
 	if ref != nil {

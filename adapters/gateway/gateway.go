@@ -74,6 +74,7 @@ type Gateway struct {
 	requests       atomic.Int64
 	warnedCore     atomic.Int64 // last warning about the core, by monotime
 	warnedUpstream atomic.Int64 // last warning about an upstream's address, by monotime
+	lastOpened     atomic.Int64 // a connection to a target, by monotime
 	warnedScarce   atomic.Int64 // last warning that places are scarce, by monotime
 }
 

@@ -59,6 +59,7 @@ type metrics struct {
 	bytes    lease.Counters
 	exits    *exitMetrics
 	panics   prometheus.Counter
+	scans    map[bool]prometheus.Counter // by whether the account is on trial
 	all      []prometheus.Collector
 }
 
@@ -79,13 +80,17 @@ func newMetrics(g *Gateway) *metrics {
 	m.exits = newExitMetrics(g.cfg.Own, slices.Sorted(maps.Keys(g.cfg.Resolve)))
 	m.panics = prometheus.NewCounter(prometheus.CounterOpts{Name: "agentproxy_gateway_panics_total",
 		Help: "Panics while serving a connection; each ended that connection alone."})
+	scans := prometheus.NewCounterVec(prometheus.CounterOpts{Name: "agentproxy_gateway_scans_total",
+		Help: "Times that connections of an agent looked like a scan. Accounts on trial are disabled for it."},
+		[]string{"account"})
+	m.scans = map[bool]prometheus.Counter{true: scans.WithLabelValues("trial"), false: scans.WithLabelValues("funded")}
 	gauge := func(name, help string, read func() float64) prometheus.Collector {
 		return prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: name, Help: help}, read)
 	}
 	count := func(name, help string, read func() float64) prometheus.Collector {
 		return prometheus.NewCounterFunc(prometheus.CounterOpts{Name: name, Help: help}, read)
 	}
-	m.all = []prometheus.Collector{requests, relayed, lost, m.exits.dials, m.exits.seconds, m.panics, g.table,
+	m.all = []prometheus.Collector{requests, relayed, lost, m.exits.dials, m.exits.seconds, m.panics, scans, g.table,
 		gauge("agentproxy_gateway_tunnels", "Open tunnels.", func() float64 { return float64(g.relay.Open()) }),
 		gauge("agentproxy_gateway_leases_open", "Sessions that hold a lease of traffic here.",
 			func() float64 { return float64(g.leases.Open()) }),

@@ -245,7 +245,7 @@ func TestLabelsAreFixed(t *testing.T) {
 		t.Errorf("%d series, then %d", len(before), len(after))
 	}
 	known := map[string][]string{"protocol": {"connect", "http", "socks5"}, "direction": {"up", "down"}, "listener": {"gateway"},
-		"exit": {"embedded", "other", ""}}
+		"exit": {"embedded", "other", ""}, "account": {"trial", "funded"}}
 	for name, m := range after {
 		if before[name] == nil {
 			t.Errorf("%s came with the traffic", name)

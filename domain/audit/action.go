@@ -15,10 +15,11 @@ const IDPrefix = "act_"
 // Via is the way in by which the operator acted.
 type Via string
 
-// The operator's ways in.
+// The operator's ways in, and what the service does in the operator's place.
 const (
 	Command Via = "command"
 	Console Via = "console"
+	Service Via = "service"
 )
 
 // Action is one thing that the operator did. It is never changed.

@@ -172,6 +172,44 @@ func TestOneAccountLeavesTunnelsForOthers(t *testing.T) {
 	}
 }
 
+// A scan is refused by the ports of trials and the limit of targets, and ends the account that makes it.
+func TestAScanEndsTheAccount(t *testing.T) {
+	t.Parallel()
+	s := serve(t, "AGENTPROXY_DEV=false", "AGENTPROXY_ALLOW_NETWORKS=127.0.0.0/8", "AGENTPROXY_TARGETS_PER_MINUTE_TRIAL=5")
+	key, proxy := s.customer("scanner")
+	tries := func(proxy *url.URL, number, port int) (statuses map[int]int) {
+		statuses = map[int]int{}
+		for n := range number {
+			c, _, status, err := connect(proxy, fmt.Sprintf("127.1.%d.%d:%d", n/200, 1+n%200, port))
+			if err != nil {
+				t.Fatal(err)
+			}
+			_ = c.Close()
+			statuses[status]++
+		}
+		return statuses
+	}
+	if got := tries(proxy, 5, 6379); got[http.StatusForbidden] != 5 {
+		t.Errorf("a port of a database: %v", got)
+	}
+	if got := tries(proxy, 25, 80); got[http.StatusTooManyRequests] == 0 || got[http.StatusBadGateway] < 5 {
+		t.Errorf("25 addresses: %v", got)
+	}
+	s.must(200, "GET", "/billing/balance", key, "")
+	s.stop()
+	s.env = append(s.env, "AGENTPROXY_CONNECTIONS_PER_SECOND_TRIAL=0", "AGENTPROXY_TARGETS_PER_MINUTE_TRIAL=0")
+	s.start()
+	tries(proxy, 310, 80)
+	within(t, soon, "the account to be disabled", func() bool {
+		r, err := s.call(t.Context(), "GET", "/billing/balance", key, "")
+		return err == nil && r.status == http.StatusForbidden
+	})
+	out, err := s.run("audit", "list")
+	if err != nil || !strings.Contains(out, "agent disable") || !strings.Contains(out, "scan: of 300 targets in 10 minutes 300 refused or failed") {
+		t.Errorf("%v\n%s", err, out)
+	}
+}
+
 // An agent cannot reach the service through its own exits, to register anew from another
 // address for example, by listener, by public address or by name.
 func TestTheServiceIsNoTarget(t *testing.T) {

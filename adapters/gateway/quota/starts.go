@@ -50,7 +50,11 @@ type starting struct {
 	pruned int64            // when outdated targets were removed last
 	oldest int64            // of those that were left then
 	last   int64            // use
+	tried  tried
 }
+
+// size returns the number of targets that are stored.
+func (a *starting) size() int { return len(a.seen) + len(a.tried.targets) }
 
 // NewStarts returns an empty counter.
 func NewStarts() *Starts {
@@ -75,15 +79,7 @@ func (s *Starts) Take(agent string, t Target, l StartLimits, now time.Time) (Ref
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	a := s.agents[agent]
-	if a == nil {
-		if len(s.agents) >= s.maxAgents {
-			s.forgetOne(nil)
-		}
-		a = &starting{}
-		s.agents[agent] = a
-	}
-	a.last = now.Unix()
+	a := s.agent(agent, now)
 	if l.PerSecond > 0 {
 		limit := ratelimit.Limit{PerMinute: 60 * l.PerSecond, Burst: burst * l.PerSecond}
 		if l.Trial {
@@ -99,6 +95,20 @@ func (s *Starts) Take(agent string, t Target, l StartLimits, now time.Time) (Ref
 		return TooWide, wait
 	}
 	return NotRefused, 0
+}
+
+// agent returns what is counted of an agent that is active now.
+func (s *Starts) agent(id string, now time.Time) *starting {
+	a := s.agents[id]
+	if a == nil {
+		if len(s.agents) >= s.maxAgents {
+			s.forgetOne(nil)
+		}
+		a = &starting{}
+		s.agents[id] = a
+	}
+	a.last = now.Unix()
+	return a
 }
 
 // see counts a target of an agent. If the agent had that many others in the last minute it returns
@@ -150,10 +160,10 @@ func (s *Starts) forgetOne(keep *starting) {
 	var found *starting
 	n := 0
 	for key, a := range s.agents {
-		if a == keep || keep != nil && len(a.seen) == 0 {
+		if a == keep || keep != nil && a.size() == 0 {
 			continue
 		}
-		if found == nil || a.last < found.last || a.last == found.last && len(a.seen) < len(found.seen) {
+		if found == nil || a.last < found.last || a.last == found.last && a.size() < found.size() {
 			id, found = key, a
 		}
 		if n++; n == evictionSample {
@@ -161,18 +171,18 @@ func (s *Starts) forgetOne(keep *starting) {
 		}
 	}
 	if found != nil {
-		s.seen -= len(found.seen)
+		s.seen -= found.size()
 		delete(s.agents, id)
 	}
 }
 
-// Trim forgets agents that made no connection for a minute.
+// Trim forgets agents that made no connection for as long as what they tried is watched.
 func (s *Starts) Trim(now time.Time) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for id, a := range s.agents {
-		if idle := now.Unix() - a.last; (idle >= window || idle < 0) && !a.rate.TAT.After(now) {
-			s.seen -= len(a.seen)
+		if idle := now.Unix() - a.last; idle >= int64(ScanWindow/time.Second) || idle < 0 {
+			s.seen -= a.size()
 			delete(s.agents, id)
 		}
 	}

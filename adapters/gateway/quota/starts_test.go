@@ -100,9 +100,10 @@ func TestStartsAreBounded(t *testing.T) {
 		for range n % 3 {
 			s.Take("scanner", Target(n), StartLimits{Targets: 100}, noon.Add(time.Duration(n)*time.Millisecond))
 		}
+		s.Note(fmt.Sprint(n%200), Target(n), n%2 == 0, noon.Add(time.Duration(n)*time.Millisecond))
 		seen := 0
 		for _, a := range s.agents {
-			seen += len(a.seen)
+			seen += a.size()
 		}
 		if len(s.agents) > 150 || seen > 1000 || seen != s.seen {
 			t.Fatalf("%d agents with %d targets, counted %d", len(s.agents), seen, s.seen)
@@ -111,7 +112,7 @@ func TestStartsAreBounded(t *testing.T) {
 	if a := s.agents["scanner"]; a == nil || len(a.seen) != 100 {
 		t.Errorf("the scanner is forgotten: %+v", a)
 	}
-	s.Trim(noon.Add(2 * time.Minute))
+	s.Trim(noon.Add(11 * time.Minute))
 	if len(s.agents) != 0 || s.seen != 0 {
 		t.Errorf("%d agents with %d targets are left", len(s.agents), s.seen)
 	}

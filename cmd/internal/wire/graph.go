@@ -121,14 +121,14 @@ func Service(s configfile.Settings, log *slog.Logger) fx.Option {
 		admin.ProvideChecks(checks),
 		admin.ProvideGauges(gauges),
 		fx.Provide(openTracer, traceRequests),
-		fx.Decorate(newTimedSender),
+		fx.Decorate(newTimedSender, reportScans),
 		fx.Invoke(registerBuild, checkPlay, checkProviders, holdClock),
 		fx.Provide(
 			func() conns.Budget { return conns.Divide(conns.Descriptors()) },
 			consoleHost, newConsoleJobs, desk.New, newGate, adminConfig,
 			func(s configfile.Settings) *policyapp.Published { return policyapp.Publish(s.Catalog.Policy) },
 			exitlog.NewLog,
-			gatewayConfig, gatewayDeps, apiConfig, newProber, newReloader, sessions.NewChecks,
+			newScans, gatewayConfig, gatewayDeps, apiConfig, newProber, newReloader, sessions.NewChecks,
 			reveals.New, newTools, overview.New, consoleConfig, console.New,
 			func(c *console.Console) httpapi.Console { return c.Serve },
 		),
@@ -138,7 +138,7 @@ func Service(s configfile.Settings, log *slog.Logger) fx.Option {
 			func(st *storage.Store, r *prometheus.Registry) error { return r.Register(st) },
 			countExcess, recoverFirst, startDevchain, resumeIndexes,
 			func(lc fx.Lifecycle, q *queue.Queue) { lc.Append(fx.StartStopHook(q.Start, q.Stop)) },
-			keepExits, runTasks, foldTelemetry, reloadOnHangup,
+			keepExits, disableScanners, runTasks, foldTelemetry, reloadOnHangup,
 			func(hub *changes.Hub, g *gateway.Gateway) { hub.Watch(watcher{g}) },
 			func(hub *changes.Hub, st *storage.Store) { hub.Watch(st.Remember()) },
 		)),
@@ -219,7 +219,7 @@ func gatewayConfig(s configfile.Settings, b conns.Budget, secrets *system.Secret
 		Agent: s.AgentConnections, TrialAgent: s.TrialConnections, TargetRate: s.TargetRate,
 		TrialTargetRate: s.TrialTargetRate, SessionTunnels: s.SessionTunnels,
 		TrialPlaces: b.Gateway / trialPart, ConnectionRate: s.ConnectionRate,
-		TrialConnectionRate: s.TrialConnectionRate, Targets: s.Targets, TrialTargets: s.TrialTargets}
+		TrialConnectionRate: s.TrialConnectionRate, Targets: s.Targets, TrialTargets: s.TrialTargets, WatchScans: !s.Dev}
 	c.Balancers, c.SingleLabels = balancers(s), s.Dev
 	if s.Dev {
 		c.AuthFailureLimit, c.TrialPlaces = 0, 0
