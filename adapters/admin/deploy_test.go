@@ -5,6 +5,7 @@ import (
 	"os"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -35,6 +36,8 @@ type composeFile struct {
 		Configs     []struct{ Source, Target string }
 		ReadOnly    bool     `yaml:"read_only"`
 		CapDrop     []string `yaml:"cap_drop"`
+		Ulimits     struct{ Nofile int }
+		Command     []string
 		Networks    map[string]struct {
 			Address string `yaml:"ipv4_address"`
 		}
@@ -197,23 +200,98 @@ func TestTheImagesBuildIsChecked(t *testing.T) {
 	}
 }
 
-func TestPrometheusScrapesBothReplicas(t *testing.T) {
+func TestPrometheusScrapesAndAlerts(t *testing.T) {
 	c := compose(t)
 	p := c.Services["prometheus"]
 	if len(p.Configs) != 1 || p.Configs[0].Target != "/etc/prometheus/prometheus.yml" {
 		t.Fatalf("%+v", p.Configs)
 	}
+	type static []struct{ Targets []string }
 	var conf struct {
+		Alerting struct {
+			Alertmanagers []struct {
+				StaticConfigs static `yaml:"static_configs"`
+			}
+		}
 		ScrapeConfigs []struct {
-			StaticConfigs []struct{ Targets []string } `yaml:"static_configs"`
+			Job           string `yaml:"job_name"`
+			StaticConfigs static `yaml:"static_configs"`
 		} `yaml:"scrape_configs"`
 	}
 	if err := yaml.Unmarshal([]byte(c.Configs[p.Configs[0].Source].Content), &conf); err != nil {
 		t.Fatal(err)
 	}
-	want := []string{"agentproxy-1:8082", "agentproxy-2:8082"}
-	if len(conf.ScrapeConfigs) != 1 || !slices.Equal(conf.ScrapeConfigs[0].StaticConfigs[0].Targets, want) {
-		t.Errorf("%+v", conf)
+	got := map[string][]string{}
+	for _, s := range conf.ScrapeConfigs {
+		got[s.Job] = s.StaticConfigs[0].Targets
+	}
+	for _, m := range conf.Alerting.Alertmanagers {
+		got["alerts"] = m.StaticConfigs[0].Targets
+	}
+	// The jobs are labels that the alerts ask for.
+	for job, want := range map[string]string{"agentproxy": "agentproxy-1:8082 agentproxy-2:8082", "alerts": "alertmanager:9093",
+		"postgres": "postgres-exporter:9187", "postgres-disk": "postgres-disk:9100"} {
+		if strings.Join(got[job], " ") != want {
+			t.Errorf("%s: %v, want %s", job, got[job], want)
+		}
+		for _, target := range got[job] {
+			if host, _, _ := strings.Cut(target, ":"); c.Services[host].Image == "" && c.Services[host].Build == nil {
+				t.Errorf("there is no %s", target)
+			}
+		}
+	}
+	if m := c.Services["alertmanager"]; len(m.Configs) != 1 || c.Configs[m.Configs[0].Source].Content == "" {
+		t.Errorf("the Alertmanager has no configuration: %+v", m.Configs)
+	}
+	if e := c.Services["postgres-exporter"]; !slices.Contains(e.Command, "--collector.database_wraparound") || e.Environment["DATA_SOURCE_PASS"] !=
+		c.Services["postgres"].Environment["POSTGRES_PASSWORD"] {
+		t.Errorf("the exporter of PostgreSQL: %+v", e)
+	}
+	if d, of := c.Services["postgres-disk"], c.Services["postgres"]; len(d.Volumes) != 1 || d.Volumes[0] != of.Volumes[0]+":ro" {
+		t.Errorf("the disk that is watched: %v, PostgreSQL's: %v", d.Volumes, of.Volumes)
+	}
+}
+
+// HAProxy takes two descriptors a connection, and does not start without.
+func TestTheBalancerMayOpenItsConnections(t *testing.T) {
+	most := regexp.MustCompile(`\n    maxconn (\d+)\n`).FindStringSubmatch(text(t, "deploy/haproxy/haproxy.cfg"))
+	if most == nil {
+		t.Fatal("it bounds no connections")
+	}
+	if n, err := strconv.Atoi(most[1]); err != nil || compose(t).Services["balancer"].Ulimits.Nofile < 2*n+100 {
+		t.Errorf("%d connections, %d descriptors, %v", n, compose(t).Services["balancer"].Ulimits.Nofile, err)
+	}
+}
+
+// What takes an Idempotency-Key, by the client, is what the balancer repeats with one.
+func TestTheBalancerRepeatsWhatTakesAKey(t *testing.T) {
+	rule := regexp.MustCompile(`acl takes_key path_reg (\S+)\n`).FindStringSubmatch(text(t, "deploy/haproxy/haproxy.cfg"))
+	if rule == nil {
+		t.Fatal("the balancer has no paths that take a key")
+	}
+	takes, keyed, n := regexp.MustCompile(rule[1]), map[string]bool{}, 0
+	for _, line := range strings.Split(text(t, "adapters/apiclient/operations.go"), "\n") {
+		if m := regexp.MustCompile(`method: "POST", path: "([^"]+)"`).FindStringSubmatch(line); m != nil {
+			keyed[m[1]] = keyed[m[1]] || strings.Contains(line, "key: keyOr(")
+		}
+	}
+	for path, key := range keyed {
+		if takes.MatchString("/v1"+path) != key {
+			t.Errorf("%s takes a key: %v", path, key)
+		}
+		if key {
+			n++
+		}
+	}
+	if n < 6 || len(keyed) < 2*n {
+		t.Errorf("%d of %d paths take a key", n, len(keyed))
+	}
+}
+
+// A database that is away ends every start, and the default limit gives up after five.
+func TestTheUnitIsStartedAgain(t *testing.T) {
+	if unit, _, _ := strings.Cut(text(t, "deploy/systemd/agentproxy.service"), "[Service]"); !strings.Contains(unit, "\nStartLimitIntervalSec=0\n") {
+		t.Error("systemd gives up after a few starts")
 	}
 }
 

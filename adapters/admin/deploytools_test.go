@@ -3,11 +3,16 @@ package admin_test
 import (
 	"encoding/json"
 	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 )
 
 // accepts runs a tool on files of a directory of its own, and fails unless it accepts them. A tool that is
@@ -65,11 +70,113 @@ func TestPromtoolAcceptsTheDashboard(t *testing.T) {
 	accepts(t, map[string]string{"dashboard.yml": rules.String()}, "promtool", "check", "rules", "dashboard.yml")
 }
 
-// The replicas have no names outside of compose, and the check looks names up.
+// Where the check runs the names of the replicas do not resolve.
 func TestHAProxyAcceptsItsConfiguration(t *testing.T) {
 	t.Parallel()
-	config := strings.NewReplacer(" agentproxy-1:", " 127.0.0.1:", " agentproxy-2:", " 127.0.0.1:").Replace(text(t, "deploy/haproxy/haproxy.cfg"))
-	accepts(t, map[string]string{"haproxy.cfg": config}, "haproxy", "-c", "-f", "haproxy.cfg")
+	accepts(t, map[string]string{"haproxy.cfg": text(t, "deploy/haproxy/haproxy.cfg")}, "haproxy", "-c", "-f", "haproxy.cfg")
+}
+
+// balanced runs HAProxy, without checks, before a replica that closes every connection when it has read a request, and one
+// that answers. It returns the address of its API.
+func balanced(t *testing.T) string {
+	t.Helper()
+	path, err := exec.LookPath("haproxy")
+	if err != nil {
+		t.Skip("there is no haproxy")
+	}
+	front, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer front.Close()
+	socket, err := front.(*net.TCPListener).File() // connections wait in it until HAProxy runs
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer socket.Close()
+	broken := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		_, _ = io.Copy(io.Discard, r.Body)
+		panic(http.ErrAbortHandler)
+	}))
+	t.Cleanup(broken.Close)
+	whole := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
+	t.Cleanup(whole.Close)
+	config := strings.NewReplacer("agentproxy-1 agentproxy-1:8080", "agentproxy-1 "+broken.Listener.Addr().String(),
+		"agentproxy-2 agentproxy-2:8080", "agentproxy-2 "+whole.Listener.Addr().String(), "bind :8080", "bind fd@3",
+		"bind :8081", "bind unix@gateway.sock", " check resolvers", " resolvers", "maxconn 20000", "maxconn 100",
+	).Replace(text(t, "deploy/haproxy/haproxy.cfg"))
+	file := filepath.Join(t.TempDir(), "haproxy.cfg")
+	if err := os.WriteFile(file, []byte(config), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	run := exec.CommandContext(t.Context(), path, "-db", "-f", file)
+	run.ExtraFiles = []*os.File{socket}
+	var printed strings.Builder
+	run.Dir, run.Stderr = filepath.Dir(file), &printed
+	if err := run.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := run.Wait(); t.Failed() {
+			t.Logf("haproxy: %v\n%s", err, printed.String())
+		}
+	})
+	return front.Addr().String()
+}
+
+// A replica that ends before it answered costs only those their call who could be charged twice by another.
+func TestTheBalancerRepeatsWhatIsSafe(t *testing.T) {
+	t.Parallel()
+	api := balanced(t)
+	client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}, Timeout: 2 * time.Minute}
+	for _, c := range []struct {
+		method, path, key string
+		repeated          bool
+	}{
+		{"GET", "/v1/sessions", "", true},
+		{"HEAD", "/v1/sessions", "", true},
+		{"POST", "/v1/sessions", "k", true},
+		{"POST", "/v1/sessions/sess_1/workers/w/rotate", "k", true},
+		{"POST", "/v1/sessions", "", false},
+		{"POST", "/v1/account/register", "k", false},
+		{"DELETE", "/v1/sessions/sess_1", "k", false},
+	} {
+		failed := 0
+		for range 12 {
+			r, err := http.NewRequestWithContext(t.Context(), c.method, "http://"+api+c.path, strings.NewReader(`{"a":1}`))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if c.key != "" {
+				r.Header.Set("Idempotency-Key", c.key)
+			}
+			answer, err := client.Do(r)
+			if err != nil {
+				t.Fatal(err)
+			}
+			_ = answer.Body.Close()
+			if answer.StatusCode != 200 {
+				failed++
+			}
+		}
+		if (failed == 0) != c.repeated {
+			t.Errorf("%+v: %d of 12 calls failed", c, failed)
+		}
+	}
+}
+
+func TestAmtoolAcceptsTheAlertmanager(t *testing.T) {
+	t.Parallel()
+	for _, to := range []string{"", `{url: "https://hooks.example.com/xyz"}`} {
+		config := strings.Replace(compose(t).Configs["alertmanager"].Content, "${ALERTS_TO:-}", to, 1)
+		accepts(t, map[string]string{"alertmanager.yml": config}, "amtool", "check-config", "alertmanager.yml")
+	}
+}
+
+func TestPromtoolAcceptsTheScrapes(t *testing.T) {
+	t.Parallel()
+	accepts(t, map[string]string{"prometheus.yml": compose(t).Configs["prometheus"].Content,
+		"alerts.yml": text(t, "deploy/prometheus/alerts.yml")}, "promtool", "check", "config", "prometheus.yml")
 }
 
 // The program of the unit need not be installed here.
