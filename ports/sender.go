@@ -16,6 +16,8 @@ type Message struct {
 	At      time.Time // of this attempt
 	Body    []byte    // from Sender.Body
 	Secrets []string  // whsec_…, each signs
+	// Stranger is set for an endpoint whose owner may not have asked for it (webhook.Endpoint.Stranger).
+	Stranger bool
 }
 
 // LogValue hides the secrets, and a URL that may hold one.
@@ -30,6 +32,7 @@ type Sender interface {
 	// and takes at most 10 s. Every answer, and every failure that is the
 	// receiver's or its network's, is an outcome. An error is ours or the
 	// context's: it is not evidence about the endpoint, and the attempt does not
-	// count.
+	// count. A RequeueAfter is one: an address of a Stranger has had its requests
+	// (webhook.Tries) of all agents together.
 	Send(ctx context.Context, m Message) (webhook.Outcome, error)
 }

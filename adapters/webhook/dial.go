@@ -12,16 +12,18 @@ import (
 	"agentproxy/domain/egress"
 )
 
-// newTransport returns a transport for HTTP/1.1 that dials through s.dial only.
+type dialFunc = func(ctx context.Context, network, address string) (net.Conn, error)
+
+// newTransport returns a transport for HTTP/1.1 that dials through dial only.
 // A proxy of the environment would connect to addresses that were not checked,
 // HTTP/2 would allow a receiver to send megabytes unrequested, and
 // decompression would grow the counted bytes.
-func newTransport(s *Sender) *http.Transport {
+func newTransport(s *Sender, dial dialFunc) *http.Transport {
 	protocols := new(http.Protocols)
 	protocols.SetHTTP1(true)
 	return &http.Transport{
 		Proxy:                  nil,
-		DialContext:            s.dial,
+		DialContext:            dial,
 		TLSClientConfig:        &tls.Config{RootCAs: s.cfg.Roots, MinVersion: tls.VersionTLS12},
 		TLSHandshakeTimeout:    s.cfg.Timeout, // of a dial that outlives its request
 		Protocols:              protocols,
@@ -37,6 +39,11 @@ func newTransport(s *Sender) *http.Transport {
 // connects to a checked one. The context has no deadline, because the transport
 // may keep the connection for another request.
 func (s *Sender) dial(ctx context.Context, _, address string) (net.Conn, error) {
+	return s.dialAdmitted(ctx, address, nil)
+}
+
+// dialAdmitted is dial for addresses that admit lets pass; nil is all.
+func (s *Sender) dialAdmitted(ctx context.Context, address string, admit func(netip.Addr) error) (net.Conn, error) {
 	until := time.Now().Add(s.cfg.Timeout)
 	ctx, cancel := context.WithDeadline(ctx, until)
 	defer cancel()
@@ -46,6 +53,11 @@ func (s *Sender) dial(ctx context.Context, _, address string) (net.Conn, error) 
 	}
 	for i, target := range targets {
 		var c net.Conn
+		if admit != nil {
+			if err = admit(target.Addr()); err != nil {
+				continue
+			}
+		}
 		// One silent address leaves time for those after it.
 		share := time.Until(until) / time.Duration(len(targets)-i)
 		if c, err = s.dialWithin(ctx, target, share); err == nil {

@@ -8,6 +8,7 @@ import (
 	"cmp"
 	"context"
 	"crypto/x509"
+	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -15,6 +16,7 @@ import (
 	"net/netip"
 	"net/url"
 	"strconv"
+	"sync"
 	"time"
 
 	"agentproxy/domain/egress"
@@ -65,6 +67,9 @@ func (c Config) withDefaults() Config {
 type Sender struct {
 	cfg       Config
 	transport *http.Transport
+
+	mu    sync.Mutex
+	tries webhook.Tries // at addresses of strangers
 }
 
 var _ ports.Sender = (*Sender)(nil)
@@ -72,7 +77,7 @@ var _ ports.Sender = (*Sender)(nil)
 // New returns a Sender. The caller must Close it.
 func New(cfg Config) *Sender {
 	s := &Sender{cfg: cfg.withDefaults()}
-	s.transport = newTransport(s)
+	s.transport = newTransport(s, s.dial)
 	return s
 }
 
@@ -96,8 +101,17 @@ func (s *Sender) Send(ctx context.Context, m ports.Message) (webhook.Outcome, er
 	}
 	within, cancel := context.WithTimeout(ctx, s.cfg.Timeout)
 	defer cancel()
-	answer, err := s.transport.RoundTrip(request(within, target, header, m.Body))
+	transport, reached := s.transport, (*visit)(nil)
+	if m.Stranger {
+		reached = &visit{s: s, at: m.At}
+		transport = newTransport(s, reached.dial)
+		transport.DisableKeepAlives = true // each request dials, and is counted by its address
+	}
+	answer, err := transport.RoundTrip(request(within, target, header, m.Body))
+	wait, full := errors.AsType[crowded](err)
 	switch {
+	case full:
+		return webhook.Outcome{}, ports.RequeueAfter(wait)
 	case err != nil && ctx.Err() != nil:
 		return webhook.Outcome{}, fmt.Errorf("send webhook %s: %w", m.ID, context.Cause(ctx))
 	case err != nil && isLocal(err):
@@ -107,6 +121,9 @@ func (s *Sender) Send(ctx context.Context, m ports.Message) (webhook.Outcome, er
 		return out, nil
 	}
 	defer func() { _ = answer.Body.Close() }()
+	if reached != nil && answer.StatusCode >= 200 && answer.StatusCode <= 299 {
+		reached.answered()
+	}
 	out.StatusCode, out.RetryAfter = answer.StatusCode, parseRetryAfter(answer.Header.Get("Retry-After"), m.At)
 	if answer.StatusCode >= http.StatusOK { // the body of a 101 has no end, and no timeout
 		// The status is the answer. The rest is read so that the connection can

@@ -51,6 +51,7 @@ type slots struct {
 	line     *list.List               // of *place
 	places   map[string]*list.Element // by agent
 	attempts map[string]*attempts     // at unproven endpoints, by agent
+	hosts    webhook.Tries            // at hosts of strangers, by all agents
 	trimmed  time.Time                // when attempts were last forgotten
 }
 
@@ -96,9 +97,16 @@ func newSlots(clock ports.Clock) *slots {
 
 // acquire returns a slot of the agent; to a proven endpoint it waits for one up to slotTimeout. If
 // there is none, release is nil and wait is how long the delivery should be requeued for.
-func (s *slots) acquire(ctx context.Context, agentID string, to webhook.Endpoint) (release func(), wait time.Duration) {
+func (s *slots) acquire(
+	ctx context.Context, of webhook.Type, to webhook.Endpoint,
+) (release func(), wait time.Duration) {
+	agentID := to.AgentID
 	if !to.Verified() {
-		return s.acquireUnproven(agentID, to.Answered())
+		host := ""
+		if to.Stranger(of) {
+			host = to.Host()
+		}
+		return s.acquireUnproven(agentID, host, to.Answered())
 	}
 	sem, full := s.enter(agentID)
 	if sem.try() || !full && s.wait(ctx, sem) {
@@ -174,10 +182,11 @@ func (s *slots) leave(agentID string, sem *semaphore) {
 }
 
 // acquireUnproven returns a slot if the agent has none and its turn has come: it is among the first
-// in the line, as many as slots are free. An agent with a slot has no place in the line.
-func (s *slots) acquireUnproven(agentID string, answered bool) (release func(), wait time.Duration) {
+// in the line, as many as slots are free. An agent with a slot has no place in the line. host is that of a stranger;
+// empty: the endpoint is none.
+func (s *slots) acquireUnproven(agentID, host string, answered bool) (release func(), wait time.Duration) {
 	now := s.clock.Now()
-	if wait := s.resting(agentID, answered, now); wait > 0 {
+	if wait := s.resting(agentID, host, answered, now); wait > 0 {
 		return nil, wait
 	}
 	sem, _ := s.enter(agentID)
@@ -189,6 +198,9 @@ func (s *slots) acquireUnproven(agentID string, answered bool) (release func(), 
 			s.drop(s.places[agentID])
 			s.unproven++
 			s.count(agentID, answered, now)
+			if host != "" {
+				s.hosts.Take(host, now)
+			}
 			return func() { s.releaseUnproven(agentID, sem) }, 0
 		}
 		// The deliveries of one agent ask one after the other.
@@ -206,9 +218,14 @@ func (s *slots) acquireUnproven(agentID string, answered bool) (release func(), 
 
 // resting returns how long a delivery is requeued for because an endpoint has had its attempts; 0
 // if it has not.
-func (s *slots) resting(agentID string, answered bool, now time.Time) time.Duration {
+func (s *slots) resting(agentID, host string, answered bool, now time.Time) time.Duration {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if host != "" {
+		if wait := s.hosts.Wait(host, now); wait > 0 {
+			return min(wait, maxRest)
+		}
+	}
 	a := s.attempts[agentID]
 	if a == nil {
 		return 0
@@ -287,6 +304,13 @@ func (s *slots) isTurn(agentID string, now time.Time) bool {
 func (s *slots) drop(e *list.Element) {
 	delete(s.places, e.Value.(*place).agentID)
 	s.line.Remove(e)
+}
+
+// answered takes back an attempt at a stranger's host that answered it: it is none.
+func (s *slots) answered(host string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.hosts.Answered(host)
 }
 
 func later(a, b time.Time) time.Time {

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -19,9 +20,10 @@ import (
 	"agentproxy/test/apptest"
 )
 
-const tarpitURL = "https://tarpit.example/hook"
+// tarpitURL returns the URL of a host of its own: one host has few tries of all agents together.
+func tarpitURL(n int) string { return fmt.Sprintf("https://tarpit%d.example/hook", n) }
 
-// tarpit is a sender whose calls of tarpitURL take until they are let go, and fail then.
+// tarpit is a sender whose calls of a tarpitURL take until they are let go, and fail then.
 type tarpit struct {
 	entered chan struct{}
 	letGo   chan struct{}
@@ -30,7 +32,7 @@ type tarpit struct {
 func (*tarpit) Body(e hooks.Event) []byte { return webhook.Body(e) }
 
 func (s *tarpit) Send(_ context.Context, m ports.Message) (hooks.Outcome, error) {
-	if m.URL != tarpitURL {
+	if !strings.HasPrefix(m.URL, "https://tarpit") {
 		return hooks.Outcome{URL: m.URL, StatusCode: 204}, nil
 	}
 	s.entered <- struct{}{}
@@ -122,7 +124,7 @@ func TestTarpitsDelayNoOther(t *testing.T) {
 	agents := make([]string, 150)
 	for i := range agents {
 		agents[i] = a.RegisterWithWebhook()
-		setWebhookURL(a.World, agents[i], tarpitURL)
+		setWebhookURL(a.World, agents[i], tarpitURL(i))
 		a.notify(agents[i], 2)
 	}
 	a.notify(victim, 10)
@@ -182,7 +184,7 @@ func TestAPlaceInTheLineIsKeptForTenSeconds(t *testing.T) {
 	agents := make([]string, 130)
 	for i := range agents {
 		agents[i] = a.RegisterWithWebhook()
-		setWebhookURL(a.World, agents[i], tarpitURL)
+		setWebhookURL(a.World, agents[i], tarpitURL(i))
 		a.notify(agents[i], 1)
 	}
 	jobs := a.pending(agents)

@@ -205,11 +205,16 @@ func (u *Service) Deliver(ctx context.Context, id string, due time.Time) error {
 func (u *Service) deliver(ctx context.Context, id string, due time.Time) error {
 	var d webhook.Delivery
 	var to webhook.Endpoint
+	penniless := false
 	err := u.store.View(ctx, func(ctx context.Context, tx repos) (err error) {
 		if d, err = tx.Webhooks().LoadDelivery(ctx, id); err != nil {
 			return err
 		}
-		to, err = tx.Webhooks().PeekEndpoint(ctx, d.AgentID)
+		if to, err = tx.Webhooks().PeekEndpoint(ctx, d.AgentID); err != nil || to.Answered() {
+			return err
+		}
+		w, err := tx.Ledger().Wallet(ctx, d.AgentID)
+		penniless = err == nil && w.Balance() <= 0 && w.Held.Total() <= 0 && w.Credited() <= 0
 		return err
 	})
 	if errors.Is(err, webhook.ErrNotFound) || err == nil && (d.Status != webhook.Pending || !d.NextAttemptAt.Equal(due)) {
@@ -221,7 +226,10 @@ func (u *Service) deliver(ctx context.Context, id string, due time.Time) error {
 	if wait := due.Sub(u.clock.Now()); wait > 0 {
 		return ports.RequeueAfter(wait)
 	}
-	release, wait := u.slots.acquire(ctx, d.AgentID, to)
+	if penniless { // accounts without money are as many as one likes
+		return ports.RequeueAfter(maxRest)
+	}
+	release, wait := u.slots.acquire(ctx, d.Type, to)
 	if release == nil {
 		return ports.RequeueAfter(wait)
 	}
@@ -231,13 +239,19 @@ func (u *Service) deliver(ctx context.Context, id string, due time.Time) error {
 	if err != nil {
 		return err
 	}
+	host := webhook.Endpoint{URL: m.URL}.Host()
+	if m.Stranger && host != to.Host() { // counted was another one
+		return ports.RequeueAfter(requeueStep)
+	}
 	var out *webhook.Outcome
 	if m.URL != "" {
 		sent, err := u.sender.Send(ctx, m)
 		if err != nil {
 			return err
 		}
-		out = &sent
+		if out = &sent; m.Stranger && sent.OK() {
+			u.slots.answered(host)
+		}
 	}
 	return u.record(context.WithoutCancel(ctx), id, out)
 }
@@ -253,7 +267,7 @@ func (u *Service) message(ctx context.Context, d webhook.Delivery) (m ports.Mess
 		if err != nil {
 			return err
 		}
-		m = ports.Message{URL: to.URL, ID: e.ID, At: u.clock.Now(), Body: u.sender.Body(e)}
+		m = ports.Message{URL: to.URL, ID: e.ID, At: u.clock.Now(), Body: u.sender.Body(e), Stranger: to.Stranger(d.Type)}
 		for _, version := range to.Signing(m.At) {
 			m.Secrets = append(m.Secrets, u.secrets.WebhookSecrets(d.AgentID, version)...)
 		}

@@ -1,6 +1,8 @@
 package webhook
 
 import (
+	"net/url"
+	"strings"
 	"time"
 
 	"agentproxy/domain"
@@ -77,6 +79,19 @@ func (e Endpoint) Verified() bool { return e.Answered() && e.FailingSince.IsZero
 
 // Answered reports whether an attempt at the URL ever succeeded.
 func (e Endpoint) Answered() bool { return !e.LastDeliveryAt.IsZero() }
+
+// Host returns the host of the URL in lower case, without port and final dot.
+func (e Endpoint) Host() string {
+	u, err := url.Parse(e.URL)
+	if err != nil {
+		return ""
+	}
+	return strings.TrimSuffix(strings.ToLower(u.Hostname()), ".")
+}
+
+// Stranger reports whether an event of a type goes to an endpoint whose owner may not have asked for it: it never
+// answered, or it is a test of one that fails. Tries bounds what such hosts get of all agents together.
+func (e Endpoint) Stranger(of Type) bool { return !e.Answered() || of == Test && !e.Verified() }
 
 // SetURL changes the destination; an empty URL removes it. A disabled endpoint
 // is enabled again, even by the same URL. The first URL creates the first
