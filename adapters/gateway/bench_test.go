@@ -26,7 +26,7 @@ func limited(s *setup) {
 	s.Connections, s.PerAddress, s.Agent, s.TrialAgent = 9247, 256, 1000, 1000
 	s.TargetRate, s.TrialTargetRate = 60_000_000, 60_000_000
 	s.ConnectionRate, s.TrialConnectionRate, s.Targets, s.TrialTargets = 1_000_000, 1_000_000, 2000, 2000
-	s.TrialPlaces = 2311
+	s.TrialPlaces, s.WatchScans = 2311, true
 	s.Public = []hostport.Target{{Host: "198.51.100.7", Port: 8081}, {Host: "198.51.100.7", Port: 443}}
 }
 

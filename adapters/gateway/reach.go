@@ -98,6 +98,8 @@ func interruption(c *client.Conn) *refusal.Refusal {
 		return refusal.WorkerRemoved
 	case client.Ended:
 		return refusal.SessionOver
+	case client.TimedOut:
+		return refusal.NoCapacity.Because("the gateway is full, and this connection was closed for another one")
 	}
 	return refusal.NoCapacity.Because("the gateway is shutting down")
 }

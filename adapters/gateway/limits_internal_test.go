@@ -1,8 +1,11 @@
 package gateway
 
 import (
+	"net"
+	"strings"
 	"testing"
 
+	"agentproxy/adapters/gateway/client"
 	"agentproxy/adapters/gateway/monotime"
 	"agentproxy/adapters/gateway/refusal"
 	"agentproxy/domain/policy"
@@ -44,5 +47,25 @@ func TestWhatCountsAsAMiss(t *testing.T) {
 		if got := g.missed(c.ref); got != c.always {
 			t.Errorf("%v a minute after one opened: %v", c.ref, got)
 		}
+	}
+}
+
+// A connection that is closed for another agent's before its target is reached is answered with the reason.
+func TestTheAnswerToAConnectionThatIsClosedForAnother(t *testing.T) {
+	t.Parallel()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	tcp, err := net.Dial("tcp", l.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer tcp.Close()
+	c := client.New(tcp.(*net.TCPConn))
+	c.Evict()
+	if ref := interruption(c); ref.Status != 503 || ref.Code != refusal.CodeNoCapacity || !strings.Contains(ref.Message, "the gateway is full") {
+		t.Errorf("%+v", ref)
 	}
 }
