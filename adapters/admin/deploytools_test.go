@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"io/fs"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -25,6 +26,9 @@ func accepts(t *testing.T, files map[string]string, tool string, args ...string)
 	}
 	dir := t.TempDir()
 	for name, text := range files {
+		if err := os.MkdirAll(filepath.Dir(filepath.Join(dir, name)), 0o700); err != nil {
+			t.Fatal(err)
+		}
 		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
 			t.Fatal(err)
 		}
@@ -189,16 +193,45 @@ func TestSystemdAcceptsTheUnit(t *testing.T) {
 	}
 }
 
+// manifests returns the files below a folder by their path.
+func manifests(t *testing.T, folder string) map[string]string {
+	t.Helper()
+	files := map[string]string{}
+	err := filepath.WalkDir(root+folder, func(path string, d fs.DirEntry, err error) error {
+		if err != nil || d.IsDir() {
+			return err
+		}
+		b, err := os.ReadFile(path)
+		files[strings.TrimPrefix(path, root+folder+"/")] = string(b)
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return files
+}
+
 func TestKustomizeBuildsTheManifests(t *testing.T) {
 	t.Parallel()
-	files := map[string]string{}
-	for _, name := range []string{"agentproxy.env", "deployment.yaml", "kustomization.yaml", "namespace.yaml", "policies.yaml", "services.yaml"} {
-		files[name] = text(t, "deploy/kubernetes/"+name)
-	}
-	out := accepts(t, files, "kubectl", "kustomize", ".")
+	files := manifests(t, "deploy/kubernetes")
+	plain := accepts(t, files, "kubectl", "kustomize", ".")
 	for _, kind := range []string{"Deployment", "Service", "ConfigMap", "Namespace", "PodDisruptionBudget", "NetworkPolicy"} {
-		if !strings.Contains(out, "\nkind: "+kind+"\n") {
+		if !strings.Contains(plain, "\nkind: "+kind+"\n") {
 			t.Errorf("there is no %s", kind)
+		}
+	}
+	watched := accepts(t, files, "kubectl", "kustomize", "monitoring")
+	for _, kind := range []string{"ServiceMonitor", "PrometheusRule"} {
+		if !strings.Contains(watched, "\nkind: "+kind+"\n") || strings.Contains(plain, kind) {
+			t.Errorf("%s is not in monitoring alone", kind)
+		}
+	}
+	files["kustomization.yaml"] += "components: [sellers]\n"
+	sold := accepts(t, files, "kubectl", "kustomize", ".")
+	for _, part := range []string{"value: /etc/agentproxy/agentproxy.yaml", "mountPath: /etc/agentproxy\n", "secretName: agentproxy-sellers",
+		"fsGroup: 10001", "mountPath: /tmp\n"} {
+		if !strings.Contains(sold, part) {
+			t.Errorf("with the sellers there is no %q", part)
 		}
 	}
 }
