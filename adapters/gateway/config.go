@@ -102,6 +102,9 @@ type Deps struct {
 	// Scanned is called about an agent whose connections look like a scan, once in quota.ScanWindow.
 	// It does not block. Default none.
 	Scanned func(Scan)
+	// StoredAll reports whether the service stores no more for an agent on trial: its connections would be
+	// records. It waits for nothing; default false.
+	StoredAll func(agentID string) bool
 	// Policy returns the rules of the operator and of products that hold now; default none.
 	// It is called for every connection.
 	Policy   func() *policy.Shared
@@ -190,6 +193,9 @@ func (d Deps) withDefaults() Deps {
 	}
 	if d.Workers == nil {
 		d.Workers = noWorkers{}
+	}
+	if d.StoredAll == nil {
+		d.StoredAll = func(string) bool { return false }
 	}
 	if d.Exits == nil {
 		d.Exits = noExits{}

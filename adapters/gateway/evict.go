@@ -56,6 +56,9 @@ func (g *Gateway) warnScarce() {
 // start counts a new connection of an agent, whatever comes of it, and returns what counts as its
 // target. It returns a refusal if the agent makes too many, or has too many targets.
 func (g *Gateway) start(r *traffic.Route, target hostport.Target) (quota.Target, *refusal.Refusal) {
+	if r.Trial && g.deps.StoredAll(r.AgentID) {
+		return 0, refusal.StorageLimit
+	}
 	l := quota.StartLimits{PerSecond: g.cfg.ConnectionRate, Targets: g.cfg.Targets, Trial: r.Trial}
 	if r.Trial {
 		l.PerSecond, l.Targets = g.cfg.TrialConnectionRate, g.cfg.TrialTargets

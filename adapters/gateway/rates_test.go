@@ -231,3 +231,28 @@ func TestDistinctTargetsAreCounted(t *testing.T) {
 		t.Errorf("%s, Retry-After %s: %s", res.Status, res.Header.Get("Retry-After"), body)
 	}
 }
+
+// Each connection is a record, so an agent on trial that had all of its storage makes none; one that paid does.
+func TestAnAgentThatStoredAllMakesNoConnections(t *testing.T) {
+	t.Parallel()
+	w, r := metered(t, newCore(t), func(s *setup) {
+		s.StoredAll = func(agentID string) bool { return agentID != "agt_3" }
+	})
+	port := everywhere(t)
+	trial, funded, other := w.of("agt_1", true, 1), w.of("agt_2", false, 2), w.of("agt_3", true, 3)
+	res, err := w.client(trial).Get("http://127.0.0.1:" + port)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_ = res.Body.Close()
+	if res.StatusCode != 429 || !strings.Contains(res.Status, "STORAGE_LIMIT") || res.Header.Get("Retry-After") != "60" {
+		t.Errorf("answered %s, Retry-After %s", res.Status, res.Header.Get("Retry-After"))
+	}
+	w.over(user(trial, 0), password(trial), "127.0.0.1:"+port)
+	counted(t, r, "socks5", map[string]int{"storage_limit": 1})
+	for _, id := range []string{funded, other} {
+		if got := w.status(id, "127.0.0.1:"+port); got != 200 {
+			t.Errorf("another agent: %d", got)
+		}
+	}
+}

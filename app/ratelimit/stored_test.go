@@ -10,12 +10,14 @@ import (
 	"time"
 
 	"agentproxy/app/accounts"
+	"agentproxy/app/exitlog"
 	ratelimitapp "agentproxy/app/ratelimit"
 	"agentproxy/app/sessions"
 	"agentproxy/app/telemetry"
 	"agentproxy/app/workers"
 	"agentproxy/domain"
 	"agentproxy/domain/account"
+	domainlog "agentproxy/domain/exitlog"
 	"agentproxy/domain/health"
 	"agentproxy/domain/policy"
 	"agentproxy/ports"
@@ -276,4 +278,21 @@ func size(t *testing.T, w *apptest.World) (bytes int64) {
 	_, err := fmt.Sscan(w.Column("SELECT page_count * page_size FROM pragma_page_count(), pragma_page_size()")[0], &bytes)
 	apptest.OK(t, err)
 	return bytes
+}
+
+// A record of the exit log is its agent's, in whatever unit it is stored.
+func TestRecordsOfTheExitLogAreCounted(t *testing.T) {
+	t.Parallel()
+	w := apptest.New(t)
+	s := storing(w, budgets, nil)
+	w.Store.Store = s.Count(w.Store.Store)
+	log := exitlog.NewLog(exitlog.Config{Days: 90}, w.Store, w.Clock, w.IDs)
+	for i := range 30 {
+		log.Closed(log.Opened(&domainlog.Connection{Agent: fmt.Sprint("agt_", i%3), Opened: w.Clock.Now()}), 1, domainlog.Finished,
+			w.Clock.Now())
+	}
+	apptest.OK(t, log.Flush(t.Context()))
+	for i := range 3 {
+		apptest.Equal(t, "bytes of an agent", s.Used(fmt.Sprint("agt_", i)), 10*109)
+	}
 }

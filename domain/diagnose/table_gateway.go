@@ -60,6 +60,14 @@ var ofGateway = []rule{
 		statuses: []int{429},
 	},
 	{
+		name:     "storage_limit",
+		what:     "the account is on trial, and the service stores no more records for it at the moment",
+		do:       "wait for the next UTC day, or recharge",
+		retry:    true,
+		codes:    []string{"STORAGE_LIMIT"},
+		statuses: []int{429},
+	},
+	{
 		name:     "too_many_connections",
 		what:     "too many connections are open at once",
 		do:       "close some, use fewer at once, or use workers",

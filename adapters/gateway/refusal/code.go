@@ -35,6 +35,7 @@ const (
 	CodeExitLost
 	CodeClientAddressRefused
 	CodeConnectionRateLimited
+	CodeStorageLimit
 
 	// Codes is the number of codes, none included.
 	Codes = int(iota + 1)
@@ -72,6 +73,7 @@ var codeTexts = [Codes]string{
 
 	CodeClientAddressRefused:  "CLIENT_ADDRESS_REFUSED",
 	CodeConnectionRateLimited: "CONNECTION_RATE_LIMITED",
+	CodeStorageLimit:          "STORAGE_LIMIT",
 }
 
 // String returns the code as clients and events show it; empty for none.

@@ -137,6 +137,11 @@ var (
 		SOCKS:    socks5.NotAllowed,
 		Message:  "this account connects to too many different targets a minute",
 		HowToFix: "wait for the seconds in Retry-After, and visit fewer domains and addresses a minute"}
+	StorageLimit = &Refusal{Status: 429, Code: CodeStorageLimit, ProxyError: "connection_limit_reached",
+		SOCKS:      socks5.NotAllowed,
+		Message:    "the service stores no more records for this account on trial at the moment",
+		HowToFix:   "wait for the next UTC day, or recharge",
+		RetryAfter: time.Minute}
 	SessionNotReady = &Refusal{Status: 503, Code: CodeSessionNotReady, ProxyError: "destination_unavailable",
 		SOCKS:      socks5.GeneralFailure,
 		Message:    "this session is still being created",

@@ -43,6 +43,7 @@ import (
 	"agentproxy/app/playmoney"
 	policyapp "agentproxy/app/policy"
 	"agentproxy/app/procurement"
+	"agentproxy/app/ratelimit"
 	"agentproxy/app/reconcile"
 	"agentproxy/app/reveals"
 	"agentproxy/app/sessions"
@@ -245,10 +246,11 @@ func balancers(s configfile.Settings) []netip.Prefix {
 
 func gatewayDeps(s configfile.Settings, published *policyapp.Published, exits *exitlog.Log,
 	t *trafficapp.Service, w *workers.Service, o *telemetry.Observer, clock ports.Clock, registry *prometheus.Registry,
-	log *slog.Logger) gateway.Deps {
+	limits *ratelimit.Limits, log *slog.Logger) gateway.Deps {
 	return gateway.Deps{Routes: t, Workers: w, Leases: t, Observer: o, AddressPolicy: egressPolicy(s),
 		Policy: published.Now, Exits: exits,
-		Now: clock.Now, Metrics: registry, Log: log}
+		StoredAll: func(id string) bool { return limits.Stored.Over(id, account.TrialTier) },
+		Now:       clock.Now, Metrics: registry, Log: log}
 }
 
 // egressPolicy returns which addresses the gateway dials.
