@@ -17,7 +17,8 @@ import (
 )
 
 // accepts runs a tool on files of a directory of its own, and fails unless it accepts them. A tool that is
-// missing skips the test. Debian has promtool in prometheus, haproxy and systemd-analyze in systemd.
+// missing skips the test. Debian has promtool in prometheus, amtool in
+// prometheus-alertmanager, haproxy, and systemd-analyze in systemd.
 func accepts(t *testing.T, files map[string]string, tool string, args ...string) string {
 	t.Helper()
 	path, err := exec.LookPath(tool)
