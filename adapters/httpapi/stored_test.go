@@ -41,6 +41,7 @@ func TestWhatATrialStores(t *testing.T) {
 	w.doc = nil // 40 MB of answers are not held against it
 	a, victim := w.register("Attacker"), w.register("Victim")
 	at := w.local(a)
+	bought := w.do("POST", "/v1/sessions", body("dyn_local"), a.as, key("first")).want(201).str("data.session_id")
 	batch := fullBatch(rand.New(rand.NewPCG(1, 2)), at[len("/v1/sessions/"):])
 	calls := 0
 	for ; calls < 100; calls++ {
@@ -70,6 +71,14 @@ func TestWhatATrialStores(t *testing.T) {
 			t.Errorf("%s: Retry-After %s: %s", door[1], r.header.Get("Retry-After"), r.body)
 		}
 	}
+	// A repeated purchase has its answer; another one under a key, and one that is only tried, as they should.
+	if again := w.do("POST", "/v1/sessions", body("dyn_local"), a.as, key("first")).want(201); again.str("data.session_id") != bought {
+		t.Errorf("a repeated purchase is %s", again.body)
+	}
+	w.do("POST", "/v1/sessions", body("dyn_local"), a.as, key("second")).refused(429, "STORAGE_LIMIT")
+	w.do("POST", "/v1/sessions?dry_run=true", body("dyn_local"), a.as).want(200)
+	w.do("POST", at+"/rotate", `{}`, a.as, key("third")).refused(429, "STORAGE_LIMIT")
+	w.do("POST", at+"/workers", `{"count":3}`, a.as, key("fourth")).refused(429, "STORAGE_LIMIT")
 	for i := range 20 {
 		w.do("POST", "/v1/sessions", body("dyn_local"), victim.as, key(fmt.Sprint("victim", i))).want(201)
 	}

@@ -17,6 +17,8 @@ type Call struct {
 	Key  string
 	Path string // the concrete path of the resource
 	Hash []byte // of the request's meaning: spacing and key order do not matter
+	// Refusal refuses the first run: a repeated call has its answer all the same. Nil: none.
+	Refusal error
 }
 
 // InFlightTimeout is how long a repeated call is refused while the first one is
@@ -30,7 +32,8 @@ const (
 type Repos interface{ Idempotency() ports.Idempotency }
 
 // FirstRun returns the first run of a call, and false if there is none. It
-// returns domain.ErrIdempotencyConflict if the key was used for another request.
+// returns domain.ErrIdempotencyConflict if the key was used for another request,
+// and c.Refusal if there is no first run.
 func FirstRun(
 	ctx context.Context, tx Repos, agentID string, c Call, now time.Time,
 ) (prev ports.Call, found bool, err error) {
@@ -38,8 +41,11 @@ func FirstRun(
 		return prev, false, nil
 	}
 	prev, found, err = tx.Idempotency().Find(ctx, agentID, c.Path, c.Key, now.Add(-Retention))
-	if err != nil || !found {
+	switch {
+	case err != nil:
 		return prev, false, err
+	case !found:
+		return prev, false, c.Refusal
 	}
 	if !bytes.Equal(prev.Request, c.Hash) {
 		return prev, false, domain.ErrIdempotencyConflict

@@ -65,7 +65,7 @@ func (a *API) admit(c *Call) error {
 		}
 	}
 	if o.Stores {
-		if err := a.Limits.Stored.Check(c, c.Caller.AgentID); err != nil {
+		if err := a.mayStore(c); err != nil {
 			return err
 		}
 	}
@@ -89,6 +89,21 @@ func (a *API) admit(c *Call) error {
 	}
 	c.conn.Work()
 	return nil
+}
+
+// mayStore refuses a call that adds rows for an agent that had as much stored as it may. A dry run adds none, and
+// one under an Idempotency-Key may repeat an earlier call, which has its answer: it is refused where it is found to be
+// the first.
+func (a *API) mayStore(c *Call) error {
+	if dry, _ := c.Query("dry_run"); dry == "true" {
+		return nil
+	}
+	err := a.Limits.Stored.Check(c, c.Caller.AgentID)
+	if err != nil && c.op.Idempotent && c.gin.GetHeader("Idempotency-Key") != "" {
+		c.overBudget = err
+		return nil
+	}
+	return err
 }
 
 // ginContext is huma's own view of a gin request, under a name to embed.

@@ -27,6 +27,7 @@ type Call struct {
 	Challenge       string // of a 401; empty: the usual one
 	Body            []byte // checked; of operations that have one
 	headers         [6]string
+	overBudget      error // refuses the call unless it repeats an earlier one
 }
 
 type callKey struct{}

@@ -33,7 +33,7 @@ func (i Idempotent) Call(ctx context.Context) (idempotency.Call, error) {
 	h := sha256.New()
 	h.Write([]byte(c.op.Method + "\n" + path + "\n"))
 	h.Write(canonical(c.Body))
-	return idempotency.Call{Key: i.Key, Path: path, Hash: h.Sum(nil)}, nil
+	return idempotency.Call{Key: i.Key, Path: path, Hash: h.Sum(nil), Refusal: c.overBudget}, nil
 }
 
 // Tried is the query of a call that can be tried first.
