@@ -42,7 +42,7 @@ func (d *Dialer) LookUp(ctx context.Context, t hostport.Target, exit netip.Addr,
 	}
 	name := t.Host
 	if !trusted {
-		if name = Absolute(name); !d.SingleLabels && strings.Count(name, ".") == 1 {
+		if name = Absolute(name); !d.SingleLabels && !strings.Contains(strings.TrimSuffix(name, "."), ".") {
 			return nil, refusal.NameNotFound
 		}
 	}
@@ -75,9 +75,11 @@ func (d *Dialer) LookUp(ctx context.Context, t hostport.Target, exit netip.Addr,
 	return first[:min(len(first), maxAddresses)], nil
 }
 
-// Absolute returns a name with a final dot, so that a resolver adds no search domain of this host's.
+// Absolute returns a name with a final dot, so that a resolver adds no search domain of this host's. One without
+// any dot it returns as it is: the C library finds localhost in /etc/hosts without a final dot alone, and
+// where names of the host's network are no targets, these are refused.
 func Absolute(name string) string {
-	if strings.HasSuffix(name, ".") {
+	if strings.HasSuffix(name, ".") || !strings.Contains(name, ".") {
 		return name
 	}
 	return name + "."
