@@ -25,6 +25,12 @@ type Agents interface {
 	// ForgetOrigins clears the origins of up to limit agents that registered before the time, and
 	// returns of how many.
 	ForgetOrigins(ctx context.Context, before time.Time, limit int) (int, error)
+	// Unused lists up to limit active agents that registered themselves from a time until before another, and never
+	// called, bought, were paid for or met an operator. Nothing refers to them.
+	Unused(ctx context.Context, from, to time.Time, limit int) ([]string, error)
+	// RemoveUnused removes up to limit agents that were disabled for a reason before a time and are unused still,
+	// notes a change of each, and returns their ids.
+	RemoveUnused(ctx context.Context, disabledFor string, before time.Time, limit int) ([]string, error)
 }
 
 // AgentFilter narrows a list of agents; empty fields do not.

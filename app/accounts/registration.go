@@ -112,9 +112,62 @@ const (
 	purgeSize     = 500
 )
 
-// Purge removes what is past its retention: where agents registered from, and what was granted on
-// days long ago.
+// An account that was not used for keepUnused is disabled, and removed disableUnused after that: by then none of its
+// calls is under way, and none of its credentials is in the memory of a replica.
+const (
+	keepUnused    = 30 * 24 * time.Hour
+	disableUnused = 24 * time.Hour
+	unusedReason  = "it was not used for 30 days"
+)
+
+// removeUnused ends accounts that registered themselves, had no trial credit, and never called or paid: anyone
+// can open them, and they would stay for ever.
+func removeUnused(ctx context.Context, a *Service) error {
+	now := a.clock.Now()
+	for {
+		var ids []string
+		err := a.store.Update(ctx, func(ctx context.Context, tx repos) (err error) {
+			ids, err = tx.Agents().RemoveUnused(ctx, unusedReason, now.Add(-disableUnused), purgeSize)
+			return err
+		})
+		if err != nil {
+			return err
+		}
+		for _, id := range ids {
+			a.hub.AgentChanged(id)
+		}
+		if len(ids) < purgeSize {
+			break
+		}
+	}
+	from, to := time.UnixMicro(a.unusedUpTo.Load()), now.Add(-keepUnused)
+	for {
+		var ids []string
+		err := a.store.View(ctx, func(ctx context.Context, tx repos) (err error) {
+			ids, err = tx.Agents().Unused(ctx, from, to, purgeSize)
+			return err
+		})
+		if err != nil {
+			return err
+		}
+		for _, id := range ids {
+			if err := a.Disable(ctx, id, unusedReason); err != nil {
+				return err
+			}
+		}
+		if len(ids) < purgeSize {
+			a.unusedUpTo.Store(to.UnixMicro())
+			return nil
+		}
+	}
+}
+
+// Purge removes what is past its retention: where agents registered from, what was granted on
+// days long ago, and accounts that were never used.
 func (a *Service) Purge(ctx context.Context) error {
+	if err := removeUnused(ctx, a); err != nil {
+		return err
+	}
 	now := a.clock.Now()
 	origins := now.AddDate(0, 0, -a.cfg.KeepOriginDays)
 	for {

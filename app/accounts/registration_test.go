@@ -1,6 +1,7 @@
 package accounts_test
 
 import (
+	"errors"
 	"fmt"
 	"net/netip"
 	"sync/atomic"
@@ -242,4 +243,86 @@ func TestWhichAddressesAreExits(t *testing.T) {
 	got, err := w.Accounts.IsExit(t.Context(), netip.MustParseAddr(leased), netip.MustParseAddr(leased))
 	apptest.OK(t, err)
 	apptest.Equal(t, "an address that is given back", got, false)
+}
+
+// Accounts that registered themselves and never called, bought, were paid for or met an operator end after 30 days: first
+// they are disabled, and a day later they are removed.
+func TestUnusedAccountsAreRemoved(t *testing.T) {
+	t.Parallel()
+	w := apptest.Open(t, apptest.Options{TrialBalance: -1, RepeatUpdates: true, Accounts: func(c *accounts.Config) { c.KeepOriginDays = 90 }})
+	open := func(in accounts.Register) accounts.Registered {
+		t.Helper()
+		r, err := w.Accounts.Register(t.Context(), in)
+		apptest.OK(t, err)
+		return r
+	}
+	hooked := from("192.0.2.2")
+	hooked.WebhookURL = apptest.WebhookURL
+	unused, other, called, paid, verified := open(from("192.0.2.1")), open(hooked), open(from("192.0.2.3")), open(from("192.0.2.4")), open(from("192.0.2.5"))
+	byOperator := open(accounts.Register{Profile: account.Profile{Name: "agent"}, Operator: true})
+	_, err := w.Accounts.AuthenticateKey(t.Context(), called.APIKey, nil)
+	apptest.OK(t, err)
+	apptest.OK(t, w.Accounts.Keys.StoreUses(t.Context()))
+	_, err = w.Wallet.Adjust(t.Context(), paid.Agent.ID, domain.Dollar, "a gift")
+	apptest.OK(t, err)
+	_, err = w.Accounts.SetTier(t.Context(), verified.Agent.ID, account.VerifiedTier, "a passport")
+	apptest.OK(t, err)
+	status := func(r accounts.Registered) account.Status {
+		t.Helper()
+		info, err := w.Accounts.Info(t.Context(), r.Agent.ID)
+		if errors.Is(err, account.ErrNotFound) {
+			return "removed"
+		}
+		apptest.OK(t, err)
+		return info.Agent.Status
+	}
+	purged := func(after time.Duration, want ...account.Status) {
+		t.Helper()
+		w.Clock.Advance(after)
+		apptest.OK(t, w.Accounts.Purge(t.Context()))
+		var got []account.Status
+		for _, r := range []accounts.Registered{unused, other, called, paid, verified, byOperator} {
+			got = append(got, status(r))
+		}
+		apptest.Equal(t, "after "+after.String(), fmt.Sprint(got), fmt.Sprint(want))
+	}
+	const active, disabled, removed = account.Active, account.Disabled, account.Status("removed")
+	purged(30*24*time.Hour, active, active, active, active, active, active)
+	purged(time.Second, disabled, disabled, active, active, active, active)
+	_, err = w.Accounts.AuthenticateKey(t.Context(), unused.APIKey, nil)
+	apptest.ErrorIs(t, err, account.ErrDisabled)
+	purged(24*time.Hour, disabled, disabled, active, active, active, active)
+	purged(time.Second, removed, removed, active, active, active, active)
+	_, err = w.Accounts.AuthenticateKey(t.Context(), unused.APIKey, nil)
+	apptest.ErrorIs(t, err, account.ErrInvalidKey)
+	for _, table := range []string{"wallets", "ledger_proofs", "webhook_states"} {
+		apptest.Equal(t, "rows of "+table, len(w.Column(`SELECT agent_id FROM `+table+` WHERE agent_id = ?`, unused.Agent.ID)), 0)
+	}
+	faults, _, err := w.DB.Verify(t.Context())
+	apptest.OK(t, err)
+	apptest.Equal(t, "faults", fmt.Sprint(faults), "[]")
+
+	late := open(from("192.0.2.6"))
+	w.Clock.Advance(31 * 24 * time.Hour)
+	apptest.OK(t, w.Accounts.Purge(t.Context()))
+	apptest.Equal(t, "one that registered later", status(late), disabled)
+	apptest.OK(t, w.Accounts.Enable(t.Context(), late.Agent.ID)) // its owner asks for it
+	w.Clock.Advance(48 * time.Hour)
+	apptest.OK(t, w.Accounts.Purge(t.Context()))
+	apptest.Equal(t, "one that was enabled again", status(late), active)
+}
+
+// Trial credit is an entry of the ledger, which is never removed, and neither is its owner.
+func TestAnAccountWithTrialCreditStays(t *testing.T) {
+	t.Parallel()
+	w := apptest.Open(t, apptest.Options{Accounts: func(c *accounts.Config) { c.KeepOriginDays = 90 }})
+	r, err := w.Accounts.Register(t.Context(), from("192.0.2.1"))
+	apptest.OK(t, err)
+	for range 3 {
+		w.Clock.Advance(40 * 24 * time.Hour)
+		apptest.OK(t, w.Accounts.Purge(t.Context()))
+	}
+	info, err := w.Accounts.Info(t.Context(), r.Agent.ID)
+	apptest.OK(t, err)
+	apptest.Equal(t, "its status", info.Agent.Status, account.Active)
 }

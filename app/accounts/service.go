@@ -3,6 +3,7 @@ package accounts
 import (
 	"errors"
 	"net/netip"
+	"sync/atomic"
 
 	"golang.org/x/sync/singleflight"
 
@@ -42,6 +43,7 @@ type Service struct {
 	cache       *agentCache
 	reads       singleflight.Group // of agents, by their id, while the cache may be stale
 	uses        keyUses
+	unusedUpTo  atomic.Int64 // the registrations that were looked through for unused ones, in microseconds
 	Keys        Keys
 	SignIns     SignIns
 }
