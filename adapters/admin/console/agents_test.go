@@ -58,7 +58,7 @@ func TestAgentsHaveTheirTierAndWhenTheyWereSeen(t *testing.T) {
 	if _, body = w.get("/agents?sort=balance"); !strings.Contains(body, `<option value="balance" selected>`) {
 		t.Errorf("the order is not chosen in\n%s", body)
 	}
-	if _, body = w.get("/"); strings.Count(body, "data-chart=") != 2 {
+	if _, body = w.get("/"); strings.Count(body, "data-chart=") != 2 || !strings.Contains(body, "No account and no recharge") {
 		t.Errorf("the overview has no charts of growth:\n%s", body)
 	}
 	for range domain.MaxPageSize {

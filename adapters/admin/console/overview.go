@@ -3,6 +3,8 @@ package console
 import (
 	"fmt"
 	"net/http"
+	"slices"
+	"time"
 
 	"agentproxy/adapters/console/ui"
 	"agentproxy/app/operator"
@@ -78,7 +80,7 @@ func (c *Console) overview(r *http.Request) (page, error) {
 	return p, nil
 }
 
-// growth shows registrations and recharges by day.
+// growth shows registrations and recharges by day: drawn, and for who has no scripts the days that had any.
 func growth(days []operator.Growth) section {
 	registered := ui.Chart{Title: "Accounts registered by UTC day", Unit: "count", Names: []string{"Accounts"}}
 	received := ui.Chart{Title: "Money in by UTC day", Unit: "usd", Names: []string{"Recharges"}}
@@ -88,11 +90,19 @@ func growth(days []operator.Growth) section {
 		accounts = append(accounts, float64(d.Registered))
 		money = append(money, float64(d.Received)/float64(domain.Dollar))
 	}
+	t := &table{Columns: []string{"Day", "Accounts", "Money in"}, Empty: "No account and no recharge in this time."}
+	for _, d := range slices.Backward(days) {
+		if d.Registered > 0 || d.Received > 0 {
+			name := d.Day.Format(time.DateOnly)
+			t.Rows = append(t.Rows, row{ID: "growth-" + name, Cells: []cell{text(name), number(d.Registered),
+				usd(d.Received)}})
+		}
+	}
 	received.Times = registered.Times
 	registered.Values, received.Values = [][]float64{accounts}, [][]float64{money}
 	return section{Title: fmt.Sprintf("Growth in %d days", len(days)), ID: "growth",
-		Charts: []ui.Chart{registered, received},
-		Note:   "Accounts that registered themselves, and recharges as they were credited."}
+		Charts: []ui.Chart{registered, received}, Table: t,
+		Note: "Accounts that registered themselves, and recharges as they were credited."}
 }
 
 // alarm returns a number that should be 0.
