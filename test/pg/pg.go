@@ -333,7 +333,9 @@ func (s *Server) guard() error {
 		return err
 	}
 	defer r.Close()
-	cmd := exec.Command("/bin/sh", "-c", `read never; "$1/pg_ctl" -D "$2/data" -m immediate stop >/dev/null 2>&1; rm -rf "$2"`, "sh", s.bin, s.dir)
+	// A server that a test has frozen cannot stop.
+	cmd := exec.Command("/bin/sh", "-c", `read never; p=$(head -n 1 "$2/data/postmaster.pid")
+		kill -CONT "$p" $(cat "/proc/$p/task/$p/children") 2>/dev/null; "$1/pg_ctl" -D "$2/data" -m immediate stop >/dev/null 2>&1; rm -rf "$2"`, "sh", s.bin, s.dir)
 	cmd.Stdin, cmd.Dir = r, "/"
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Credential: s.as}
 	if err := cmd.Start(); err != nil {
