@@ -146,6 +146,9 @@ func TestDocumentForGenerators(t *testing.T) {
 				t.Errorf("%s %s has no description", method, path)
 			}
 			for status, r := range op["responses"].(map[string]any) {
+				if ref, _ := r.(map[string]any)["$ref"].(string); status >= "400" && !strings.HasPrefix(ref, "#/components/responses/") {
+					t.Errorf("%s of %s %s is no component", status, method, path)
+				}
 				content, _ := r.(map[string]any)["content"].(map[string]any)
 				media, _ := content["application/json"].(map[string]any)
 				schema, _ := media["schema"].(map[string]any)
@@ -168,7 +171,7 @@ func TestDocumentForGenerators(t *testing.T) {
 	flat := map[string]string{} // names of types as generators make them
 	for kind, all := range doc.Components {
 		for name := range all {
-			if kind == "schemas" || kind == "parameters" {
+			if kind == "schemas" || kind == "parameters" || kind == "responses" {
 				if other := flat[name]; other != "" {
 					t.Errorf("%s and %s have one name", other, kind+"/"+name)
 				}

@@ -29,6 +29,8 @@ func (a *API) newDocument() {
 				License:     &huma.License{Name: "Apache-2.0", Identifier: "Apache-2.0"}},
 			Servers: []*huma.Server{{URL: strings.TrimSuffix(a.PublicURL, "/") + Prefix}},
 			Tags:    apiTags,
+			// Of every operation that does not have its own: one without a credential has none.
+			Security: []map[string][]string{{"ApiKey": {}}, {"Bearer": {}}},
 			Components: &huma.Components{
 				Schemas: huma.NewMapRegistry("#/components/schemas/", openapi.SchemaName),
 				SecuritySchemes: map[string]*huma.SecurityScheme{
@@ -75,15 +77,15 @@ func (a *API) marshalForHuma(w io.Writer, v any) error {
 func (a *API) declare(o *Operation) huma.Operation {
 	refuses := slices.Clone(o.Refuses)
 	h := huma.Operation{OperationID: o.ID, Method: o.Method, Path: o.Path, Tags: []string{o.Tag},
-		Summary: o.Summary, Description: o.Doc, MaxBodyBytes: -1, BodyReadTimeout: -1, Security: []map[string][]string{}}
+		Summary: o.Summary, Description: o.Doc, MaxBodyBytes: -1, BodyReadTimeout: -1}
 	if o.Open {
+		h.Security = []map[string][]string{}
 		refuses = append(refuses, ErrMisdirected)
 	} else {
 		if o.Scope != "" {
 			refuses = append(refuses, account.ErrScope)
 			h.Extensions = map[string]any{"x-required-permission": string(o.Scope)}
 		}
-		h.Security = []map[string][]string{{"ApiKey": {}}, {"Bearer": {}}}
 		refuses = append(
 			refuses,
 			account.ErrInvalidKey,

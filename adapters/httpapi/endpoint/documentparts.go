@@ -29,9 +29,10 @@ match exactly; one that is given twice, also in another case, is refused. Amount
 decimals; 1 GB is 1,000,000,000 bytes. Times are RFC 3339 in UTC. Lists
 are paged by page and page_size, newest first.
 
-Every answer to a credential has the limit of requests in X-RateLimit-Limit, X-RateLimit-Remaining and
-X-RateLimit-Reset, and in RateLimit and RateLimit-Policy, unless the account has no limit. A call costs 1, and 1
-more for each 25 items beyond the first 25 that it makes, changes or reads.`
+Every answer has meta.request_id in X-Request-ID too. Every answer to a credential has the limit of requests in
+X-RateLimit-Limit, X-RateLimit-Remaining and X-RateLimit-Reset, and in RateLimit and RateLimit-Policy, as 429 describes
+them, unless the account has no limit. A call costs 1, and 1 more for each 25 items beyond the first 25 that it makes,
+changes or reads.`
 
 var apiTags = []*huma.Tag{
 	{Name: "service", Description: "The service itself. No credential is needed."},
@@ -79,16 +80,14 @@ func withExampleDetails(e *domain.Error) *domain.Error {
 	return &c
 }
 
-// responseHeaders documents the headers of an answer. The limit of requests, which every answer to a
-// credential shows, is documented where an agent looks for it: at successes and at 429.
+// responseHeaders documents the headers of an answer. Those that every answer has, the id of the request and the
+// limit of requests, are in the description of the document: named at each success they would be a tenth of it.
 func responseHeaders(o *Operation, status int) map[string]*huma.Param {
 	text := &huma.Schema{Type: huma.TypeString}
 	number := &huma.Schema{Type: huma.TypeInteger}
-	h := map[string]*huma.Param{
-		"X-Request-ID": {Description: "meta.request_id again.", Schema: text},
-	}
+	h := map[string]*huma.Param{}
 	limited := status == http.StatusTooManyRequests
-	if !o.Open && (limited || status < 300) {
+	if !o.Open && limited {
 		h["X-RateLimit-Limit"] = &huma.Param{
 			Description: "Requests a minute, and the burst. Absent when unlimited, like the next two.",
 			Schema:      number,
@@ -98,8 +97,6 @@ func responseHeaders(o *Operation, status int) map[string]*huma.Param {
 			Description: "When the whole limit is free again, in Unix seconds.",
 			Schema:      number,
 		}
-	}
-	if !o.Open && limited {
 		h["RateLimit"] = &huma.Param{Description: "The same in the form of the IETF draft.", Schema: text}
 		h["RateLimit-Policy"] = &huma.Param{Description: "The same in the form of the IETF draft.", Schema: text}
 	}

@@ -66,10 +66,10 @@ func Compact(text []byte) ([]byte, error) {
 			responses = append(responses, site{r, func(ref any) { objectIn(operation, "responses")[status] = ref }, name})
 		}
 	}
-	share(components, "parameters", parameters)
-	share(components, "headers", headers)
-	share(components, "examples", examples)
-	share(components, "responses", responses)
+	share(components, "parameters", parameters, 2)
+	share(components, "headers", headers, 2)
+	share(components, "examples", examples, 2)
+	share(components, "responses", responses, 1)
 	return json.Marshal(doc)
 }
 
@@ -130,9 +130,9 @@ func sameReplies(shown object) []site {
 	return sites
 }
 
-// share replaces what occurs more than once by references to components. Different values of one
+// share replaces what occurs at least so often by references to components. Different values of one
 // name are numbered, the most frequent first.
-func share(components object, kind string, sites []site) {
+func share(components object, kind string, sites []site, least int) {
 	counts := map[string]map[string]int{} // by name and value
 	texts := make([]string, len(sites))
 	for i, s := range sites {
@@ -146,7 +146,7 @@ func share(components object, kind string, sites []site) {
 	shared := object{}
 	for i, s := range sites {
 		values := counts[s.name]
-		if values[texts[i]] < 2 {
+		if values[texts[i]] < least {
 			continue
 		}
 		before := 0
