@@ -79,7 +79,8 @@ func (c *check) settings(config Config, providers int) (Settings, error) {
 			"rand -base64 32")
 	}
 	s.PublicHost, s.PublicPort = c.publicGateway(config.PublicGateway, gateway)
-	s.PublicURL, s.MCPReveal = c.publicURL(config.PublicURL, api), config.MCPReveal
+	s.TLS = c.tls(config.TLSConfig)
+	s.PublicURL, s.MCPReveal = c.publicURL(config.PublicURL, api, s.TLS.API), config.MCPReveal
 	s.Downloads = config.Downloads
 	s.ShopName = c.shopName(config.ShopName)
 	s.AbuseContact = c.contact("AGENTPROXY_ABUSE_CONTACT", config.AbuseContact)
@@ -152,8 +153,8 @@ const mostDrainDelay = 5 * time.Minute
 // proxy both listeners are on loopback too.
 func (c *check) mode(s *Settings, config Config, api, gateway netip.AddrPort, providers int) {
 	s.Dev = api.Addr().IsLoopback() && gateway.Addr().IsLoopback() && config.PublicGateway == "" &&
-		config.PublicURL == "" && len(config.TrustedProxies) == 0 && s.DatabaseURL == "" && config.TronXPub == "" &&
-		providers == 0
+		config.PublicURL == "" && !config.certificate() && len(config.TrustedProxies) == 0 &&
+		s.DatabaseURL == "" && config.TronXPub == "" && providers == 0
 	if config.Dev != nil {
 		s.Dev = *config.Dev
 	}
@@ -274,21 +275,24 @@ func (c *check) publicGateway(text string, gateway netip.AddrPort) (string, int)
 	return host, int(n)
 }
 
-func (c *check) publicURL(text string, api netip.AddrPort) string {
+func (c *check) publicURL(text string, api netip.AddrPort, tls bool) string {
 	if text == "" {
 		if api.Addr().IsUnspecified() {
 			c.fault("AGENTPROXY_PUBLIC_URL", "is required if the API listens on all addresses: the URL that agents "+
 				"reach, which pages and answers name")
 		}
-		return LocalURL(api)
+		return LocalURL(api, tls)
 	}
 	return c.baseURL("AGENTPROXY_PUBLIC_URL", text)
 }
 
-// LocalURL returns the URL of a listener as this host reaches it.
-func LocalURL(listener netip.AddrPort) string {
+// LocalURL returns the URL of a listener as this host reaches it, with TLS or without.
+func LocalURL(listener netip.AddrPort, tls bool) string {
 	if listener.Addr().IsUnspecified() {
 		listener = netip.AddrPortFrom(netip.AddrFrom4([4]byte{127, 0, 0, 1}), listener.Port())
+	}
+	if tls {
+		return "https://" + listener.String()
 	}
 	return "http://" + listener.String()
 }

@@ -39,7 +39,7 @@ type Config struct {
 	// gateway listens on all addresses.
 	PublicGateway string `yaml:"public_gateway" env:"AGENTPROXY_PUBLIC_GATEWAY" default:"the gateway's address"`
 	// Base URL of the API as agents reach it, without `/v1`.
-	PublicURL string `yaml:"public_url" env:"AGENTPROXY_PUBLIC_URL" default:"http:// and the API's address"`
+	PublicURL string `yaml:"public_url" env:"AGENTPROXY_PUBLIC_URL" default:"http://, or https:// where the API uses TLS, and the API's address"`
 	// Who handles abuse and vulnerabilities, published at `/.well-known/security.txt`: an https or
 	// mailto URI, or an e-mail address.
 	AbuseContact string `yaml:"abuse_contact" env:"AGENTPROXY_ABUSE_CONTACT"`
@@ -105,7 +105,7 @@ type Config struct {
 	TrialTargetRate *int `yaml:"target_rate_per_minute_trial" env:"AGENTPROXY_TARGET_RATE_PER_MINUTE_TRIAL" default:"60; 0 in development mode"`
 	// Development mode: the gateway and webhooks may reach loopback addresses, and registration is
 	// unlimited.
-	Dev *bool `yaml:"dev" env:"AGENTPROXY_DEV" default:"true if API and gateway listen on loopback and no public address, trusted proxy, PostgreSQL, account key or provider is set"`
+	Dev *bool `yaml:"dev" env:"AGENTPROXY_DEV" default:"true if API and gateway listen on loopback and no public address, certificate, trusted proxy, PostgreSQL, account key or provider is set"`
 	// Networks of reverse proxies whose `X-Forwarded-For` header is trusted, and with `AGENTPROXY_PROXY_PROTOCOL`
 	// the PROXY protocol.
 	TrustedProxies []string `yaml:"trusted_proxies" env:"AGENTPROXY_TRUSTED_PROXIES"`
@@ -160,6 +160,7 @@ type Config struct {
 	// `text`, `json`, or `auto`: text on a terminal and JSON otherwise.
 	LogFormat string `yaml:"log_format" env:"AGENTPROXY_LOG_FORMAT"`
 
+	TLSConfig     `yaml:",inline"`
 	PaymentConfig `yaml:",inline"`
 }
 
@@ -257,6 +258,7 @@ type Settings struct {
 	ArchiveDays           int
 	DrainDelay            time.Duration
 	LogLevel, LogFormat   string
+	TLS                   TLSSettings
 	Payments              PaymentSettings
 	Catalog               CatalogConfig
 	Warnings              []Fault // which do not keep the service from starting
@@ -285,6 +287,8 @@ type Rules struct {
 	RootSecret       func(text string) error
 	AdminPassword    func(text string) error
 	AdminUsers       func(file string) error
-	AccountKey       func(text string) error
-	TronAddress      func(text string) bool
+	// Certificate checks the files of a certificate and its key. Nil: they are not read.
+	Certificate func(certFile, keyFile string) error
+	AccountKey  func(text string) error
+	TronAddress func(text string) bool
 }

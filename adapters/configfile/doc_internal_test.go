@@ -100,7 +100,7 @@ func defaultText(s setting) string {
 func fieldComments(t *testing.T) map[string]string {
 	t.Helper()
 	comments := map[string]string{}
-	for _, file := range []string{"config.go", "payments.go"} {
+	for _, file := range []string{"config.go", "payments.go", "tls.go"} {
 		f, err := parser.ParseFile(token.NewFileSet(), file, nil, parser.ParseComments|parser.SkipObjectResolution)
 		if err != nil {
 			t.Fatal(err)

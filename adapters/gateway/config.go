@@ -2,6 +2,7 @@ package gateway
 
 import (
 	"crypto/rand"
+	"crypto/tls"
 	"crypto/x509"
 	"log/slog"
 	"net"
@@ -41,6 +42,10 @@ type Config struct {
 	Resolve map[string]dial.Resolution
 	// ProxyRoots are those of the certificates of upstream proxies; default the system's.
 	ProxyRoots *x509.CertPool
+	// TLS has the certificate of clients that use TLS; nil: there is none.
+	TLS *tls.Config
+	// RefusePlaintext refuses clients without TLS before their credential is read.
+	RefusePlaintext bool
 	// AuthFailureLimit is how many wrong credentials an address may try in a minute
 	// before they get 429; 0 is unlimited.
 	AuthFailureLimit int

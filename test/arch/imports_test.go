@@ -79,6 +79,7 @@ var imports = []rule{
 	{"adapters/admin/console", "domain/... ports app/... adapters/admin/signin adapters/console/ui"},
 	{"adapters/admin/signin", "domain/... ports adapters/conns adapters/console/ui"},
 	{"adapters/apiclient", ""},
+	{"adapters/certificate", ""},
 	{"adapters/chain", "domain/... ports app/cache"},
 	{"adapters/configfile", "domain/... ports"},
 	{"adapters/conns", ""},

@@ -18,6 +18,7 @@ import (
 
 	"agentproxy/adapters/admin"
 	desk "agentproxy/adapters/admin/console"
+	"agentproxy/adapters/certificate"
 	"agentproxy/adapters/configfile"
 	"agentproxy/adapters/conns"
 	"agentproxy/adapters/console"
@@ -129,7 +130,7 @@ func Service(s configfile.Settings, log *slog.Logger) fx.Option {
 			consoleHost, newConsoleJobs, desk.New, newGate, adminConfig,
 			func(s configfile.Settings) *policyapp.Published { return policyapp.Publish(s.Catalog.Policy) },
 			exitlog.NewLog,
-			newScans, gatewayConfig, gatewayDeps, apiConfig, newProber, newReloader, sessions.NewChecks,
+			newCertificate, newScans, gatewayConfig, gatewayDeps, apiConfig, newProber, newReloader, sessions.NewChecks,
 			reveals.New, newTools, overview.New, consoleConfig, console.New,
 			func(c *console.Console) httpapi.Console { return c.Serve },
 		),
@@ -143,6 +144,7 @@ func Service(s configfile.Settings, log *slog.Logger) fx.Option {
 			func(hub *changes.Hub, g *gateway.Gateway) { hub.Watch(watcher{g}) },
 			func(hub *changes.Hub, st *storage.Store) { hub.Watch(st.Remember()) },
 		)),
+		certificate.Module,
 		gateway.Module,
 		httpapi.Module,
 		fx.Invoke(keepProviders),
@@ -213,7 +215,8 @@ const authFailureLimit = 1000
 // stranger nothing, so others have three of four however many of them there are.
 const trialPart = 4
 
-func gatewayConfig(s configfile.Settings, b conns.Budget, secrets *system.Secrets) gateway.Config {
+func gatewayConfig(s configfile.Settings, b conns.Budget, secrets *system.Secrets,
+	k *certificate.Keeper) gateway.Config {
 	c := gateway.Config{Addr: s.GatewayAddr, Key: secrets.ProxyKey(), OlderKeys: secrets.OlderProxyKeys(),
 		Forbidden: ownListeners(s.AdminAddr), AuthFailureLimit: authFailureLimit, EchoURL: echoURL(s.HTTPAddr),
 		PublicEchoURL: EchoURL(s), Connections: b.Gateway, PerAddress: perAddress(s), Pipes: b.Pipes,
@@ -222,6 +225,7 @@ func gatewayConfig(s configfile.Settings, b conns.Budget, secrets *system.Secret
 		TrialPlaces: b.Gateway / trialPart, ConnectionRate: s.ConnectionRate,
 		TrialConnectionRate: s.TrialConnectionRate, Targets: s.Targets, TrialTargets: s.TrialTargets, WatchScans: !s.Dev}
 	c.Balancers, c.SingleLabels = balancers(s), s.Dev
+	c.TLS, c.RefusePlaintext = k.TLS(), s.TLS.RefusePlaintext
 	if s.Dev {
 		c.AuthFailureLimit, c.TrialPlaces = 0, 0
 	}
@@ -293,7 +297,7 @@ func localAddresses() func(netip.Addr) bool {
 // echoURL returns the URL of this process's own /v1/ip.
 func echoURL(listen string) string {
 	addr, _ := configfile.ParseListener(listen) // Load has refused what is not an address
-	return configfile.LocalURL(addr) + "/v1/ip"
+	return configfile.LocalURL(addr, false) + "/v1/ip"
 }
 
 // EchoURL returns the URL of /v1/ip as the world reaches it.

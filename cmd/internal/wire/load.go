@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"agentproxy/adapters/admin/signin"
+	"agentproxy/adapters/certificate"
 	"agentproxy/adapters/chain"
 	"agentproxy/adapters/configfile"
 	"agentproxy/adapters/nats"
@@ -41,7 +42,7 @@ func (l Loader) LoadProviders() (configfile.Settings, error) {
 // reload is like Load for a service that runs with providers.
 func (l Loader) reload(running Providers) (configfile.Settings, error) {
 	rules := l.rules()
-	rules.Running = running
+	rules.Running, rules.Certificate = running, nil // it is read again by itself
 	return configfile.Load(rules)
 }
 
@@ -66,6 +67,7 @@ func (l Loader) rules() configfile.Rules {
 			_, err := signin.Load(file)
 			return err
 		},
+		Certificate: func(certFile, keyFile string) error { return certificate.Check(certFile, keyFile, time.Now()) },
 		AccountKey: func(text string) error {
 			_, err := chain.NewAccount(text)
 			return err

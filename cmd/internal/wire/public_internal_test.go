@@ -65,7 +65,7 @@ func TestTheGatewayHasItsPublicAddress(t *testing.T) {
 	secrets := someSecrets(t)
 	s := configfile.Settings{PublicHost: "gate.example.com", PublicPort: 8081, PublicURL: "https://api.example.com",
 		AdminAddr: "127.0.0.1:8082"}
-	if got := gatewayConfig(s, conns.Budget{}, secrets).Public; len(got) != 2 || !slices.Equal(got, publicTargets(s)) {
+	if got := gatewayConfig(s, conns.Budget{}, secrets, nil).Public; len(got) != 2 || !slices.Equal(got, publicTargets(s)) {
 		t.Errorf("it refuses %v", got)
 	}
 }
@@ -80,7 +80,7 @@ func TestLimitsReachTheListeners(t *testing.T) {
 	for dev, guesses := range map[bool]int{false: 1000, true: 0} {
 		trials := map[bool]int{false: 88, true: 0}[dev] // of 352
 		s.Dev = dev
-		g, api := gatewayConfig(s, b, someSecrets(t)), apiConfig(s, b)
+		g, api := gatewayConfig(s, b, someSecrets(t), nil), apiConfig(s, b)
 		if g.AuthFailureLimit != guesses || g.Connections != b.Gateway || g.TrialPlaces != trials || g.Agent != 1000 || g.TrialAgent != 100 || g.TargetRate != 600 ||
 			g.TrialTargetRate != 60 || g.ConnectionRate != 100 || g.TrialConnectionRate != 10 || g.Targets != 2000 || g.TrialTargets != 120 ||
 			api.Connections != b.API || g.PerAddress != perAddress(s) || api.PerAddress != perAddress(s) {
@@ -98,7 +98,7 @@ func TestLimitsReachTheListeners(t *testing.T) {
 		}
 	}
 	s.Dev = false
-	if g := gatewayConfig(s, conns.Divide(65_536), someSecrets(t)); g.Connections != 30_848 || g.TrialPlaces != 7712 {
+	if g := gatewayConfig(s, conns.Divide(65_536), someSecrets(t), nil); g.Connections != 30_848 || g.TrialPlaces != 7712 {
 		t.Errorf("of %d places trial accounts have %d", g.Connections, g.TrialPlaces)
 	}
 	if n := perAddress(configfile.Settings{}); n != 256 {
