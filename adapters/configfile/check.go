@@ -18,6 +18,7 @@ import (
 	"agentproxy/domain/account"
 	"agentproxy/domain/catalog"
 	"agentproxy/domain/session"
+	"agentproxy/domain/traffic"
 )
 
 // exits reads addresses with the places that are declared for them: ADDRESS[@COUNTRY[/CITY]].
@@ -73,6 +74,7 @@ func (c *check) settings(config Config, providers int) (Settings, error) {
 		}
 	}
 	c.mode(&s, config, api, gateway, providers)
+	s.DatabaseSeen = config.DatabaseSeen
 	s.DatabaseConns = c.atLeast("AGENTPROXY_DATABASE_MAX_CONNS", config.DatabaseConns, 4)
 	if s.DatabaseURL != "" && config.Secret == "" {
 		c.fault("AGENTPROXY_SECRET", "is required with PostgreSQL, the same for every replica; make one with: openssl "+
@@ -183,6 +185,11 @@ func (c *check) mode(s *Settings, config Config, api, gateway netip.AddrPort, pr
 	s.DrainDelay = time.Duration(limit(drain, config.DrainDelay, drainDelay)) * time.Second
 	if s.DrainDelay > mostDrainDelay {
 		c.fault(drain, "must be at most %d", int(mostDrainDelay.Seconds()))
+	}
+	s.Outage = time.Duration(config.OutageSeconds) * time.Second
+	if s.Outage < traffic.StopAfter || s.Outage > traffic.MaxLasts {
+		c.fault("AGENTPROXY_OUTAGE_SECONDS", "must be from %d to %d", int(traffic.StopAfter.Seconds()),
+			int(traffic.MaxLasts.Seconds()))
 	}
 }
 

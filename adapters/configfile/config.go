@@ -10,6 +10,7 @@ import (
 	"agentproxy/domain"
 	"agentproxy/domain/account"
 	"agentproxy/domain/session"
+	"agentproxy/domain/traffic"
 	"agentproxy/ports"
 )
 
@@ -52,6 +53,9 @@ type Config struct {
 	DatabaseURL string `yaml:"database_url" env:"AGENTPROXY_DATABASE_URL"`
 	// Connections of a replica to PostgreSQL, at least 4. Two more listen for notifications.
 	DatabaseConns int `yaml:"database_max_conns" env:"AGENTPROXY_DATABASE_MAX_CONNS"`
+	// A file in which the newest timeline of PostgreSQL's servers is kept, so that a server that was replaced while the
+	// service was stopped is refused. Each replica has its own, in a folder that it may write to; empty: none.
+	DatabaseSeen string `yaml:"database_seen_file" env:"AGENTPROXY_DATABASE_SEEN_FILE"`
 	// Server of Redis or Valkey on which replicas share their rate limits:
 	// `redis://:password@host:6379/0`, `rediss://` with TLS or `unix:///path`. While it is away
 	// each replica limits alone.
@@ -155,6 +159,10 @@ type Config struct {
 	// Seconds between SIGTERM, when `/readyz` turns to 503, and the close of the listeners, so that
 	// load balancers stop sending first; at most 300.
 	DrainDelay *int `yaml:"drain_delay_seconds" env:"AGENTPROXY_DRAIN_DELAY_SECONDS" default:"5; 0 in development mode"`
+	// Seconds for which tunnels go on with the bytes that they were granted while the database does not answer, 10 to
+	// 600: longer than a failover takes. A replica that ends without returning what it was granted leaves that out of
+	// reach for 5 more.
+	OutageSeconds int `yaml:"outage_seconds" env:"AGENTPROXY_OUTAGE_SECONDS"`
 	// `debug`, `info`, `warn` or `error`.
 	LogLevel string `yaml:"log_level" env:"AGENTPROXY_LOG_LEVEL"`
 	// `text`, `json`, or `auto`: text on a terminal and JSON otherwise.
@@ -171,7 +179,8 @@ func defaults() Config {
 		DatabaseURL: "sqlite://agentproxy.db", DatabaseConns: 20, RateLimit: 600, SessionLimit: 200, SessionTunnels: 4096,
 		TrialBalance: "10.00", TrialDays: 14, FundedFrom: "1.00", Registration: "open",
 		ClientAddressDays: 90, ExitLogDays: 90, ArchiveDays: 90,
-		LogLevel: "info", LogFormat: "auto"}
+		OutageSeconds: int(traffic.UsualLasts / time.Second),
+		LogLevel:      "info", LogFormat: "auto"}
 }
 
 // The defaults outside development mode of limits that are off in it.
@@ -223,6 +232,7 @@ type Settings struct {
 	DatabasePath          string // of SQLite; empty with PostgreSQL
 	DatabaseURL           Secret // of PostgreSQL; empty with SQLite
 	DatabaseConns         int
+	DatabaseSeen          string // a file; empty: none
 	RateLimitURL          Secret // of Redis; empty: limits are shared through PostgreSQL, or not at all
 	TelemetryURL          Secret // of NATS; empty: reports are stored at once
 	RootSecret            Secret // empty if no variable sets it
@@ -257,6 +267,7 @@ type Settings struct {
 	ExitLogDays           int
 	ArchiveDays           int
 	DrainDelay            time.Duration
+	Outage                time.Duration // for which tunnels go on without the database
 	LogLevel, LogFormat   string
 	TLS                   TLSSettings
 	Payments              PaymentSettings

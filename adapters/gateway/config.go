@@ -144,7 +144,7 @@ type Timing struct {
 	Report    time.Duration // changed counters are reported: 1 s
 	Heartbeat time.Duration // an open lease is renewed: 4 s
 	IdleGive  time.Duration // an unused lease is returned: traffic.IdleGive
-	StopAfter time.Duration // relaying stops so long after the last renewal: traffic.StopAfter
+	StopAfter time.Duration // relaying stops so long after the last renewal: traffic.UsualLasts
 }
 
 func (c Config) withDefaults() Config {
@@ -179,7 +179,7 @@ func (c Config) withDefaults() Config {
 	orDefault(&t.Report, time.Second)
 	orDefault(&t.Heartbeat, 4*time.Second)
 	orDefault(&t.IdleGive, traffic.ReturnIdleAfter)
-	orDefault(&t.StopAfter, traffic.StopAfter)
+	orDefault(&t.StopAfter, traffic.UsualLasts)
 	return c
 }
 

@@ -12,7 +12,8 @@ import (
 	"agentproxy/domain/traffic"
 )
 
-// leaseColumns are those that the gateways write. The database stamps renewed_at.
+// leaseColumns are those that the gateways write. The database stamps renewed_at, later by what a lease lasts
+// longer than usual.
 const leaseColumns = "session_id, id, replica, granted, up, down, connections, workers"
 
 // leaseSQL holds the statements of leases. They read the database's clock themselves, so that a
@@ -30,7 +31,7 @@ func newLeaseSQL(now func(parameter int) string) leaseSQL {
 	}
 	return leaseSQL{
 		get: columns(3) + "session_id = ?1 AND id = ?2",
-		put: "INSERT INTO leases (" + leaseColumns + ", renewed_at) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, " + now(9) + `)
+		put: "INSERT INTO leases (" + leaseColumns + ", renewed_at) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, " + now(10) + ` + ?9)
 			ON CONFLICT (session_id, id) DO UPDATE SET replica = excluded.replica, granted = excluded.granted,
 			up = excluded.up, down = excluded.down, connections = excluded.connections,
 			workers = excluded.workers, renewed_at = excluded.renewed_at`,
@@ -66,7 +67,7 @@ func (r usages) Lease(_ context.Context, sessionID, lease string) (traffic.Lease
 func (r usages) PutLease(_ context.Context, l traffic.Lease) error {
 	return r.Later("write lease "+l.ID+" of "+l.SessionID, r.store.leases.put,
 		r.store.timed(l.SessionID, l.ID, l.Replica, l.Granted, l.Up, l.Down, l.Connections,
-			codec.AppendWorkers([]byte{}, l.Workers))...)
+			codec.AppendWorkers([]byte{}, l.Workers), l.Extra().Microseconds())...)
 }
 
 func (r usages) DropLease(_ context.Context, sessionID, lease string) error {

@@ -44,6 +44,8 @@ var (
 	descLosses = desc("pool_losses_total", "Times that the connections to PostgreSQL were replaced because one was lost.")
 
 	descPromotions = desc("promotions_total", "Times that another PostgreSQL server than before was found promoted.")
+	descLossy      = desc("lossy_promotions_total",
+		"Times that a PostgreSQL server that was promoted lacked commits that this process had been answered.")
 )
 
 // Describe implements prometheus.Collector.
@@ -53,7 +55,7 @@ func (s *Store) Describe(ch chan<- *prometheus.Desc) {
 	s.metrics.batches.Describe(ch)
 	s.metrics.reads.Describe(ch)
 	for _, d := range []*prometheus.Desc{descUsed, descOpen, descLimit, descWaits, descWaited, descLosses,
-		descPromotions} {
+		descPromotions, descLossy} {
 		ch <- d
 	}
 }
@@ -77,6 +79,7 @@ func (s *Store) Collect(ch chan<- prometheus.Metric) {
 	ch <- prometheus.MustNewConstMetric(descWaited, prometheus.CounterValue, waited.Seconds())
 	ch <- prometheus.MustNewConstMetric(descLosses, prometheus.CounterValue, float64(s.postgres.Losses()))
 	ch <- prometheus.MustNewConstMetric(descPromotions, prometheus.CounterValue, float64(s.postgres.Promotions()))
+	ch <- prometheus.MustNewConstMetric(descLossy, prometheus.CounterValue, float64(s.postgres.LossyPromotions()))
 }
 
 // LockWaits counts the connections to the database that wait for a lock; 0 on SQLite.

@@ -47,7 +47,7 @@ func Open(ctx context.Context, config Config) (*Store, error) {
 func (s *Store) open(ctx context.Context) error {
 	counts := commit.Counts{Units: s.metrics.units, Batches: s.metrics.batches}
 	if s.config.URL != "" {
-		db, err := postgres.Open(ctx, s.config.URL, s.config.MaxConns, s.config.Logger)
+		db, err := postgres.Open(ctx, s.config.URL, s.config.MaxConns, s.config.Seen, s.config.Logger)
 		if err != nil {
 			return err
 		}

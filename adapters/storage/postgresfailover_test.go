@@ -122,3 +122,42 @@ func TestACommitWithoutItsStandbyIsNotDone(t *testing.T) {
 	st.BoundUnits(time.Hour)
 	update(t, st, count("next", succeed))
 }
+
+// A standby that does not get what is committed lacks it once it is promoted. That is noticed; that it lacks
+// nothing is too.
+func TestAFailoverThatLosesCommitsIsNoticed(t *testing.T) {
+	t.Parallel()
+	for _, lost := range []int64{0, 1} {
+		first := pg.Start(t)
+		url := first.Database(t)
+		second := first.Standby(t)
+		st := openURL(t, first.Either(second, nameOf(t, url)))
+		addAgent(t, st, "agt_1", domain.Dollar)
+		follows(t, first, second)
+		if lost > 0 {
+			second.Execute(t, "ALTER SYSTEM SET primary_conninfo = ''")
+			second.Execute(t, "SELECT pg_reload_conf()")
+			until(t, st, "SELECT COUNT(*) = 0 FROM pg_stat_replication")
+		}
+		for name, use := range map[string]func() error{
+			"a unit":            func() error { return st.Update(context.Background(), count("unit", succeed)) },
+			"a unit of a batch": func() error { return reportAhead(context.Background(), st, "agt_1") },
+		} {
+			if err := use(); err != nil {
+				t.Fatalf("%s: %v", name, err)
+			}
+		}
+		if lost == 0 {
+			follows(t, first, second)
+		}
+		if err := errors.Join(first.Stop("immediate"), second.Promote()); err != nil {
+			t.Fatal(err)
+		}
+		eventually(t, "a unit works on the standby that was promoted", func() bool {
+			return st.Update(t.Context(), count("next", succeed)) == nil
+		})
+		if n := st.LossyPromotions(); n != lost || st.Promotions() != 1 {
+			t.Errorf("%d of %d promotions were lossy, want %d", n, st.Promotions(), lost)
+		}
+	}
+}

@@ -45,6 +45,9 @@ type Config struct {
 	Readers int
 	// MaxConns is the number of connections to PostgreSQL; 0 means twenty.
 	MaxConns int
+	// Seen is a file that keeps the newest timeline of PostgreSQL's servers, so that one that was replaced is
+	// refused by a process that starts too; empty: none.
+	Seen string
 	// Now replaces the database's clock; tests set it.
 	Now func() time.Time
 	// Host is the clock of this host, which is compared with the database's; nil means time.Now.
@@ -129,6 +132,14 @@ func (s *Store) Listen(ctx context.Context, notify func()) {
 	if s.postgres != nil {
 		s.postgres.Listen(ctx, s.config.Logger, notify)
 	}
+}
+
+// LossyPromotions returns how often a PostgreSQL server that was promoted lacked commits of this process; 0 on SQLite.
+func (s *Store) LossyPromotions() int64 {
+	if s.postgres == nil {
+		return 0
+	}
+	return s.postgres.LossyPromotions()
 }
 
 // Remember has views take sessions that were read within the last second from memory, on

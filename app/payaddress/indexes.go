@@ -30,6 +30,8 @@ type Config struct {
 	Off bool
 	// Mark keeps the indexes that were given out outside the database; nil: nothing does.
 	Mark ports.IndexMark
+	// Lost returns how often rows of the database were lost while the service ran, as by a failover; nil: never.
+	Lost func() int64
 	Log  *slog.Logger // nil: none
 }
 
@@ -49,6 +51,7 @@ type Indexes struct {
 
 	busy    chan struct{} // one at a time takes an index; what follows it shares the answer
 	kept    bool          // Resume has compared the mark with the database
+	lost    int64         // of Config.Lost, those after which indexes were left out
 	from    uint32
 	used    []bool // from there on
 	at      time.Time
@@ -198,6 +201,9 @@ func (u *Indexes) Resume(ctx context.Context) error {
 }
 
 func (u *Indexes) resume(ctx context.Context) error {
+	if err := u.jump(ctx); err != nil {
+		return err
+	}
 	if u.kept || u.cfg.Off || u.cfg.Mark == nil {
 		return nil
 	}
@@ -224,6 +230,24 @@ func (u *Indexes) resume(ctx context.Context) error {
 		err = u.cfg.Mark.Raise(key, next)
 	}
 	u.kept = err == nil
+	return err
+}
+
+// jump leaves out the indexes that may have been given out in rows that are lost.
+func (u *Indexes) jump(ctx context.Context) error {
+	if u.cfg.Off || u.cfg.Lost == nil {
+		return nil
+	}
+	lost := u.cfg.Lost()
+	if lost == u.lost {
+		return nil
+	}
+	from, next, err := u.Restored(ctx)
+	if err == nil {
+		u.lost = lost
+		u.cfg.warn("rows of the database were lost: payment addresses that may have been given out are left out",
+			"from", from, "next", next)
+	}
 	return err
 }
 

@@ -37,6 +37,8 @@ type Config struct {
 	Off bool
 	// Mark keeps the indexes that were given out outside the database; nil: nothing does.
 	Mark ports.IndexMark
+	// Lost returns how often rows of the database were lost while the service ran; nil: never.
+	Lost func() int64
 	Log  *slog.Logger // nil: none
 }
 

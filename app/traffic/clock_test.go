@@ -23,6 +23,7 @@ type edge struct {
 	name, id  string
 	n, lost   int
 	granted   int64
+	lasts     time.Duration
 	used, all int64 // by this lease, and by all
 }
 
@@ -43,7 +44,7 @@ func (e *edge) relay(most int64) {
 func (e *edge) report(want int64) traffic.Outcome {
 	e.t.Helper()
 	grants, err := e.traffic.Renew(context.Background(), e.name, []traffic.LeaseRequest{{SessionID: e.id,
-		Lease: fmt.Sprint(e.name, e.n), Down: e.used, Want: want}})
+		Lease: fmt.Sprint(e.name, e.n), Down: e.used, Want: want, Lasts: e.lasts}})
 	apptest.OK(e.t, err)
 	e.granted = grants[0].Granted
 	if grants[0].Outcome == traffic.Lost {
@@ -51,6 +52,40 @@ func (e *edge) report(want int64) traffic.Outcome {
 		return e.report(want)
 	}
 	return grants[0].Outcome
+}
+
+// An outage of the database takes longer than a usual failover. The gateway relays what it was granted, no process takes
+// the lease back first, and every byte is metered.
+func TestALeaseOutlastsAnOutageOfTheDatabase(t *testing.T) {
+	t.Parallel()
+	for _, outage := range []time.Duration{15 * time.Second, 30 * time.Second, time.Minute} {
+		t.Run(outage.String(), func(t *testing.T) {
+			t.Parallel()
+			w := apptest.New(t)
+			agent := w.RegisterFunded(100)
+			f := apptest.Form(apptest.Local)
+			f.Bytes = apptest.Gigabytes("10")
+			id := buyForm(t, w, agent, f).ID
+			e := newEdge(t, w, "edge", id, 0)
+			e.lasts = traffic.UsualLasts
+			e.report(64 << 20)
+			for range outage / time.Second {
+				w.Clock.Advance(time.Second)
+				e.clock.Advance(time.Second)
+				e.relay(4 << 20)
+			}
+			apptest.OK(t, w.Tasks.Reclaim(t.Context())) // before the gateway
+			e.report(64 << 20)
+			if used, want := w.Read(agent, id).Usage.Used(), min(64<<20, int64(outage/time.Second)*(4<<20)); used != want || e.all != want || e.lost != 0 {
+				t.Errorf("relayed %d bytes of %d, metered %d, lost %d leases", e.all, want, used, e.lost)
+			}
+			w.Clock.Advance(traffic.UsualLasts + traffic.ReclaimAfter)
+			apptest.OK(t, w.Tasks.Reclaim(t.Context()))
+			if u := w.Read(agent, id).Usage; u.Leased != 0 {
+				t.Errorf("a gateway that is gone keeps %d bytes", u.Leased)
+			}
+		})
+	}
 }
 
 // skews are how wrong the clocks of replicas are in the tests.

@@ -62,9 +62,16 @@ type Lease struct {
 	Granted     int64 // cumulative
 	Up, Down    int64 // cumulative, as last reported
 	Connections int64
-	Workers     []WorkerUse   // the part of it by worker, sorted by ID
-	Idle        time.Duration // since it was stored last, by the database's clock
+	Workers     []WorkerUse // the part of it by worker, sorted by ID
+	// Lasts is how long its gateway relays after a renewal without another; StopAfter at least. It is written
+	// and not read: what it is beyond StopAfter the lease is stored as younger by, so that every replica, whatever
+	// its own setting, takes it back as long after its gateway stopped.
+	Lasts time.Duration
+	Idle  time.Duration // since it was stored last, by the database's clock, less what it lasts beyond StopAfter
 }
+
+// Extra returns what a lease lasts beyond StopAfter.
+func (l Lease) Extra() time.Duration { return min(max(l.Lasts-StopAfter, 0), MaxLasts-StopAfter) }
 
 // Unused returns what was granted and not reported as used.
 func (l Lease) Unused() int64 { return l.Granted - l.Up - l.Down }
@@ -78,6 +85,7 @@ func Renew(u Usage, l Lease, request LeaseRequest, now time.Time) (Delta, Lease,
 		Down:        max(request.Down-l.Down, 0),
 		Connections: max(request.Connections-l.Connections, 0),
 	}
+	l.Lasts = request.Lasts
 	// A gateway never relays beyond its grant; should a faulty one claim to,
 	// the excess is its loss, not the agent's.
 	l.Workers = forgetWorkers(l.Workers, request.Forget)

@@ -56,6 +56,8 @@ type LeaseRequest struct {
 	Forget      []int64     // workers that were removed, and are in no request any more
 	Want        int64       // unused bytes to hold after this request; less than now gives back
 	Close       bool        // the last request of the lease: everything unused goes back
+	// Lasts is how long the gateway relays after this request without another that is answered.
+	Lasts time.Duration
 }
 
 // Outcome is what a gateway may do with a session after a request.
@@ -83,12 +85,14 @@ type Grant struct {
 	Bytes     map[int64]int64 // what passed through the workers of Ask.Report on all replicas; removed ones are missing
 }
 
-// The rule of leases .
+// The rule of leases. What is outstanding is bounded by the bytes that were granted, not by the time.
 const (
 	MinLease        = 256 << 10        // bytes; less only near the end of the traffic
 	MaxLease        = 64 << 20         // bytes
-	StopAfter       = 10 * time.Second // a gateway stops relaying this long after its last renewal, by its own clock
-	ReclaimAfter    = 15 * time.Second // a lease not renewed for this long is reclaimed, by the database's clock
+	StopAfter       = 10 * time.Second // the least that a gateway relays after its last renewal, by its own clock
+	ReclaimAfter    = 15 * time.Second // a lease is reclaimed when it is idle for this long, by the database's clock
+	UsualLasts      = 75 * time.Second // what a gateway relays after its last renewal, unless it is configured otherwise
+	MaxLasts        = 10 * time.Minute // the most that it may be configured to
 	ReturnIdleAfter = time.Second      // a lease unused for this long is returned
 )
 

@@ -18,6 +18,7 @@ var leaseClaims = []claim{
 	{"a lease is read back as it was written", leaseRoundTrip},
 	{"leases that were not renewed are stale", staleLeases},
 	{"the store measures the age of leases", leasesAgeByTheStore},
+	{"a lease that lasts longer is stale later", longLeases},
 }
 
 // ageLease makes a lease older. The store decides what time it is, so the row is changed.
@@ -112,6 +113,38 @@ func leasesAgeByTheStore(t *testing.T, st ports.Store) {
 	putLease(t, st, l)
 	if idle := age(); idle < 0 || idle > time.Minute {
 		t.Errorf("a lease that was renewed is %s old", idle)
+	}
+}
+
+// longLeases are of gateways that relay for longer without the database: whoever asks finds them stale as long
+// after their gateways stopped as the others.
+func longLeases(t *testing.T, st ports.Store) {
+	addSessions(t, st, dynamicSession("agt_1", "sess_1"))
+	for id, lasts := range map[string]time.Duration{"usual": traffic.StopAfter, "long": time.Minute, "unset": 0, "endless": time.Hour} {
+		putLease(t, st, traffic.Lease{SessionID: "sess_1", ID: id, Granted: 1, Lasts: lasts})
+	}
+	stale := func(after time.Duration) (ids string) {
+		for _, l := range staleNow(t, st, after, 10) {
+			ids += l.ID + " "
+		}
+		return ids
+	}
+	age := func(by time.Duration) {
+		for _, id := range []string{"usual", "long", "unset", "endless"} {
+			ageLease(t, st, id, by)
+		}
+	}
+	age(30 * time.Second) // the test itself takes less than the next 30
+	if ids := stale(traffic.ReclaimAfter); len(ids) != len("usual unset ") {
+		t.Errorf("after 30 s %q are stale", ids)
+	}
+	age(60 * time.Second)
+	if ids := stale(traffic.ReclaimAfter); len(ids) != len("usual unset long ") {
+		t.Errorf("after 90 s %q are stale", ids)
+	}
+	age(traffic.MaxLasts)
+	if ids := stale(traffic.ReclaimAfter); len(ids) != len("usual unset long endless ") {
+		t.Errorf("a lease lasts longer than %s: %q", traffic.MaxLasts, ids)
 	}
 }
 

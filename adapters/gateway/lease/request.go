@@ -18,7 +18,8 @@ func (p *Pool) request(now time.Duration, stopping bool) (_ traffic.LeaseRequest
 		return traffic.LeaseRequest{}, false
 	}
 	quiet := now-p.touched >= t.IdleGive
-	request := traffic.LeaseRequest{SessionID: p.session, Lease: p.lease, Up: p.up, Down: p.down, Connections: p.conns}
+	request := traffic.LeaseRequest{SessionID: p.session, Lease: p.lease, Up: p.up, Down: p.down, Connections: p.conns,
+		Lasts: t.StopAfter}
 	if len(p.members) == 0 && p.held == 0 && (quiet || stopping || p.end != Granted) {
 		request.Close = true
 		p.uses(&request)

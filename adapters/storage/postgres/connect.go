@@ -62,7 +62,7 @@ const (
 	dialWithin      = 2 * time.Second  // of one server: a packet may be lost once
 	connWithin      = 2 * time.Second  // for a free connection, at least what the URL allows a dial
 	unitWithin      = 6 * time.Second  // at least statement_timeout and a second
-	auditWithin     = 30 * time.Minute
+	auditWithin     = 5 * time.Minute  // one snapshot of a proof
 	oldestPostgres  = 13
 	connectionLives = time.Hour
 )

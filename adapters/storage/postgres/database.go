@@ -46,14 +46,18 @@ type Database struct {
 	UnitWithin time.Duration
 }
 
-// Open connects to a server, and checks its version and that it was not replaced.
-func Open(ctx context.Context, url URL, connections int, log *slog.Logger) (*Database, error) {
+// Open connects to a server, and checks its version and that it was not replaced. The newest timeline that was seen
+// is kept in a file, unless its path is empty.
+func Open(ctx context.Context, url URL, connections int, seenFile string, log *slog.Logger) (*Database, error) {
 	c, err := poolConfig(url, connections)
 	if err != nil {
 		return nil, err
 	}
 	statements, settings := session(c.ConnConfig, nil)
 	s := &servers{settings: statements, log: log}
+	if s.seen, err = readSeen(seenFile); err != nil {
+		return nil, err
+	}
 	s.watch(c.ConnConfig)
 	s.look(ctx, c.ConnConfig)
 	l := &losses{}
@@ -84,6 +88,9 @@ func (d *Database) Losses() int64 { return d.losses.count() }
 
 // Promotions returns how often another server than before was found promoted.
 func (d *Database) Promotions() int64 { return d.servers.promotions() }
+
+// LossyPromotions returns how often a server that was promoted lacked commits of this process.
+func (d *Database) LossyPromotions() int64 { return d.servers.lossy() }
 
 // Writer returns the pool for database/sql.
 func (d *Database) Writer() *sql.DB { return d.db }

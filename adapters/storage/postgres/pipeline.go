@@ -90,12 +90,6 @@ func (p *pipeline) Queue(what, statement string, args []any, scan func(engine.Ro
 func (p *pipeline) SQL() (context.Context, *sql.Conn) { return p.ctx, p.conn }
 
 func (p *pipeline) Send() error {
-	_, err := p.send()
-	return err
-}
-
-// send returns the command tag of the last statement.
-func (p *pipeline) send() (tag string, err error) {
 	batch, queries := p.batch, p.queries
 	p.batch, p.queries = pgx.Batch{}, nil
 	results := p.pg.SendBatch(p.ctx, &batch)
@@ -107,21 +101,23 @@ func (p *pipeline) send() (tag string, err error) {
 		}
 		if err = each(rows, err, scan); err != nil {
 			_ = results.Close() // returns it once more
-			return "", fmt.Errorf("%s: %w", q.what, err)
+			return fmt.Errorf("%s: %w", q.what, err)
 		}
-		tag = rows.CommandTag().String()
 	}
-	return tag, results.Close()
+	return results.Close()
 }
 
 // Commit finds out whether a commit that was not answered took effect.
 func (p *pipeline) Commit() error {
+	var before string
+	p.Queue("commit", "SELECT "+positionNow, nil, func(row engine.Row) error { return row.Scan(&before) })
 	p.Queue("commit", "COMMIT", nil, nil)
-	tag, err := p.send()
+	err := p.Send()
 	refused := err != nil && !p.pg.IsClosed() && sqlState(err) != ""
 	switch {
-	case err == nil && tag == "COMMIT":
 	case err == nil:
+		p.database.servers.committed(p.pg.PgConn(), parsePosition(before))
+	case sqlState(err) == transactionAborted:
 		err = fmt.Errorf("commit: %w", engine.ErrSpoiled)
 	case refused:
 	case p.ctx.Err() != nil: // as in Database.commit

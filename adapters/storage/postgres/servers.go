@@ -28,14 +28,18 @@ type servers struct {
 	settings string // the statements that set up a session
 	log      *slog.Logger
 
-	mu       sync.Mutex
-	first    string            // the server that took the last connection: it is tried first
-	last     string            // one that did not answer: it is tried last
-	hosts    map[string]string // of addresses, as they were looked up
-	system   string            // the identifier of the cluster
-	timeline int64
-	rises    int64 // how often the timeline rose
-	refused  time.Time
+	mu        sync.Mutex
+	first     string            // the server that took the last connection: it is tried first
+	silentOne string            // one that did not answer: it is tried last
+	hosts     map[string]string // of addresses, as they were looked up
+	system    string            // the identifier of the cluster
+	timeline  int64
+	rises     int64 // how often the timeline rose
+	refused   time.Time
+	last      position // just before the last commit
+	losses    int64    // promotions that lost commits
+	lostOn    int64    // the timeline of the last of them
+	seen      seen     // by processes before
 }
 
 // errReplaced refuses a server that another has replaced.
@@ -45,9 +49,11 @@ var errReplaced = errors.New("the PostgreSQL server was replaced by another that
 // errOtherCluster refuses a server that is no copy of the one before.
 var errOtherCluster = errors.New("the PostgreSQL server is of another cluster than the one that answered before")
 
-// identity is the statement that reads the cluster of a server and its timeline, 0 on a standby.
+// identity is the statement that reads the cluster of a server, its timeline, 0 on a standby, and up to where
+// it follows or followed another.
 const identity = "SELECT (SELECT system_identifier FROM pg_control_system())::text, CASE WHEN pg_is_in_recovery() " +
-	"THEN 0 ELSE ('x' || substr(pg_walfile_name(pg_current_wal_lsn()), 1, 8))::bit(32)::bigint END"
+	"THEN 0 ELSE ('x' || substr(pg_walfile_name(pg_current_wal_lsn()), 1, 8))::bit(32)::bigint END, " +
+	"COALESCE(pg_last_wal_replay_lsn()::text, '')"
 
 // watch has every connection of a configuration set up and its server checked.
 func (s *servers) watch(c *pgx.ConnConfig) {
@@ -88,26 +94,27 @@ func (s *servers) admit(ctx context.Context, conn *pgconn.PgConn) error {
 	if n := len(results); n > 0 && len(results[n-1].Rows) == 1 {
 		row = results[n-1].Rows[0]
 	}
-	if len(row) != 2 {
+	if len(row) != 3 {
 		return errors.New("the server did not identify itself")
 	}
 	timeline, err := strconv.ParseInt(string(row[1]), 10, 64)
 	if err != nil {
 		return fmt.Errorf("read the timeline: %w", err)
 	}
-	return s.check(s.name(conn.Conn().RemoteAddr()), string(row[0]), timeline)
+	conn.CustomData()[timelineOf] = timeline
+	return s.check(s.name(conn.Conn().RemoteAddr()), string(row[0]), timeline, parsePosition(string(row[2])))
 }
 
-// check refuses a server whose timeline is lower than one that was seen, and notes it otherwise. A standby,
-// whose timeline is 0, is checked by its cluster alone.
-func (s *servers) check(name, system string, timeline int64) error {
+// check refuses a server whose timeline is lower than one that was seen, and notes it otherwise, with what it took
+// over of the log of another. A standby, whose timeline is 0, is checked by its cluster alone.
+func (s *servers) check(name, system string, timeline int64, took position) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	var err error
 	switch {
 	case s.system != "" && system != s.system:
 		err = errOtherCluster
-	case timeline != 0 && timeline < s.timeline:
+	case timeline != 0 && (timeline < s.timeline || s.seen.replaced(system, timeline)):
 		err = errReplaced
 	}
 	if err != nil {
@@ -122,13 +129,19 @@ func (s *servers) check(name, system string, timeline int64) error {
 			s.rises++
 			s.log.Warn("another database server was promoted", "timeline", timeline, "before", s.timeline)
 		}
-		s.timeline = timeline
+		rose := s.timeline > 0
+		if s.timeline = timeline; rose {
+			s.promoted(took)
+		}
+		if err := s.seen.keep(system, timeline); err != nil {
+			s.log.Error("the timeline of the database could not be kept", "err", err)
+		}
 	}
 	s.system = system
 	if timeline != 0 {
 		s.first = name
-		if s.last == name {
-			s.last = ""
+		if s.silentOne == name {
+			s.silentOne = ""
 		}
 	}
 	return nil
@@ -139,7 +152,7 @@ func (s *servers) silent(conn *pgconn.PgConn) {
 	name := s.name(conn.Conn().RemoteAddr())
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.last = name; s.first == name {
+	if s.silentOne = name; s.first == name {
 		s.first = ""
 	}
 }
@@ -179,7 +192,7 @@ func (s *servers) order(c *pgconn.Config) {
 		switch name {
 		case s.first:
 			return 0
-		case s.last:
+		case s.silentOne:
 			return 2
 		}
 		return 1

@@ -25,7 +25,7 @@ func TestOlderHistoriesAreRefused(t *testing.T) {
 		{"c", "2", 9, errOtherCluster, 1},
 		{"a", "1", 6, nil, 2},
 	} {
-		if err := s.check(c.name, c.system, c.timeline); !errors.Is(err, c.want) || s.promotions() != c.rises {
+		if err := s.check(c.name, c.system, c.timeline, 0); !errors.Is(err, c.want) || s.promotions() != c.rises {
 			t.Errorf("%d: %v, %d promotions; want %v, %d", i, err, s.promotions(), c.want, c.rises)
 		}
 	}
@@ -46,14 +46,14 @@ func TestTheServerThatAnswersIsTriedFirst(t *testing.T) {
 	if got := order(); got != "a a b /c" {
 		t.Errorf("at first the order is %s", got)
 	}
-	if err := s.check("b:1", "1", 1); err != nil || order() != "b a a /c" {
+	if err := s.check("b:1", "1", 1, 0); err != nil || order() != "b a a /c" {
 		t.Errorf("%v, after b answered the order is %s", err, order())
 	}
-	s.first, s.last = "", "a:1"
+	s.first, s.silentOne = "", "a:1"
 	if got := order(); got != "b /c a a" {
 		t.Errorf("while a does not answer the order is %s", got)
 	}
-	if err := s.check("a:1", "1", 1); err != nil || order() != "a a b /c" {
+	if err := s.check("a:1", "1", 1, 0); err != nil || order() != "a a b /c" {
 		t.Errorf("%v, when it answers again the order is %s", err, order())
 	}
 }

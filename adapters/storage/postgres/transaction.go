@@ -129,11 +129,12 @@ func (d *Database) begin(ctx context.Context) (*engine.Transaction, error) {
 // At the end of its time the driver cancels the commit. A server that waited for its synchronous standby then
 // has it as committed, on its own disk alone, so that a failover would lose it: its outcome is unknown.
 func (d *Database) commit(ctx context.Context, a acquired, id transactionID, fault error) error {
-	tag, err := sendCommit(ctx, a.pg.PgConn())
+	before, err := sendCommit(ctx, a.pg.PgConn())
 	switch {
-	case err == nil && tag == "COMMIT":
-		return nil
 	case err == nil:
+		d.servers.committed(a.pg.PgConn(), before)
+		return nil
+	case sqlState(err) == transactionAborted:
 		return errors.Join(fmt.Errorf("commit: %w", engine.ErrSpoiled), fault)
 	case !a.pg.IsClosed() && sqlState(err) != "":
 		return fmt.Errorf("commit: %w", err) // refused, and so rolled back
@@ -145,16 +146,16 @@ func (d *Database) commit(ctx context.Context, a acquired, id transactionID, fau
 	return d.outcome(ctx, id, err)
 }
 
-// sendCommit returns the command tag of the server, which is ROLLBACK for an aborted transaction.
-func sendCommit(ctx context.Context, c *pgconn.PgConn) (tag string, err error) {
-	results, err := c.Exec(ctx, "COMMIT").ReadAll()
+// sendCommit returns where the log ended just before the commit. In an aborted transaction it does not commit.
+func sendCommit(ctx context.Context, c *pgconn.PgConn) (before position, err error) {
+	results, err := c.Exec(ctx, "SELECT "+positionNow+"; COMMIT").ReadAll()
 	if err != nil {
-		return "", err
+		return 0, err
 	}
-	if len(results) == 0 {
-		return "", pgconn.ErrConnClosed
+	if len(results) != 2 || len(results[0].Rows) != 1 {
+		return 0, pgconn.ErrConnClosed
 	}
-	return results[0].CommandTag.String(), nil
+	return parsePosition(string(results[0].Rows[0][0])), nil
 }
 
 // outcomeWithin is how long the outcome of a commit is looked up; a restarted server is back by then.

@@ -224,7 +224,7 @@ func gatewayConfig(s configfile.Settings, b conns.Budget, secrets *system.Secret
 		TrialTargetRate: s.TrialTargetRate, SessionTunnels: s.SessionTunnels,
 		TrialPlaces: b.Gateway / trialPart, ConnectionRate: s.ConnectionRate,
 		TrialConnectionRate: s.TrialConnectionRate, Targets: s.Targets, TrialTargets: s.TrialTargets, WatchScans: !s.Dev}
-	c.Balancers, c.SingleLabels = balancers(s), s.Dev
+	c.Balancers, c.SingleLabels, c.Timing.StopAfter = balancers(s), s.Dev, s.Outage
 	c.TLS, c.RefusePlaintext = k.TLS(), s.TLS.RefusePlaintext
 	if s.Dev {
 		c.AuthFailureLimit, c.TrialPlaces = 0, 0

@@ -34,10 +34,10 @@ func chainModule(s configfile.PaymentSettings) fx.Option {
 	}))
 }
 
-// paymentsConfig returns the settings of recharges. On PostgreSQL the operator notes after a failover that the database
-// went back: no file of one replica has what the others gave out.
-func paymentsConfig(s configfile.Settings, log *slog.Logger) payments.Config {
-	c := payments.Config{Off: s.Payments.Off, Log: log}
+// paymentsConfig returns the settings of recharges. On PostgreSQL no file of one replica has what the others gave out:
+// each replica notices that commits of its own were lost.
+func paymentsConfig(s configfile.Settings, st *storage.Store, log *slog.Logger) payments.Config {
+	c := payments.Config{Off: s.Payments.Off, Log: log, Lost: st.LossyPromotions}
 	if s.DatabasePath != "" {
 		c.Mark = system.NewIndexMark(IndexFile(s.DatabasePath))
 	}

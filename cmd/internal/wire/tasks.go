@@ -16,7 +16,7 @@ import (
 	"agentproxy/app/catalog"
 	"agentproxy/app/changes"
 	"agentproxy/app/maintenance"
-	"agentproxy/app/payments"
+	paymentsapp "agentproxy/app/payments"
 	"agentproxy/app/procurement"
 	"agentproxy/app/reconcile"
 	"agentproxy/app/telemetry"
@@ -92,7 +92,7 @@ func tasks(st *storage.Store, changed <-chan struct{}, leads func() bool, hub *c
 
 // jobTasks returns the tasks that the leader inserts as jobs, which any replica
 // runs.
-func jobTasks(p *maintenance.Tasks, driver *procurement.Driver, payments *payments.Watcher, webhooks *webhooks.Service,
+func jobTasks(p *maintenance.Tasks, driver *procurement.Driver, payments *paymentsapp.Watcher, webhooks *webhooks.Service,
 	accounts *accounts.Service, reconcile *reconcile.Service) []queue.PeriodicTask {
 	return []queue.PeriodicTask{
 		{Name: "purge", Every: time.Minute, Run: p.Purge},
@@ -112,9 +112,9 @@ func jobTasks(p *maintenance.Tasks, driver *procurement.Driver, payments *paymen
 // runTasks runs every task in a loop of its own for as long as the application
 // runs. It stores the last observations of the gateway when all have ended.
 func runTasks(lc fx.Lifecycle, log *slog.Logger, settings configfile.Settings, st *storage.Store, hub *changes.Hub,
-	o *telemetry.Observer, p *maintenance.Tasks, q *queue.Queue, payments *payments.Watcher, driver *procurement.Driver,
+	o *telemetry.Observer, p *maintenance.Tasks, q *queue.Queue, payments *paymentsapp.Watcher, driver *procurement.Driver,
 	catalog *catalog.Catalog, keys *accounts.Service, watch *reconcile.Watch, ledger *proof,
-	addresses *maintenance.Addresses) {
+	addresses *maintenance.Addresses, orders *paymentsapp.Orders) {
 	ctx, cancel := context.WithCancel(context.Background())
 	changed := make(chan struct{}, 1)
 	signal := func() {
@@ -127,7 +127,8 @@ func runTasks(lc fx.Lifecycle, log *slog.Logger, settings configfile.Settings, s
 	lc.Append(fx.Hook{
 		OnStart: func(context.Context) error {
 			all := append(tasks(st, changed, q.Leads, hub, o, p, driver, catalog, keys, watch, ledger, addresses),
-				watchPayments(settings.Payments, payments, q.Leads))
+				watchPayments(settings.Payments, payments, q.Leads),
+				task{name: "leave out lost payment addresses", every: measureClockEvery, run: orders.Indexes.Resume})
 			for _, t := range all {
 				wg.Go(func() { loop(ctx, t, log) })
 			}

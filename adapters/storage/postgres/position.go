@@ -1,0 +1,74 @@
+package postgres
+
+import (
+	"strconv"
+	"strings"
+
+	"github.com/jackc/pgx/v5/pgconn"
+)
+
+// positionNow is the expression for where the log of a server that takes writes ends.
+const positionNow = "pg_current_wal_insert_lsn()::text"
+
+// position is a place in the log of a server, which commits are written to in their order. A commit whose
+// transaction read it before is beyond it.
+type position uint64
+
+// parsePosition reads a pg_lsn, such as 16/B374D848; 0 for none.
+func parsePosition(text string) position {
+	high, low, _ := strings.Cut(text, "/")
+	h, errHigh := strconv.ParseUint(high, 16, 32)
+	l, errLow := strconv.ParseUint(low, 16, 32)
+	if errHigh != nil || errLow != nil {
+		return 0
+	}
+	return position(h<<32 | l)
+}
+
+// timelineOf is the key of the timeline of a connection's server when it was opened.
+const timelineOf = "agentproxy.timeline"
+
+// committed notes a commit that was answered, and where the log ended just before it. One by a server that
+// was replaced meanwhile is lost.
+func (s *servers) committed(conn *pgconn.PgConn, before position) {
+	timeline, _ := conn.CustomData()[timelineOf].(int64)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	switch {
+	case timeline == 0 || before == 0:
+	case timeline < s.timeline:
+		s.lose("position", before, "timeline", timeline)
+	default:
+		s.last = max(s.last, before)
+	}
+}
+
+// promoted compares the log that a server took over when it was promoted with the last commit of this process. It
+// is called under mu. A server that was started again since does not tell what it took over, which is 0 then.
+func (s *servers) promoted(took position) {
+	switch last := s.last; {
+	case last == 0:
+	case took == 0:
+		s.log.Warn("it is not known whether the promoted database server has all commits", "last", last)
+	case took <= last:
+		s.lose("last", last, "taken_over", took)
+	}
+	s.last = 0
+}
+
+// lose notes that commits are lost. It is called under mu. They are told of once a timeline.
+func (s *servers) lose(details ...any) {
+	if s.lostOn == s.timeline {
+		return
+	}
+	s.lostOn, s.losses = s.timeline, s.losses+1
+	s.log.Error("a failover of the database lost commits that had been acknowledged; compare with the sellers by "+
+		"agentproxy orders reconcile", details...)
+}
+
+// lossy returns how many promotions lost commits of this process.
+func (s *servers) lossy() int64 {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.losses
+}
