@@ -238,3 +238,19 @@ func (s *Store) BoundUnits(within time.Duration) { s.postgres.UnitWithin = withi
 
 // Promotions is how often another server of PostgreSQL was found promoted.
 func (s *Store) Promotions() int64 { return s.postgres.Promotions() }
+
+// CountingProver returns the Prover of a store, and how many snapshots it has taken.
+func (s *Store) CountingProver() (p *proof.Prover, snapshots func() int) {
+	c := &countingDatabase{proofDatabase: proofDatabase{s}}
+	return proof.New(c, s.clock, s.postgres != nil, proofBounds), func() int { return c.n }
+}
+
+type countingDatabase struct {
+	proofDatabase
+	n int
+}
+
+func (c *countingDatabase) Audit(ctx context.Context, fn func(engine.Conn) error) error {
+	c.n++
+	return c.proofDatabase.Audit(ctx, fn)
+}

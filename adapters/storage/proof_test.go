@@ -126,3 +126,27 @@ func TestRangesOfAgentsCoverEverything(t *testing.T) {
 		}
 	})
 }
+
+// A snapshot of Verify is of one range of agents or of one rule, so that none lasts as long as the whole.
+func TestVerifyTakesASnapshotForEachRange(t *testing.T) {
+	t.Parallel()
+	onEachStore(t, func(t *testing.T, open func(testing.TB) *storage.Store) {
+		st := open(t)
+		taken := func() int {
+			t.Helper()
+			p, snapshots := st.CountingProver()
+			if faults, _, err := p.Verify(t.Context()); err != nil || len(faults) > 0 {
+				t.Errorf("%+v, %v", faults, err)
+			}
+			return snapshots()
+		}
+		before := taken()
+		const agents = 7
+		for n := range agents {
+			addAgent(t, st, fmt.Sprintf("agt_%d", n), domain.Dollar)
+		}
+		if more := taken() - before; more != agents-1 { // of a new store the first range has none
+			t.Errorf("%d snapshots more for %d agents", more, agents)
+		}
+	})
+}

@@ -197,7 +197,7 @@ func (p *Prover) proveNext(ctx context.Context, conn engine.Conn, state *proofSt
 		if err != nil {
 			return err
 		}
-		faults, err = follow(ctx, conn, state.Agent, to, due, nil)
+		faults, _, err = follow(ctx, conn, state.Agent, to, due, nil)
 		state.add(faults)
 		state.Agent, state.Entries = to, state.Entries+entries
 		return err

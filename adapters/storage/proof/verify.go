@@ -128,64 +128,99 @@ func (p *Prover) findOthers(ctx context.Context, conn engine.Conn, state *proofS
 	return append(faults, more...), err
 }
 
-// Verify proves the ledger on one snapshot, while others write.
+// Verify proves the ledger while others write, a range of agents or a rule at a time, each on a snapshot of its own: one
+// that lasts as long as the whole proof would keep the database from removing old rows meanwhile. What the rules
+// compare never belongs to two ranges, and what the heads are of never changes.
 func (p *Prover) Verify(
 	ctx context.Context, against ...ports.ProofHead,
 ) (faults []ports.Fault, entries int, err error) {
-	found := map[string]int{} // by rule
-	add := func(more []ports.Fault) {
-		for _, f := range more {
-			if found[f.Rule]++; found[f.Rule] <= maxFaults {
-				faults = append(faults, f)
-			}
+	v := verification{Prover: p, heads: newHeads(against), found: map[string]int{}}
+	for _, step := range []func(context.Context) error{v.begin, v.ranges, v.rules, v.others} {
+		if err := step(ctx); err != nil {
+			return nil, 0, fmt.Errorf("verify: %w", err)
 		}
 	}
-	err = p.db.Audit(ctx, func(conn engine.Conn) error {
-		state, _, err := stateOf(conn)
-		if err != nil {
-			return err
+	v.add(v.heads.compare())
+	return v.faults, v.entries, nil
+}
+
+// verification is one run of Verify.
+type verification struct {
+	*Prover
+	state   proofState
+	due     due
+	heads   *heads
+	entries int
+	found   map[string]int // by rule
+	faults  []ports.Fault
+}
+
+func (v *verification) add(faults []ports.Fault) {
+	for _, f := range faults {
+		if v.found[f.Rule]++; v.found[f.Rule] <= maxFaults {
+			v.faults = append(v.faults, f)
 		}
-		due, err := p.dueOf(conn, &state)
-		if err != nil {
-			return err
+	}
+}
+
+// begin reads how far new entries are proved, before anything else is read: later it is farther.
+func (v *verification) begin(ctx context.Context) error {
+	return v.db.Audit(ctx, func(conn engine.Conn) (err error) {
+		if v.state, _, err = stateOf(conn); err == nil {
+			v.due, err = v.dueOf(conn, &v.state)
 		}
-		heads := newHeads(against)
-		for from := ""; from != lastAgent; {
-			to, _, err := p.nextRange(ctx, conn, from)
-			if err != nil {
-				return err
-			}
-			more, err := p.findIn(ctx, conn, from, to)
-			if err != nil {
-				return err
-			}
-			add(more)
-			if more, err = follow(ctx, conn, from, to, due, heads); err != nil {
-				return err
-			}
-			add(more)
-			from = to
-		}
-		for _, c := range p.checks() {
-			if c.byAgents {
-				continue
-			}
-			more, err := find(ctx, conn, c.rule, c.broken, nil, nil)
-			if err != nil {
-				return err
-			}
-			add(more)
-		}
-		more, err := p.findOthers(ctx, conn, &state)
-		if err != nil {
-			return err
-		}
-		add(more)
-		add(heads.compare())
-		return conn.Row("SELECT COUNT(*) FROM ledger_entries", nil).Scan(&entries)
+		return err
 	})
-	if err != nil {
-		return nil, 0, fmt.Errorf("verify: %w", err)
+}
+
+// ranges proves what belongs to an agent.
+func (v *verification) ranges(ctx context.Context) error {
+	for from := ""; from != lastAgent; {
+		err := v.db.Audit(ctx, func(conn engine.Conn) error {
+			to, _, err := v.nextRange(ctx, conn, from)
+			if err != nil {
+				return err
+			}
+			faults, err := v.findIn(ctx, conn, from, to)
+			if err != nil {
+				return err
+			}
+			v.add(faults)
+			faults, entries, err := follow(ctx, conn, from, to, v.due, v.heads)
+			v.add(faults)
+			v.entries += entries
+			from = to
+			return err
+		})
+		if err != nil {
+			return err
+		}
 	}
-	return faults, entries, nil
+	return nil
+}
+
+// rules proves the rules of everything at once.
+func (v *verification) rules(ctx context.Context) error {
+	for _, c := range v.checks() {
+		if c.byAgents {
+			continue
+		}
+		err := v.db.Audit(ctx, func(conn engine.Conn) error {
+			faults, err := find(ctx, conn, c.rule, c.broken, nil, nil)
+			v.add(faults)
+			return err
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (v *verification) others(ctx context.Context) error {
+	return v.db.Audit(ctx, func(conn engine.Conn) error {
+		faults, err := v.findOthers(ctx, conn, &v.state)
+		v.add(faults)
+		return err
+	})
 }

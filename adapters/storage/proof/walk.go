@@ -84,18 +84,20 @@ type facts struct {
 
 const dayMicros = 86_400_000_000
 
-// follow walks the entries of a range of agents and returns what is wrong with them and their wallets.
-// It reads the proved ones again, and so finds that one has changed since.
-func follow(ctx context.Context, conn engine.Conn, from, to string, d due, h *heads) ([]ports.Fault, error) {
+// follow walks the entries of a range of agents and returns what is wrong with them and their wallets, and how many
+// there are. It reads the proved ones again, and so finds that one has changed since.
+func follow(ctx context.Context, conn engine.Conn, from, to string, d due, h *heads) (
+	faults []ports.Fault, entries int, err error,
+) {
 	w := &walk{due: d, wallets: map[string]wallet{}, proved: map[string]proofRow{}, heads: h}
-	err := conn.Rows(ctx, walletSelect, []any{from, to}, func(row engine.Row) error {
+	err = conn.Rows(ctx, walletSelect, []any{from, to}, func(row engine.Row) error {
 		var x wallet
 		err := row.Scan(column.Targets(&x)...)
 		w.wallets[x.AgentID] = x
 		return err
 	})
 	if err != nil {
-		return nil, work.Wrap("read the wallets", err)
+		return nil, 0, work.Wrap("read the wallets", err)
 	}
 	err = conn.Rows(ctx, proofSelect, []any{from, to}, func(row engine.Row) error {
 		var p proofRow
@@ -104,7 +106,7 @@ func follow(ctx context.Context, conn engine.Conn, from, to string, d due, h *he
 		return err
 	})
 	if err != nil {
-		return nil, work.Wrap("read how far the ledger is proved", err)
+		return nil, 0, work.Wrap("read how far the ledger is proved", err)
 	}
 	var e entry
 	var seq int64
@@ -119,14 +121,15 @@ func follow(ctx context.Context, conn engine.Conn, from, to string, d due, h *he
 			w.beginAgent(e.AgentID)
 		}
 		w.add(&e, seq)
+		entries++
 		return nil
 	})
 	if err != nil {
-		return nil, work.Wrap("verify that "+provedStay, err)
+		return nil, 0, work.Wrap("verify that "+provedStay, err)
 	}
 	w.endAgent()
 	w.endRange()
-	return w.faults, nil
+	return w.faults, entries, nil
 }
 
 func (w *walk) fault(rule, where, detail string, args ...any) {

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"agentproxy/app/workers"
@@ -70,7 +71,7 @@ func TestTheLedgerIsProvedInTurns(t *testing.T) {
 	run("a quarter of an hour after the proof", proveEvery-proveNewEvery-proveTick, "new new new next next")
 	a.state.Took = time.Hour / 2
 	run("too soon after one that took long", proveEvery, "new new new")
-	run("after the longest pause", proveLatest-proveEvery, "new new new next next")
+	run("after the longest pause", proveWithin-time.Hour/2-proveEvery, "new new new next next")
 
 	a.asked, a.state.Faults = nil, 2
 	faults, err := p.faults(t.Context())
@@ -94,6 +95,63 @@ func TestTheLedgerIsProvedInTurns(t *testing.T) {
 	number, err := p.head(func(h ports.ProofHead) float64 { return headNumber(h.Head) })(t.Context())
 	apptest.OK(t, err)
 	apptest.Equal(t, "the head in a scrape", number, 65535)
+}
+
+// longLedger is an audit of a ledger whose parts take a time each.
+type longLedger struct {
+	ports.Audit
+	clock       ports.Clock
+	state       ports.Proof
+	parts, left int
+	each        time.Duration
+}
+
+func (l *longLedger) Proof(context.Context) (ports.Proof, error) { return l.state, nil }
+
+func (l *longLedger) ProveNew(context.Context) (ports.Proof, bool, error) { return l.state, false, nil }
+
+func (l *longLedger) ProveNext(context.Context) (ports.Proof, error) {
+	time.Sleep(l.each)
+	now := l.clock.Now()
+	if l.state.StartedAt.IsZero() {
+		l.state.StartedAt, l.left = now, l.parts
+	}
+	if l.left--; l.left == 0 {
+		l.state.Took, l.state.At, l.state.SucceededAt = now.Sub(l.state.StartedAt), now, now
+		l.state.StartedAt = time.Time{}
+	}
+	return l.state, nil
+}
+
+type bubbleClock struct{}
+
+func (bubbleClock) Now() time.Time { return time.Now() }
+
+// A ledger of 160 million entries is proved often enough for AgentproxyLedgerNotProved, which waits for six hours,
+// to be quiet for good: also where an entry takes seven times as long as it may.
+func TestALongLedgerIsProvedBeforeItsAlarm(t *testing.T) {
+	t.Parallel()
+	const entries, part, alarm = 160_000_000, 50_000, 6 * time.Hour
+	for _, entry := range []time.Duration{time.Microsecond, 5 * time.Microsecond, 36 * time.Microsecond} {
+		t.Run(entry.String(), func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				l := &longLedger{clock: bubbleClock{}, parts: entries / part, each: part * entry}
+				p := newProof(l, l.clock, slog.New(slog.DiscardHandler))
+				tick := time.NewTicker(proveTick)
+				defer tick.Stop()
+				longest, last, proofs := time.Duration(0), time.Now(), 0
+				for began := time.Now(); time.Since(began) < 7*24*time.Hour; <-tick.C {
+					apptest.OK(t, p.run(t.Context()))
+					if at := l.state.SucceededAt; at.After(last) {
+						longest, last, proofs = max(longest, at.Sub(last)), at, proofs+1
+					}
+				}
+				if longest = max(longest, time.Since(last)); longest >= alarm || proofs < 28 {
+					t.Errorf("%d proofs in a week, at most %s apart", proofs, longest)
+				}
+			})
+		})
+	}
 }
 
 // What grows is dropped and archived by the leader's tasks, and by no other replica.
