@@ -20,6 +20,9 @@ type Check struct {
 	Run  func(context.Context) error
 	// Note is shown after a check that passes, if it is not nil and returns a text.
 	Note func() string
+	// Shared is set for what concerns every replica and keeps none from serving: a failure is shown and logged, and
+	// leaves the replica ready.
+	Shared bool
 }
 
 // Reason is why a check failed, in a text that may be shown.
@@ -92,7 +95,7 @@ func (s *Server) examine(ctx context.Context) (lines []string, ok bool) {
 			if lines[i] = line(p.Name, err); err == nil && p.Note != nil {
 				lines[i] = noted(p.Name, p.Note())
 			}
-			if err != nil {
+			if err != nil && !p.Shared {
 				failed.Store(true)
 			}
 		})

@@ -189,6 +189,9 @@ func TestReadiness(t *testing.T) {
 			503, "leader failed: no work for 2m forged ok\n"},
 		{"a reason is short", []admin.Check{check("leader", admin.Reason(strings.Repeat("€", 100)))}, 503,
 			"leader failed: " + strings.Repeat("€", 40) + "\n"},
+		{"what all replicas share is shown", []admin.Check{{Name: "leader", Shared: true,
+			Run: func(context.Context) error { return admin.Reason("no work for 2m") }}, check("database", nil)}, 200,
+			"database ok\nleader failed: no work for 2m\n"},
 		{"a panic is an error", []admin.Check{{Name: "broken", Run: func(context.Context) error { panic(secret) }}}, 503,
 			"broken failed: error; see the log\n"},
 	} {

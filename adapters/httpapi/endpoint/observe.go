@@ -54,12 +54,23 @@ func (a *API) panicked(c *Call, fault any) {
 }
 
 // logRequest writes the line. Neither the query nor the path is in it: callers
-// put secrets into both. Of requests that are refused with 401, 404 or 429 it writes a hundred a second.
+// put secrets into both. Of requests that are refused with 401, 404 or 429 it writes a hundred a second, of
+// those that are served soon five hundred.
 func (a *API) logRequest(c *Call, start time.Time) {
 	if !a.Log.Enabled(c, slog.LevelInfo) {
 		return
 	}
-	logged, leftOut := a.quiet.admit(c.gin.Writer.Status(), a.Clock.Now())
+	status, now := c.gin.Writer.Status(), a.Clock.Now()
+	if took := time.Since(start); status < http.StatusBadRequest && took < slow {
+		logged, leftOut := a.quiet.served.admit(now)
+		if !logged {
+			return
+		}
+		if leftOut > 0 {
+			a.Log.LogAttrs(c, slog.LevelInfo, "served requests were left out of the log", slog.Int64("count", leftOut))
+		}
+	}
+	logged, leftOut := a.quiet.admit(status, now)
 	if !logged {
 		return
 	}

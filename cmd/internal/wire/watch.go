@@ -46,7 +46,7 @@ func checks(st *storage.Store, q *queue.Queue, telemetry *nats.Queue) []admin.Ch
 			}
 			return err
 		}},
-		{Name: "leader", Run: func(ctx context.Context) error {
+		{Name: "leader", Shared: true, Run: func(ctx context.Context) error {
 			s, err := q.Status(ctx)
 			if err != nil {
 				return err
@@ -276,13 +276,14 @@ type proof struct {
 	newAt time.Time // when this process proved new entries last
 }
 
-// New entries are proved each proveNewEvery. A complete proof begins proveEvery after the last, or as
-// many times later as that took, so that a long ledger does not keep a connection busy: at most
-// proveLatest. proveFor is how long one turn takes, and proveTick the time between two turns.
+// New entries are proved each proveNewEvery. A complete proof begins proveEvery after the last, or provePause
+// times as long after it as that took, so that a long ledger does not keep a connection busy, but so early that it
+// ends proveWithin after the last one, an hour before its absence is an alarm. proveFor is how long one turn takes,
+// and proveTick the time between two turns.
 const (
 	proveNewEvery = time.Minute
 	proveEvery    = 15 * time.Minute
-	proveLatest   = 4 * time.Hour
+	proveWithin   = 5 * time.Hour
 	provePause    = 10
 	proveFor      = 2 * time.Second
 	proveTick     = 4 * time.Second
@@ -307,7 +308,7 @@ func (p *proof) run(ctx context.Context) error {
 			p.newAt = now
 		}
 	}
-	pause := min(max(proveEvery, provePause*state.Took), proveLatest)
+	pause := max(proveEvery, min(provePause*state.Took, proveWithin-state.Took))
 	for due := !state.StartedAt.IsZero() || now.Sub(state.At).Abs() >= pause; due && time.Since(began) < proveFor; {
 		if state, err = p.audit.ProveNext(ctx); err != nil {
 			return err
