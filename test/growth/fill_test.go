@@ -49,7 +49,7 @@ func fill(w *apptest.World, sessions, lives int) filled {
 	step := clonePeriod.Microseconds() / int64(sessions)
 	from := w.Clock.Now().Add(-clonePeriod).UnixMicro()
 	values := strings.NewReplacer("{agent}", f.agent, "{first}", first.ID, "{n}", fmt.Sprint(sessions), "{ended}", fmt.Sprint(ended),
-		"{lives}", fmt.Sprint(lives), "{at}", fmt.Sprintf("(%d + g.n * %d)", from, step), "{id}", "'sess_' || '"+f.agent[4:]+"' || g.n",
+		"{lives}", fmt.Sprint(lives), "{product}", apptest.Local, "{at}", fmt.Sprintf("(%d + g.n * %d)", from, step), "{id}", "'sess_' || '"+f.agent[4:]+"' || g.n",
 		"{bytes}", fmt.Sprint(cloneBytes), "{cost}", fmt.Sprint(cloneCost), "{events}", fmt.Sprint(cloneEvents))
 	for _, statement := range append([]string{cloneSessions(w)}, clones...) {
 		w.Exec(values.Replace(statement))
@@ -98,7 +98,8 @@ var clones = []string{
 	`INSERT INTO ledger_entries (id, agent_id, ord, type, trial, own, held_trial, held_own, account, counter, ref, session_id,
 		order_id, description, at, balance_after)
 		SELECT 'txn_h_' || {id}, '{agent}', w.entries + CASE WHEN g.n <= {ended} THEN 2 * g.n - 1 ELSE {ended} + g.n END, 'hold',
-		0, -{cost}, 0, {cost}, '', 0, 'hold:' || {id}, {id}, '', 'a session', {at}, w.trial + w.own - {cost} * g.n
+		0, -{cost}, 0, {cost}, '', 0, 'hold:' || {id}, {id}, '',
+		'held for ' || CASE g.n % 500 WHEN 7 THEN 'rare' ELSE '{product}' END, {at}, w.trial + w.own - {cost} * g.n
 		FROM growth_n g CROSS JOIN wallets w WHERE w.agent_id = '{agent}' AND g.n <= {n} ORDER BY g.n`,
 	`INSERT INTO ledger_entries (id, agent_id, ord, type, trial, own, held_trial, held_own, account, counter, ref, session_id,
 		order_id, description, at, balance_after)
