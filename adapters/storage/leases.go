@@ -31,7 +31,8 @@ func newLeaseSQL(now func(parameter int) string) leaseSQL {
 	}
 	return leaseSQL{
 		get: columns(3) + "session_id = ?1 AND id = ?2",
-		put: "INSERT INTO leases (" + leaseColumns + ", renewed_at) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, " + now(10) + ` + ?9)
+		put: "INSERT INTO leases (" + leaseColumns + ", renewed_at) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, " +
+			now(10) + ` + ?9)
 			ON CONFLICT (session_id, id) DO UPDATE SET replica = excluded.replica, granted = excluded.granted,
 			up = excluded.up, down = excluded.down, connections = excluded.connections,
 			workers = excluded.workers, renewed_at = excluded.renewed_at`,

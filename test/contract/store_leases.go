@@ -116,7 +116,7 @@ func leasesAgeByTheStore(t *testing.T, st ports.Store) {
 	}
 }
 
-// longLeases are of gateways that relay for longer without the database: whoever asks finds them stale as long
+// longLeases are of gateways that relay for longer without the database: every process finds them stale as long
 // after their gateways stopped as the others.
 func longLeases(t *testing.T, st ports.Store) {
 	addSessions(t, st, dynamicSession("agt_1", "sess_1"))

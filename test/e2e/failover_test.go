@@ -60,7 +60,7 @@ var failovers = []failover{
 }
 
 // TestFailoversLoseNothing has two replicas buy, read and relay while their database is lost. With a synchronous
-// standby everything that was answered is there afterwards, without one what is missing is told. No key buys
+// standby everything that was answered is there afterwards, without one what is missing is noticed. No key buys
 // twice, and no byte is relayed without being charged.
 func TestFailoversLoseNothing(t *testing.T) {
 	t.Parallel()

@@ -186,7 +186,7 @@ func (n *node) lose(t *testing.T) {
 	}
 }
 
-// is reports whether a node has a role, as Patroni's API tells it.
+// is reports whether a node has a role, as Patroni's API has it.
 func (n *node) is(role string) bool {
 	resp, err := http.Get("http://" + n.api + "/cluster")
 	if err != nil {

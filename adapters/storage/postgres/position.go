@@ -44,7 +44,7 @@ func (s *servers) committed(conn *pgconn.PgConn, before position) {
 }
 
 // promoted compares the log that a server took over when it was promoted with the last commit of this process. It
-// is called under mu. A server that was started again since does not tell what it took over, which is 0 then.
+// is called under mu. A server that was started again since does not have what it took over, which is 0 then.
 func (s *servers) promoted(took position) {
 	switch last := s.last; {
 	case last == 0:
@@ -56,7 +56,7 @@ func (s *servers) promoted(took position) {
 	s.last = 0
 }
 
-// lose notes that commits are lost. It is called under mu. They are told of once a timeline.
+// lose notes that commits are lost. It is called under mu. They are logged once a timeline.
 func (s *servers) lose(details ...any) {
 	if s.lostOn == s.timeline {
 		return

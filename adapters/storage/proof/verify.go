@@ -128,8 +128,8 @@ func (p *Prover) findOthers(ctx context.Context, conn engine.Conn, state *proofS
 	return append(faults, more...), err
 }
 
-// Verify proves the ledger while others write, a range of agents or a rule at a time, each on a snapshot of its own: one
-// that lasts as long as the whole proof would keep the database from removing old rows meanwhile. What the rules
+// Verify proves the ledger while others write, a range of agents or a rule at a time, each on a snapshot of its own:
+// one that lasts as long as the whole proof would keep the database from removing old rows meanwhile. What the rules
 // compare never belongs to two ranges, and what the heads are of never changes.
 func (p *Prover) Verify(
 	ctx context.Context, against ...ports.ProofHead,

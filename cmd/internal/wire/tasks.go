@@ -92,8 +92,8 @@ func tasks(st *storage.Store, changed <-chan struct{}, leads func() bool, hub *c
 
 // jobTasks returns the tasks that the leader inserts as jobs, which any replica
 // runs.
-func jobTasks(p *maintenance.Tasks, driver *procurement.Driver, payments *paymentsapp.Watcher, webhooks *webhooks.Service,
-	accounts *accounts.Service, reconcile *reconcile.Service) []queue.PeriodicTask {
+func jobTasks(p *maintenance.Tasks, driver *procurement.Driver, payments *paymentsapp.Watcher,
+	webhooks *webhooks.Service, accounts *accounts.Service, reconcile *reconcile.Service) []queue.PeriodicTask {
 	return []queue.PeriodicTask{
 		{Name: "purge", Every: time.Minute, Run: p.Purge},
 		{Name: "purge-accounts", Every: 10 * time.Minute, Run: accounts.Purge},
