@@ -89,8 +89,13 @@ func (d *Database) Losses() int64 { return d.losses.count() }
 // Promotions returns how often another server than before was found promoted.
 func (d *Database) Promotions() int64 { return d.servers.promotions() }
 
-// LossyPromotions returns how often a server that was promoted lacked commits of this process.
-func (d *Database) LossyPromotions() int64 { return d.servers.lossy() }
+// LossyPromotions returns how often a server that was promoted lacked commits of this process; 0 without a database.
+func (d *Database) LossyPromotions() int64 {
+	if d == nil {
+		return 0
+	}
+	return d.servers.lossy()
+}
 
 // Writer returns the pool for database/sql.
 func (d *Database) Writer() *sql.DB { return d.db }
