@@ -42,10 +42,6 @@ type Config struct {
 	Resolve map[string]dial.Resolution
 	// ProxyRoots are those of the certificates of upstream proxies; default the system's.
 	ProxyRoots *x509.CertPool
-	// TLS has the certificate of clients that use TLS; nil: there is none.
-	TLS *tls.Config
-	// RefusePlaintext refuses clients without TLS before their credential is read.
-	RefusePlaintext bool
 	// AuthFailureLimit is how many wrong credentials an address may try in a minute
 	// before they get 429; 0 is unlimited.
 	AuthFailureLimit int
@@ -69,6 +65,14 @@ type Config struct {
 	// Balancers are networks whose connections begin with a header of the PROXY protocol, which names the client; none
 	// is the default.
 	Balancers []netip.Prefix
+	// TLS has the certificate that clients are shown: GetCertificate is called for each handshake. Versions and protocols
+	// are set here. Nil: there is none, and a client that begins TLS gets an alert.
+	TLS *tls.Config
+	// TicketSecret is what the keys of session tickets are derived from, the same on all replicas. Without one each
+	// process resumes its own sessions alone.
+	TicketSecret []byte
+	// RefusePlaintext refuses clients without TLS before their credential is read.
+	RefusePlaintext bool
 	// Agent and TrialAgent bound the connections of one agent, and of one whose account is
 	// a trial; 0 is unlimited.
 	Agent, TrialAgent int

@@ -29,6 +29,9 @@ func handshakePlaces(connections int) int { return min(connections/16, 32) + 1 }
 // a refusal if the agent has too many.
 func (g *Gateway) enter(c *client.Conn, r *traffic.Route) *refusal.Refusal {
 	g.table.Serve(&c.Slot)
+	if c.Carrier != nil {
+		g.table.Serve(&c.Carrier.Slot)
+	}
 	e := quota.Entry{Agent: r.AgentID, Trial: r.Trial, Limit: g.cfg.Agent, Owner: c, Spare: g.cfg.Timing.Spare,
 		Now: monotime.Now()}
 	if r.Trial {

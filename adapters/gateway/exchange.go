@@ -91,7 +91,7 @@ func (x *exchange) receive(tc *targetConn) error {
 	}
 	err := http1.ReadFinal(&tc.in, &x.h.answer, x.ex, func(interim *http1.ResponseHead) error {
 		x.h.reply = interim.Append(x.h.reply[:0], false)
-		_, err := http1.CopyResponse(toucher{x.c.TCPConn, x.c}, x.h.reply, &tc.in, http1.Body{}, &x.down)
+		_, err := http1.CopyResponse(toucher{x.c.Stream, x.c}, x.h.reply, &tc.in, http1.Body{}, &x.down)
 		return err
 	})
 	x.received = err == nil
@@ -132,7 +132,7 @@ func (x *exchange) finish(tc *targetConn) (t *relay.Tunnel, again bool, ref *ref
 	sent := x.sent(sentGrace)
 	closing := g.stopping.Load() || !sent
 	h.reply = answer.Append(h.reply[:0], closing)
-	moved, err := http1.CopyResponse(toucher{c.TCPConn, c}, h.reply, &tc.in, answer.Body, &x.down)
+	moved, err := http1.CopyResponse(toucher{c.Stream, c}, h.reply, &tc.in, answer.Body, &x.down)
 	if err != nil {
 		ref = x.refusalFor(err)
 		x.down.done()
@@ -173,7 +173,7 @@ func (x *exchange) observe(status int, code refusal.Code, result outcome) {
 func (x *exchange) upgrade(tc *targetConn) (*relay.Tunnel, bool) {
 	h := x.h
 	h.reply = append(h.answer.Append(h.reply[:0], false), tc.in.Buffered()...)
-	if _, err := http1.CopyResponse(x.c.TCPConn, h.reply, &tc.in, http1.Body{}, &x.down); err != nil {
+	if _, err := http1.CopyResponse(x.c.Stream, h.reply, &tc.in, http1.Body{}, &x.down); err != nil {
 		return nil, false
 	}
 	x.chargeRead(tc, false)

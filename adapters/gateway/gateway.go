@@ -6,6 +6,8 @@
 // A connection passes these files and packages in this order:
 //
 //	listener.go            accept, first byte
+//	tls.go, secure/        TLS, and inside it the same again
+//	http2.go, h2/          streams of HTTP/2, each like a connection of HTTP/1.1
 //	connect.go, socks.go   a tunnel by CONNECT or SOCKS5
 //	forward.go             plain requests, each an exchange (exchange.go)
 //	auth.go, route/        the credential and the state of the session
@@ -20,6 +22,7 @@ package gateway
 
 import (
 	"context"
+	"crypto/tls"
 	"log/slog"
 	"net"
 	"sync"
@@ -29,6 +32,7 @@ import (
 	"agentproxy/adapters/conns"
 	"agentproxy/adapters/gateway/client"
 	"agentproxy/adapters/gateway/dial"
+	"agentproxy/adapters/gateway/h2"
 	"agentproxy/adapters/gateway/lease"
 	"agentproxy/adapters/gateway/quota"
 	"agentproxy/adapters/gateway/relay"
@@ -53,6 +57,8 @@ type Gateway struct {
 	relay    *relay.Relay
 	targets  *idleTargets
 	metrics  *metrics
+	tls      *tls.Config // nil: there is no certificate
+	h2       *h2.Server
 	conns    client.Registry
 	table    *conns.Table // the same connections, by what may be closed for new ones
 	agents   *quota.Agents

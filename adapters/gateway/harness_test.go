@@ -66,12 +66,19 @@ func begin(t testing.TB, b *fakeCore, edit func(*setup)) *world {
 	if edit != nil {
 		edit(&s)
 	}
+	if isInside(t) {
+		certified(&s)
+	}
 	g := gateway.New(s.Config, s.Deps)
 	if err := g.Start(context.Background()); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = g.Stop(context.Background()) })
-	return &world{fakeCore: b, Gateway: g, t: t, addr: g.Addr().String()}
+	w := &world{fakeCore: b, Gateway: g, t: t, addr: g.Addr().String()}
+	if isInside(t) {
+		w.addr = throughTLS(t, g)
+	}
+	return w
 }
 
 // lingers makes a gateway read on after a refusal, for tests whose clients may still

@@ -8,6 +8,7 @@ import (
 	"agentproxy/adapters/gateway/client"
 	"agentproxy/adapters/gateway/http1"
 	"agentproxy/adapters/gateway/relay"
+	"agentproxy/adapters/gateway/secure"
 	"agentproxy/adapters/gateway/socks5"
 	"agentproxy/domain/exitlog"
 )
@@ -79,16 +80,33 @@ func (g *Gateway) handshake(c *client.Conn) (t *relay.Tunnel) {
 		}
 	}()
 	h := handshakes.Get().(*handshake) // not reused after a panic
-	h.in.Reset(c.TCPConn)
+	h.in.Reset(c.Stream)
+	if c.Carrier != nil {
+		if !g.stopping.Load() {
+			t = g.serveHTTP(c, h)
+		}
+		h.free()
+		return t
+	}
 	switch first, ok := g.firstByte(c, h); {
 	case !ok:
-	case first == socks5.Version:
-		t = g.serveSOCKS(c, h)
+	case first == secure.RecordHandshake:
+		t = g.serveTLS(c, h)
+	case g.cfg.RefusePlaintext:
+		g.refusePlaintext(c, h, first == socks5.Version)
 	default:
-		t = g.serveHTTP(c, h)
+		t = g.serveInside(c, h, first)
 	}
 	h.free()
 	return t
+}
+
+// serveInside serves a client by its first byte, or the first inside TLS.
+func (g *Gateway) serveInside(c *client.Conn, h *handshake, first byte) *relay.Tunnel {
+	if first == socks5.Version {
+		return g.serveSOCKS(c, h)
+	}
+	return g.serveHTTP(c, h)
 }
 
 // panicked counts and logs a panic of a goroutine that serves a connection.
@@ -104,6 +122,16 @@ func (g *Gateway) firstByte(c *client.Conn, h *handshake) (b byte, ok bool) {
 	c.SetIdle(true)
 	defer c.SetIdle(false)
 	if g.stopping.Load() || len(g.cfg.Balancers) > 0 && !g.named(c, h) {
+		return 0, false
+	}
+	return g.peek(c, h)
+}
+
+// peek waits for a byte that is not read yet.
+func (g *Gateway) peek(c *client.Conn, h *handshake) (b byte, ok bool) {
+	c.SetIdle(true)
+	defer c.SetIdle(false)
+	if g.stopping.Load() {
 		return 0, false
 	}
 	first, err := h.in.Peek(1)

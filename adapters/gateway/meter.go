@@ -103,20 +103,20 @@ func (s source) Read(p []byte) (int, error) {
 // toucher records each read and write, so that the connection does not count as
 // quiet.
 type toucher struct {
-	*net.TCPConn
+	net.Conn
 	c *client.Conn
 }
 
 // Read reads from the connection.
 func (t toucher) Read(p []byte) (int, error) {
-	n, err := t.TCPConn.Read(p)
+	n, err := t.Conn.Read(p)
 	t.c.Touch()
 	return n, err
 }
 
 // Write writes to the connection.
 func (t toucher) Write(p []byte) (int, error) {
-	n, err := t.TCPConn.Write(p)
+	n, err := t.Conn.Write(p)
 	t.c.Touch()
 	return n, err
 }

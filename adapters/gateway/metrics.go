@@ -55,12 +55,13 @@ func (o outcome) label() string {
 // request, so that an event costs an atomic addition and no allocation; gauges read
 // the gateway's own state when they are collected.
 type metrics struct {
-	requests [len(protocols)][outcomes]prometheus.Counter
-	bytes    lease.Counters
-	exits    *exitMetrics
-	panics   prometheus.Counter
-	scans    map[bool]prometheus.Counter // by whether the account is on trial
-	all      []prometheus.Collector
+	requests   [len(protocols)][outcomes]prometheus.Counter
+	bytes      lease.Counters
+	exits      *exitMetrics
+	panics     prometheus.Counter
+	scans      map[bool]prometheus.Counter // by whether the account is on trial
+	handshakes tlsHandshakes
+	all        []prometheus.Collector
 }
 
 func newMetrics(g *Gateway) *metrics {
@@ -78,6 +79,7 @@ func newMetrics(g *Gateway) *metrics {
 		Help: "Leases that were reclaimed before they were renewed; what they relayed since is not charged."})
 	m.bytes = lease.Counters{Up: relayed.WithLabelValues("up"), Down: relayed.WithLabelValues("down"), Lost: lost}
 	m.exits = newExitMetrics(g.cfg.Own, slices.Sorted(maps.Keys(g.cfg.Resolve)))
+	m.handshakes = newTLSHandshakes()
 	m.panics = prometheus.NewCounter(prometheus.CounterOpts{Name: "agentproxy_gateway_panics_total",
 		Help: "Panics while serving a connection; each ended that connection alone."})
 	scans := prometheus.NewCounterVec(prometheus.CounterOpts{Name: "agentproxy_gateway_scans_total",
@@ -91,6 +93,7 @@ func newMetrics(g *Gateway) *metrics {
 		return prometheus.NewCounterFunc(prometheus.CounterOpts{Name: name, Help: help}, read)
 	}
 	m.all = []prometheus.Collector{requests, relayed, lost, m.exits.dials, m.exits.seconds, m.panics, scans, g.table,
+		m.handshakes.vec,
 		gauge("agentproxy_gateway_tunnels", "Open tunnels.", func() float64 { return float64(g.relay.Open()) }),
 		gauge("agentproxy_gateway_leases_open", "Sessions that hold a lease of traffic here.",
 			func() float64 { return float64(g.leases.Open()) }),

@@ -12,7 +12,7 @@ import (
 // is refused: each of its clients would have the balancer's address, in the exit log, for allowed_ips and in every
 // limit, and none would notice. Headers of other peers are not read: they are no request.
 func (g *Gateway) named(c *client.Conn, h *handshake) bool {
-	peer := remote(c.TCPConn)
+	peer := remote(c.Socket)
 	if !conns.Within(g.cfg.Balancers, peer) {
 		return true
 	}

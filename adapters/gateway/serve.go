@@ -10,11 +10,13 @@ import (
 	"agentproxy/adapters/conns"
 	"agentproxy/adapters/gateway/client"
 	"agentproxy/adapters/gateway/dial"
+	"agentproxy/adapters/gateway/h2"
 	"agentproxy/adapters/gateway/lease"
 	"agentproxy/adapters/gateway/monotime"
 	"agentproxy/adapters/gateway/quota"
 	"agentproxy/adapters/gateway/relay"
 	"agentproxy/adapters/gateway/route"
+	"agentproxy/adapters/gateway/secure"
 )
 
 // New returns a gateway that does not serve yet.
@@ -28,6 +30,10 @@ func New(cfg Config, deps Deps) *Gateway {
 	g.agents = quota.NewAgents(max(cfg.Connections-handshakePlaces(cfg.Connections), 0), cfg.TrialPlaces)
 	g.starts, g.rates, g.denied = quota.NewStarts(), quota.NewTargets(), newDeniedNames()
 	g.metrics = newMetrics(g)
+	if cfg.TLS != nil {
+		g.tls, g.h2 = secure.Config(cfg.TLS), h2.NewServer()
+		g.ticketKeys()
+	}
 	leases := lease.Config{Replica: cfg.Replica, Report: t.Report, Heartbeat: t.Heartbeat, IdleGive: t.IdleGive,
 		StopAfter: t.StopAfter, Call: t.Call}
 	ended := func(id string, v lease.Verdict) { g.routes.Ended(id, v) } // routes is set below
@@ -84,6 +90,9 @@ func (g *Gateway) Stop(ctx context.Context) error {
 	_ = g.listener.Close()
 	g.accepting.Wait()
 	g.conns.InterruptIdle()
+	if g.h2 != nil {
+		g.h2.Shutdown()
+	}
 	g.drain(ctx)
 	g.cancelLoop()
 	g.loops.Wait()
@@ -139,6 +148,7 @@ func (g *Gateway) sweep(ctx context.Context) {
 			g.warnScarce()
 			g.starts.Trim(g.now())
 			g.rates.Trim(g.now())
+			g.ticketKeys()
 			g.denied.trim(now)
 			g.targets.trim(now, g.table.NearlyFull())
 		}

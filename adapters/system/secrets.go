@@ -34,6 +34,7 @@ const (
 	labelTag     = "agentproxy/tag/v1"
 	labelAdmin   = "agentproxy/admin-token/v1"
 	labelCheck   = "agentproxy/root-check/v1"
+	labelTicket  = "agentproxy/tls-tickets/v1"
 )
 
 // Prefixes of the secrets of agents, and the number of letters and digits after the
@@ -53,8 +54,8 @@ type Secrets struct {
 
 // keys are derived from one root.
 type keys struct {
-	hash, proxy, webhook, token, chain, check, tag, admin []byte
-	seal                                                  cipher.AEAD
+	hash, proxy, webhook, token, chain, check, tag, admin, ticket []byte
+	seal                                                          cipher.AEAD
 }
 
 var _ ports.Secrets = (*Secrets)(nil)
@@ -85,6 +86,7 @@ func deriveKeys(root Root) (k keys, err error) {
 	for label, key := range map[string]*[]byte{
 		labelHash: &k.hash, labelProxy: &k.proxy, labelWebhook: &k.webhook, labelToken: &k.token,
 		labelChain: &k.chain, labelCheck: &k.check, labelTag: &k.tag, labelAdmin: &k.admin, labelSeal: &seal,
+		labelTicket: &k.ticket,
 	} {
 		if *key, err = hkdf.Key(sha256.New, root, nil, label, sha256.Size); err != nil {
 			return k, fmt.Errorf("derive %s: %w", label, err)
@@ -199,6 +201,10 @@ func (s *Secrets) ProxyKey() []byte { return slices.Clone(s.proxy) }
 func (s *Secrets) OlderProxyKeys() [][]byte {
 	return each(s.all[1:], func(k keys) []byte { return slices.Clone(k.proxy) })
 }
+
+// TicketSecret returns what the keys of TLS session tickets are derived from. Replicas with the same root resume each
+// other's sessions.
+func (s *Secrets) TicketSecret() []byte { return slices.Clone(s.ticket) }
 
 // DevchainSeed returns the seed of the addresses of the development chain, which
 // differs between installations.

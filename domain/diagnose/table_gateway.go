@@ -68,6 +68,14 @@ var ofGateway = []rule{
 		statuses: []int{429},
 	},
 	{
+		name: "tls_required",
+		what: "this gateway takes connections with TLS only, and the client spoke to it in clear text",
+		do: "use proxy.https_url of the session as the proxy, and replace a password that was sent in clear " +
+			"text",
+		codes:    []string{"TLS_REQUIRED"},
+		statuses: []int{426},
+	},
+	{
 		name:     "too_many_connections",
 		what:     "too many connections are open at once",
 		do:       "close some, use fewer at once, or use workers",

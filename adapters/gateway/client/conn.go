@@ -41,9 +41,21 @@ const (
 	Cut              // its agent closes the session's connections
 )
 
+// Stream is what the protocols of a proxy run on: a socket, TLS on one, or a stream of HTTP/2.
+type Stream interface {
+	net.Conn
+	CloseWrite() error
+}
+
 // Conn is one client's connection.
 type Conn struct {
-	*net.TCPConn
+	// Stream is read and written by the goroutines that serve the connection. It is the socket until TLS begins.
+	Stream
+	// Socket is that of the connection; nil for a stream of HTTP/2, which has a part of another connection's.
+	Socket *net.TCPConn
+	base   Stream // the socket, or the stream of HTTP/2
+	// Carrier is the connection that a stream of HTTP/2 is on; nil for a connection of its own.
+	Carrier *Conn
 	// Named is the client's address as a balancer named it; nil: that of the peer. The goroutine that serves the
 	// connection sets it before anything else reads it.
 	Named  *net.TCPAddr
@@ -93,17 +105,29 @@ var past = time.Unix(1, 0)
 
 // New returns the connection of a client.
 func New(tcp *net.TCPConn) *Conn {
-	c := &Conn{TCPConn: tcp}
+	c := &Conn{Stream: tcp, Socket: tcp, base: tcp}
 	c.Member = lease.MemberOf(c)
 	return c
 }
+
+// NewStream returns a connection that is a stream of HTTP/2 on carrier, of the same client. Deadlines may be set while
+// it is used and after it is closed.
+func NewStream(s Stream, carrier *Conn) *Conn {
+	c := &Conn{Stream: s, base: s, Carrier: carrier}
+	c.Named, _ = carrier.RemoteAddr().(*net.TCPAddr)
+	c.Member = lease.MemberOf(c)
+	return c
+}
+
+// SetDeadline sets the deadlines of the socket, or of the stream of HTTP/2.
+func (c *Conn) SetDeadline(t time.Time) error { return c.base.SetDeadline(t) }
 
 // RemoteAddr returns the client's address, which is not the peer's behind a balancer.
 func (c *Conn) RemoteAddr() net.Addr {
 	if c.Named != nil {
 		return c.Named
 	}
-	return c.TCPConn.RemoteAddr()
+	return c.base.RemoteAddr()
 }
 
 // Allow begins a phase in which nothing may be moved for a time; 0 is unlimited.
@@ -146,8 +170,8 @@ func (c *Conn) Interrupt(why Cause) {
 // Evict implements conns.Owner and quota.Owner.
 func (c *Conn) Evict() { c.Interrupt(TimedOut) }
 
-// Unread implements conns.Owner.
-func (c *Conn) Unread() bool { return socket.Pending(c.TCPConn) > 0 }
+// Unread implements conns.Owner. A stream of HTTP/2 begins with its request, so it waits for the service.
+func (c *Conn) Unread() bool { return c.Socket == nil || socket.Pending(c.Socket) > 0 }
 
 // Quiet implements quota.Owner.
 func (c *Conn) Quiet(now time.Duration) time.Duration { return now - time.Duration(c.moved.Load()) }

@@ -57,7 +57,11 @@ func (r Reply) Append(dst []byte) []byte {
 		seconds := int64((r.RetryAfter + time.Second - 1) / time.Second)
 		dst = strconv.AppendInt(append(dst, "\r\nRetry-After: "...), seconds, 10)
 	}
-	dst = append(dst, "\r\nConnection: close\r\n\r\n"...)
+	if r.Status == http.StatusUpgradeRequired {
+		dst = append(dst, "\r\nUpgrade: TLS/1.3\r\nConnection: close, Upgrade\r\n\r\n"...)
+	} else {
+		dst = append(dst, "\r\nConnection: close\r\n\r\n"...)
+	}
 	if r.Head {
 		return dst
 	}

@@ -36,6 +36,7 @@ const (
 	CodeClientAddressRefused
 	CodeConnectionRateLimited
 	CodeStorageLimit
+	CodeTLSRequired
 
 	// Codes is the number of codes, none included.
 	Codes = int(iota + 1)
@@ -74,6 +75,7 @@ var codeTexts = [Codes]string{
 	CodeClientAddressRefused:  "CLIENT_ADDRESS_REFUSED",
 	CodeConnectionRateLimited: "CONNECTION_RATE_LIMITED",
 	CodeStorageLimit:          "STORAGE_LIMIT",
+	CodeTLSRequired:           "TLS_REQUIRED",
 }
 
 // String returns the code as clients and events show it; empty for none.

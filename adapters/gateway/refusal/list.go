@@ -16,7 +16,7 @@ func Documented() []*Refusal {
 	target := Denied(policy.Denial{Layer: policy.Operator}).Because("a policy denies this target")
 	return []*Refusal{NoCredential, TooManyAuthFailures, TrafficExhausted, FairUseReached, TargetForbidden, target,
 		SessionOver,
-		TooManyTunnels, TooFast, TooManyStarts, StorageLimit, SessionNotReady, NoCapacity,
+		TooManyTunnels, TooFast, TooManyStarts, StorageLimit, TLSRequired, SessionNotReady, NoCapacity,
 		Unreachable.Because("the target cannot be reached"),
 		ConnectTimeout, malformed, long, UpstreamAuth, UpstreamPayment, UpstreamRefused, UpstreamBusy, UpstreamFailed,
 		UpstreamTimeout, UpstreamUnreachable, ClientAddress, UserNameParameter, WorkerDiffers, WorkerLimit,

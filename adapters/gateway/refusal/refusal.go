@@ -112,6 +112,10 @@ var (
 		SOCKS:    socks5.NotAllowed,
 		Message:  "this session does not take connections from your address",
 		HowToFix: "connect from one of its allowed_ips, or change them with PATCH /v1/sessions/{session_id}"}
+	TLSRequired = &Refusal{Status: 426, Code: CodeTLSRequired, ProxyError: "http_request_denied", Unobserved: true,
+		SOCKS:    socks5.GeneralFailure,
+		Message:  "this gateway takes connections with TLS only",
+		HowToFix: "use proxy.https_url of the session as your proxy"}
 	SessionOver = &Refusal{Status: 410, Code: CodeSessionExpired, ProxyError: "http_request_denied",
 		SOCKS:    socks5.GeneralFailure,
 		Message:  "this session has ended",

@@ -8,6 +8,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"agentproxy/adapters/gateway/client"
 	"agentproxy/adapters/gateway/lease"
 	"agentproxy/adapters/gateway/monotime"
 )
@@ -21,38 +22,55 @@ const (
 
 // system is the part of a direction that depends on the operating system.
 type system struct {
-	in, out            syscall.RawConn
+	in, out            syscall.RawConn // nil for what has no descriptor; out for TLS too, which is written with waiting
 	readable, writable func(fd uintptr) bool
+	readNow            func(fd uintptr, p []byte) (int, error) // of TLS; nil for a socket
+	drained            bool                                    // readNow has found nothing
 
-	buf   *buffer // holds the unwritten bytes, unless pipe does
-	pipe  *pipe
-	n     int    // bytes read and not yet written
-	off   int    // where they begin in buf
-	res   int64  // down: how many of them are reserved
-	epoch uint32 // of the reservation
-	v     lease.Verdict
-	err   error
+	buf  *buffer // holds the unwritten bytes, unless pipe does
+	pipe *pipe
+	n    int // bytes read and not yet written
+	off  int // where they begin in buf
+	v    lease.Verdict
+	err  error
 
 	bulk  bool // splice
 	since time.Duration
 	burst int
 }
 
-func (d *direction) init(t *Tunnel, src, dst *net.TCPConn, down bool) {
+// nowReader is a source on a descriptor that it decrypts: TLS.
+type nowReader interface {
+	syscall.Conn
+	ReadNow(fd uintptr, p []byte) (int, error)
+}
+
+func (d *direction) init(t *Tunnel, src, dst client.Stream, down bool) {
 	d.t, d.src, d.dst, d.down = t, src, dst, down
-	d.in, _ = src.SyscallConn() // fails on a nil conn only
-	d.out, _ = dst.SyscallConn()
+	switch s := src.(type) {
+	case *net.TCPConn:
+		d.in, _ = s.SyscallConn() // fails on a nil conn only
+	case nowReader:
+		d.in, _ = s.SyscallConn()
+		d.readNow = s.ReadNow
+	}
+	if s, ok := dst.(*net.TCPConn); ok {
+		d.out, _ = s.SyscallConn()
+	}
 	d.readable, d.writable = d.read, d.write
 	d.since = monotime.Now()
 }
 
 // run relays until the direction ends. It holds no buffer, pipe or reservation while
-// it waits for the source.
+// it waits for a source that has a descriptor.
 func (d *direction) run() ending {
 	if len(d.early) > 0 {
 		if e, ok := d.sendEarly(); !ok {
 			return e
 		}
+	}
+	if d.in == nil {
+		return d.copy()
 	}
 	p := d.t.pool
 	for {
@@ -141,13 +159,17 @@ func (d *direction) take(fd, n int) (got int, err error) {
 	if d.buf == nil {
 		d.buf = buffers.Get().(*buffer)
 	}
-	for {
+	for d.readNow == nil {
 		if got, err = unix.Read(fd, d.buf[:min(n, len(d.buf))]); err != unix.EINTR {
 			break
 		}
 	}
+	if d.readNow != nil {
+		got, err = d.readNow(uintptr(fd), d.buf[:min(n, len(d.buf))])
+		d.drained = err == unix.EAGAIN
+	}
 	d.off = 0
-	if !d.bulk && got > 0 {
+	if !d.bulk && got > 0 && d.readNow == nil && d.out != nil {
 		d.measure(got)
 	}
 	return got, err
@@ -166,6 +188,9 @@ func (d *direction) measure(got int) {
 // peek reports whether the source has bytes or has ended, without reading any. At
 // the end, and on a failure, it sets err.
 func (d *direction) peek(fd uintptr) bool {
+	if d.readNow != nil && !d.drained {
+		return true // there may be decrypted bytes
+	}
 	var b [1]byte
 	for {
 		n, _, err := unix.Recvfrom(int(fd), b[:], unix.MSG_PEEK|unix.MSG_DONTWAIT)
@@ -204,7 +229,9 @@ func (d *direction) deliver() (ending, bool) {
 		if v := d.cover(); v != lease.Granted {
 			return endingOf(v), false
 		}
-		if d.out.Write(d.writable) != nil {
+		if d.out == nil {
+			d.writeWaiting()
+		} else if d.out.Write(d.writable) != nil {
 			return interrupted, false
 		}
 		if d.err != nil {
@@ -259,16 +286,32 @@ func (d *direction) write(fd uintptr) bool {
 			d.err = err
 			return true
 		}
-		d.n -= m
-		d.off += m
-		if d.down {
-			d.res -= int64(m)
-			d.total += int64(m)
-			p.Settle(d.epoch, int64(m), 0, int64(m))
-		}
-		d.t.Conn.Touch()
+		d.wrote(m)
 	}
 	return true
+}
+
+// writeWaiting writes what is reserved to a sink without a descriptor.
+func (d *direction) writeWaiting() {
+	most := d.n
+	if d.down {
+		most = min(most, int(d.res))
+	}
+	m, err := d.dst.Write(d.buf[d.off : d.off+most])
+	d.wrote(m)
+	d.err = err
+}
+
+// wrote accounts for m bytes that were written.
+func (d *direction) wrote(m int) {
+	d.n -= m
+	d.off += m
+	if d.down {
+		d.res -= int64(m)
+		d.total += int64(m)
+		d.t.pool.Settle(d.epoch, int64(m), 0, int64(m))
+	}
+	d.t.Conn.Touch()
 }
 
 // put writes at most n bytes to the sink.

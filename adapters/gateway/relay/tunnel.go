@@ -98,8 +98,8 @@ type Tunnel struct {
 // its session's pool. downEarly is what the target sent already.
 func (r *Relay) Tunnel(c *client.Conn, target *net.TCPConn, o Opening, downEarly []byte) *Tunnel {
 	t := &Tunnel{Conn: c, Opening: o, relay: r, pool: c.Entry().Pool.Account(&c.Member), target: target}
-	t.up.init(t, c.TCPConn, target, false)
-	t.down.init(t, target, c.TCPConn, true)
+	t.up.init(t, c.Stream, target, false)
+	t.down.init(t, target, c.Stream, true)
 	t.down.early = downEarly
 	r.open.Add(1)
 	return t
@@ -215,11 +215,13 @@ func (t *Tunnel) chargePending() {
 // it.
 type direction struct {
 	t        *Tunnel
-	src, dst *net.TCPConn
+	src, dst client.Stream
 	down     bool
 	early    []byte // read with the handshake, the client's or the upstream's
 	total    int64  // metered
 	pieces   int    // of the source that were looked at
+	res      int64  // reserved, of what was read and not yet written
+	epoch    uint32 // of the reservation
 	system
 }
 

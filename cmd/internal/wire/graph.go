@@ -225,6 +225,7 @@ func gatewayConfig(s configfile.Settings, b conns.Budget, secrets *system.Secret
 		TrialPlaces: b.Gateway / trialPart, ConnectionRate: s.ConnectionRate,
 		TrialConnectionRate: s.TrialConnectionRate, Targets: s.Targets, TrialTargets: s.TrialTargets, WatchScans: !s.Dev}
 	c.Balancers, c.SingleLabels, c.Timing.StopAfter = balancers(s), s.Dev, s.Outage
+	c.TicketSecret = secrets.TicketSecret()
 	c.TLS, c.RefusePlaintext = k.TLS(), s.TLS.RefusePlaintext
 	if s.Dev {
 		c.AuthFailureLimit, c.TrialPlaces = 0, 0
