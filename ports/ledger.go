@@ -28,9 +28,8 @@ type Ledger interface {
 	Lock(ctx context.Context, agentIDs []string) error
 	// Wallet returns the wallet of an agent, or account.ErrNotFound.
 	Wallet(ctx context.Context, agentID string) (billing.Wallet, error)
-	// Post books an entry and moves the wallet by it, in one conditional update
-	// with the affected rows checked: no part of the wallet goes below zero,
-	// else billing.ErrInsufficientBalance, whatever was read before. It returns
+	// Post books an entry and moves the wallet by it, which it locks: no part of the
+	// wallet goes below zero, else billing.ErrInsufficientBalance. It returns
 	// the entry with its balance after. A Ref that exists is ErrDuplicate.
 	Post(ctx context.Context, p Posting) (billing.Entry, error)
 	// EntryOf finds the entry of a Ref; false if there is none.

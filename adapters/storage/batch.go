@@ -9,13 +9,10 @@ import (
 	"gorm.io/gorm"
 
 	"agentproxy/adapters/storage/column"
-	"agentproxy/adapters/storage/commit"
 	"agentproxy/adapters/storage/engine"
+	"agentproxy/adapters/storage/rows"
 	"agentproxy/adapters/storage/work"
 	"agentproxy/domain"
-	"agentproxy/domain/account"
-	"agentproxy/domain/billing"
-	"agentproxy/domain/webhook"
 	"agentproxy/ports"
 )
 
@@ -27,36 +24,22 @@ import (
 // other statement of a unit is refused by batchConn, and the unit runs again alone.
 type batch struct {
 	pipe engine.Pipeline
+	rows *rows.Set
 	now  func() time.Time // at which changes are noted
 	// alone is whether the running unit needs what a batch does not do, wrote whether it changed
 	// something.
 	alone, wrote bool
 
-	agents    map[string]account.Agent
-	endpoints map[string]webhook.Endpoint
-	keys      map[callKey]bool // those that were looked for
-	looked    map[string]bool  // sessions whose health was looked for, and locked
-	whole     map[string]bool  // sessions that were looked for as a whole
-	workers   map[string][]ports.WorkerHealth
-	holding   map[string][]dueRow // of agents
-	lists     map[listKey]*sessionPage
+	looked  map[string]bool // sessions whose health was looked for, and locked
+	whole   map[string]bool // sessions that were looked for as a whole
+	workers map[string][]ports.WorkerHealth
+	holding map[string][]dueRow // of agents
+	lists   map[listKey]*sessionPage
 
-	wallets  overlay[string, batchWallet]
 	health   overlay[string, batchHealth]
 	sessions overlay[string, batchSession]
-	calls    overlay[callKey, batchCall]
-	folds    overlay[string, batchFold]
-	pending  overlay[string, int] // deliveries of agents
-	marks    overlay[markKey, int64]
 
 	writes overlayWrites
-}
-
-// batchWallet is a wallet and how many entries it has.
-type batchWallet struct {
-	billing.Wallet
-	entries int64
-	dirty   bool
 }
 
 // batchHealth is a row of the health of a session, or its absence.
@@ -77,14 +60,6 @@ type batchSession struct {
 	// planned is whether settleAt changed.
 	planned bool
 }
-
-// batchCall is a row of idempotency_keys.
-type batchCall struct {
-	ports.Call
-	dirty bool
-}
-
-type callKey struct{ agentID, path, key string }
 
 // overlay is a map whose changes by the running unit can be dropped.
 type overlay[K comparable, V any] struct{ base, own map[K]V }
@@ -124,27 +99,22 @@ func (o *overlay[K, V]) end(keep bool) {
 }
 
 func newBatch(pipe engine.Pipeline, now func() time.Time) *batch {
-	return &batch{pipe: pipe, now: now, keys: map[callKey]bool{}, agents: map[string]account.Agent{},
-		endpoints: map[string]webhook.Endpoint{}, looked: map[string]bool{}, whole: map[string]bool{}}
+	return &batch{pipe: pipe, rows: rows.NewShared(), now: now, looked: map[string]bool{}, whole: map[string]bool{}}
 }
 
 // end keeps or drops what the running unit did.
 func (b *batch) end(keep bool) {
 	b.alone, b.wrote = false, false
-	b.wallets.end(keep)
+	b.rows.End(keep)
 	b.health.end(keep)
 	b.sessions.end(keep)
-	b.calls.end(keep)
-	b.folds.end(keep)
-	b.pending.end(keep)
-	b.marks.end(keep)
 	b.writes.end(keep)
 }
 
 // escape has the running unit run again alone.
 func (b *batch) escape() error {
 	b.alone = true
-	return commit.ErrAlone
+	return engine.ErrAlone
 }
 
 // batchConn is the connection of a unit in a batch: it takes no statement.
@@ -154,6 +124,7 @@ var _ engine.Conn = batchConn{}
 
 func (c batchConn) Context() context.Context          { return context.Background() }
 func (c batchConn) Concurrent() bool                  { return true }
+func (c batchConn) Arrays() bool                      { return true }
 func (c batchConn) Open() bool                        { return true }
 func (c batchConn) Flush() error                      { return c.escape() }
 func (c batchConn) SQL() *sql.Conn                    { c.alone = true; return nil }
@@ -173,24 +144,30 @@ func (r batchRow) Scan(...any) error { return r.err }
 type batchPool struct{}
 
 func (batchPool) PrepareContext(context.Context, string) (*sql.Stmt, error) {
-	return nil, commit.ErrAlone
+	return nil, engine.ErrAlone
 }
 func (batchPool) ExecContext(context.Context, string, ...any) (sql.Result, error) {
-	return nil, commit.ErrAlone
+	return nil, engine.ErrAlone
 }
 func (batchPool) QueryContext(context.Context, string, ...any) (*sql.Rows, error) {
-	return nil, commit.ErrAlone
+	return nil, engine.ErrAlone
 }
 func (batchPool) QueryRowContext(context.Context, string, ...any) *sql.Row { return &sql.Row{} }
 
-func queueRows[Row any](b *batch, what string, s work.BulkStatement, rows []Row) {
-	s.Queue(b.pipe, what, len(rows), func(i int) []any { return column.Values(&rows[i]) })
+// pipeWriter sends what the units of a batch have changed.
+type pipeWriter struct{ engine.Pipeline }
+
+// Queue implements rows.Writer.
+func (w pipeWriter) Queue(what, statement string, args []any) error {
+	w.Pipeline.Queue(what, statement, args, nil)
+	return nil
 }
 
-// batchFold is a row of telemetry_folds.
-type batchFold struct {
-	ports.FoldCursor
-	dirty bool
+// Arrays implements rows.Writer.
+func (pipeWriter) Arrays() bool { return true }
+
+func queueRows[Row any](b *batch, what string, s work.BulkStatement, rows []Row) {
+	s.Queue(b.pipe, what, len(rows), func(i int) []any { return column.Values(&rows[i]) })
 }
 
 // listKey is a list that views ask for.

@@ -22,20 +22,23 @@ func (s *Store) beginBatch(list []*ports.ReadSet) (*engine.Transaction, error) {
 	}
 	in := &engine.Transaction{Conn: batchConn{b}, Rollback: pipe.Rollback}
 	in.Commit = func() error {
-		b.queueWrites()
-		if err := s.writeJobs(b); err != nil {
+		err := b.queueWrites()
+		if err == nil {
+			err = s.writeJobs(b)
+		}
+		if err != nil {
 			_ = pipe.Rollback()
 			return err
 		}
 		claim := s.recent.writing(b)
-		err := b.pipe.Commit()
+		err = b.pipe.Commit()
 		s.recent.wrote(claim, b, err)
 		return err
 	}
 	in.End = func(failed bool) bool {
-		alone := b.alone
+		alone := b.alone || b.rows.Alone()
 		keep := !failed && !alone
-		in.Wrote = keep && b.wrote
+		in.Wrote = keep && (b.wrote || b.rows.Wrote())
 		b.end(keep)
 		return alone
 	}

@@ -20,7 +20,7 @@ var (
 	lockFoldsAhead = `SELECT queue, stream, seq FROM telemetry_folds WHERE queue = ANY(?1::text[]) ORDER BY queue
 		FOR ` + work.RowLock
 	lockCallsAhead = `SELECT pg_advisory_xact_lock(hashtextextended(k, 0)) FROM unnest(?1::text[]) AS k`
-	callsAhead     = `SELECT agent_id, path, key, request, resource, status, created_at FROM idempotency_keys
+	callsAhead     = "SELECT " + callColumns + ` FROM idempotency_keys
 		JOIN unnest(?1::text[], ?2::text[], ?3::text[]) AS u(a, p, k) ON agent_id = u.a AND path = u.p AND key = u.k`
 	lockAgentsAhead   = "SELECT 1 FROM agents WHERE id = " + agentsOf + " ORDER BY id FOR " + work.RowLock
 	agentsAhead       = accounts.AgentSelect + "WHERE a.id = " + agentsOf
@@ -29,8 +29,7 @@ var (
 		FROM sessions s LEFT JOIN session_health h ON h.session = s.seq WHERE s.id = ANY(?1::text[])`
 	sessionsAhead = "SELECT " + sessionSelect + ", " + usageColumns +
 		", s.settle_at FROM sessions s WHERE s.id = ANY(?1::text[])"
-	walletsAhead = "SELECT " + strings.Join(column.Names(new(walletRow)), ", ") +
-		", entries FROM wallets WHERE agent_id = " + agentsOf
+	walletsAhead     = selectWallets + agentsOf
 	lockWalletsAhead = walletsAhead + " ORDER BY agent_id FOR " + work.RowLock
 	// answersAhead reads the sessions that known keys name, for the answers to calls that are repeated.
 	answersAhead = sessionReadFrom + `WHERE s.id IN (SELECT split_part(k.resource, '#', 1) FROM idempotency_keys k
@@ -85,9 +84,6 @@ func nameAll(list []*ports.ReadSet) named {
 	return n
 }
 
-// lock returns the name of the advisory lock of a key, which units that run alone take too.
-func (k callKey) lock() string { return callLock(k.agentID, k.path, k.key) }
-
 // readAhead reads and locks what the units of a list name, in one round trip.
 func (b *batch) readAhead(list []*ports.ReadSet) error {
 	n := nameAll(list)
@@ -104,7 +100,7 @@ func (b *batch) readAhead(list []*ports.ReadSet) error {
 	if paying {
 		b.queueMoney(n, lockWalletsAhead)
 	}
-	b.pipe.Queue("read webhooks", endpointsAhead, []any{n.agents, slices.Clone(n.owned)}, b.loadEndpoint)
+	b.queueNotices(n)
 	return b.pipe.Send()
 }
 
@@ -113,12 +109,9 @@ func (b *batch) queueFolds(queues []string) {
 		return
 	}
 	b.pipe.Queue("lock folds", lockFoldsAhead, []any{queues}, func(row engine.Row) error {
-		var queue string
-		var f batchFold
-		var seq int64
-		err := row.Scan(&queue, &f.Stream, &seq)
-		f.Seq = uint64(seq)
-		b.folds.load(queue, f)
+		var f foldRow
+		err := row.Scan(column.Targets(&f)...)
+		foldTable.Load(b.rows, f.Queue, ports.FoldCursor{Stream: f.Stream, Seq: uint64(f.Seq)})
 		return err
 	})
 }
@@ -127,21 +120,18 @@ func (b *batch) queueCalls(calls []callKey) {
 	if len(calls) == 0 {
 		return
 	}
-	locks, agents, paths, keys := []string{}, []string{}, []string{}, []string{}
+	locks, agents, paths, texts := []string{}, []string{}, []string{}, []string{}
 	for _, k := range calls {
-		b.keys[k] = true
+		callTable.Ask(b.rows, k)
 		locks, agents = append(locks, k.lock()), append(agents, k.agentID)
-		paths, keys = append(paths, k.path), append(keys, k.key)
+		paths, texts = append(paths, k.path), append(texts, k.key)
 	}
 	b.pipe.Queue("lock keys", lockCallsAhead, []any{locks}, nil)
-	b.pipe.Queue("read answers", answersAhead, []any{agents, paths, keys}, b.loadRead)
-	b.pipe.Queue("read keys", callsAhead, []any{agents, paths, keys}, func(row engine.Row) error {
-		var c ports.Call
-		var status int
-		var at int64
-		err := row.Scan(&c.AgentID, &c.Path, &c.Key, &c.Request, &c.Resource, &status, &at)
-		c.Outcome, c.CreatedAt = storedOutcomes[status], column.Time(at)
-		b.calls.load(callKey{c.AgentID, c.Path, c.Key}, batchCall{Call: c})
+	b.pipe.Queue("read answers", answersAhead, []any{agents, paths, texts}, b.loadRead)
+	b.pipe.Queue("read keys", callsAhead, []any{agents, paths, texts}, func(row engine.Row) error {
+		var c callRow
+		err := row.Scan(column.Targets(&c)...)
+		callTable.Load(b.rows, callKey{c.AgentID, c.Path, c.Key}, fromCallRow(c))
 		return err
 	})
 }
@@ -184,21 +174,21 @@ func (b *batch) loadRead(row engine.Row) error {
 	return err
 }
 
-func (b *batch) queueMoney(n named, wallets string) {
+func (b *batch) queueMoney(n named, query string) {
 	of := []any{slices.Clone(n.payers), slices.Clone(n.owned)}
 	b.pipe.Queue("read agents", agentsAhead, of, func(row engine.Row) error {
 		a, err := accounts.ScanAgent(row)
-		b.agents[a.ID] = a
+		accounts.Accounts.Load(b.rows, a.ID, a)
 		return err
 	})
-	b.pipe.Queue("read wallets", wallets, slices.Clone(of), func(row engine.Row) error {
+	b.pipe.Queue("read wallets", query, slices.Clone(of), func(row engine.Row) error {
 		var stored walletRow
-		var w batchWallet
+		var w walletOf
 		err := row.Scan(column.Targets(&stored, &w.entries)...)
 		if err == nil {
 			w.Wallet, err = fromWalletRow(stored)
+			walletTable.Load(b.rows, stored.AgentID, w)
 		}
-		b.wallets.load(stored.AgentID, w)
 		return err
 	})
 }

@@ -1,89 +1,18 @@
 package storage
 
 import (
-	"cmp"
 	"time"
 
 	"agentproxy/adapters/storage/column"
-	"agentproxy/domain/account"
-	"agentproxy/domain/billing"
 	"agentproxy/domain/eventlog"
 	"agentproxy/domain/health"
 	"agentproxy/domain/session"
 	"agentproxy/domain/traffic"
-	"agentproxy/domain/webhook"
 	"agentproxy/ports"
 )
 
 // The methods below are those of the repositories for a unit in a batch. What was not read ahead, and
 // what would be refused by the database for a reason of its own, makes the unit run again alone.
-
-// Agent implements work.Batch.
-func (b *batch) Agent(id string) (account.Agent, error) {
-	if a, ok := b.agents[id]; ok {
-		return a, nil
-	}
-	return account.Agent{}, b.escape()
-}
-
-// Endpoint implements work.Batch.
-func (b *batch) Endpoint(agentID string) (webhook.Endpoint, error) {
-	if e, ok := b.endpoints[agentID]; ok {
-		return e, nil
-	}
-	return webhook.Endpoint{}, b.escape()
-}
-
-func (b *batch) wallet(agentID string) (batchWallet, error) {
-	if w, ok := b.wallets.get(agentID); ok {
-		return w, nil
-	}
-	return batchWallet{}, b.escape()
-}
-
-func (b *batch) moveWallet(w batchWallet) {
-	b.wrote, w.dirty = true, true
-	b.wallets.put(w.AgentID, w)
-}
-
-func (b *batch) setLive(agentID string, delta int) error {
-	w, err := b.wallet(agentID)
-	if err == nil {
-		w.LiveSessions += delta
-		b.moveWallet(w)
-	}
-	return err
-}
-
-// post moves the wallet by the rules of postWallet. The unique index refuses a reference that is
-// booked already, and with it the batch.
-func (b *batch) post(p ports.Posting) (billing.Entry, error) {
-	e := p.Entry
-	w, err := b.wallet(e.AgentID)
-	if err != nil {
-		return e, err
-	}
-	if b.writes.base.refs[e.Ref] || b.writes.own.refs[e.Ref] {
-		return e, b.escape()
-	}
-	if w.Wallet, err = w.Apply(p); err != nil {
-		return e, err
-	}
-	w.entries++
-	e.BalanceAfter = w.Balance()
-	b.moveWallet(w)
-	own := &b.writes.own
-	own.entries = append(own.entries, toEntryRow(e, w.entries))
-	if own.refs == nil {
-		own.refs = map[string]bool{}
-	}
-	own.refs[e.Ref] = true
-	totals := ports.Totals{Charged: e.Charged(), Refunded: e.Refunded(), Recharged: e.Recharged()}
-	if totals != (ports.Totals{}) {
-		own.addHour(hourOf(e.AgentID, e.SessionID, cmp.Or(p.Hour, e.At).Truncate(time.Hour)), totals)
-	}
-	return e, nil
-}
 
 // anySession returns a session, whosoever it is.
 func (b *batch) anySession(id string) (batchSession, error) {
@@ -206,7 +135,6 @@ func (b *batch) putSession(s session.Session) error {
 	b.sessions.put(s.ID, old)
 	h.status = string(s.Status)
 	b.health.put(s.ID, h)
-	b.writes.own.changes = append(b.writes.own.changes, changeRow{SessionID: s.ID, At: column.Micros(b.now())})
 	return nil
 }
 
@@ -248,32 +176,5 @@ func (b *batch) appendEvents(id string, added []eventlog.Event) error {
 	}
 	b.wrote = true
 	b.writes.own.append(h.seq, added)
-	return nil
-}
-
-func (b *batch) count(agentID string, t ports.Tally) {
-	b.wrote = true
-	b.writes.own.count(agentID, t)
-}
-
-func (b *batch) findCall(agentID, path, key string, since time.Time) (ports.Call, bool, error) {
-	k := callKey{agentID, path, key}
-	c, ok := b.calls.get(k)
-	switch {
-	case !b.keys[k]:
-		return ports.Call{}, false, b.escape()
-	case !ok || c.CreatedAt.Before(since):
-		return ports.Call{}, false, nil
-	}
-	return c.Call, true, nil
-}
-
-func (b *batch) putCall(c ports.Call) error {
-	k := callKey{c.AgentID, c.Path, c.Key}
-	if !b.keys[k] {
-		return b.escape()
-	}
-	b.wrote = true
-	b.calls.put(k, batchCall{c, true})
 	return nil
 }

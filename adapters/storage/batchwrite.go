@@ -8,6 +8,7 @@ import (
 	"agentproxy/adapters/storage/codec"
 	"agentproxy/adapters/storage/column"
 	"agentproxy/adapters/storage/work"
+	"agentproxy/domain/eventlog"
 	"agentproxy/ports"
 )
 
@@ -15,12 +16,6 @@ import (
 type chunkRow struct {
 	Session, LastNo, N, LastAt int64
 	Body                       []byte
-}
-
-// foldRow is a row of telemetry_folds.
-type foldRow struct {
-	Queue, Stream string
-	Seq           int64
 }
 
 // healthRow is a row of session_health.
@@ -33,15 +28,6 @@ type healthRow struct {
 type movedHealth struct {
 	healthRow
 	LastNo int64 // 0 if it is not known
-}
-
-// movedWallet is what entries and sessions change in a wallet.
-type movedWallet struct {
-	AgentID                                     string
-	Trial, Own, HeldTrial, HeldOwn              int64
-	Charged, Refunded, Recharged, Adjusted      int64
-	Funded, Credited                            bool
-	LiveSessions, SpentDay, SpentToday, Entries int64
 }
 
 // chunks returns the events as rows, in the order of their sessions: those of sessions whose last numbers are
@@ -66,13 +52,6 @@ func (w *batchWrites) chunks(lastNos map[int64]int64) (known, unknown []chunkRow
 
 // The statements that write what a batch has changed, each for any number of rows.
 var (
-	walletMany  = work.NewBulk(new(movedWallet))
-	moveWallets = walletMany.Statement("UPDATE wallets w SET (" + walletMany.List("") + ") = (" +
-		walletMany.List("u.") + ") FROM " + walletMany.From() + " WHERE w.agent_id = u.agent_id")
-
-	entryMany     = work.NewBulk(new(entryRow))
-	insertEntries = entryMany.Statement(entryMany.Insert("ledger_entries"))
-
 	insertedMany   = work.NewBulk(new(sessionRow), "nth") // of those of its agent
 	insertSessions = insertedMany.Statement("INSERT INTO sessions (" + work.NewBulk(new(sessionRow)).List("") +
 		", ord) SELECT " + work.NewBulk(new(sessionRow)).List("u.") + `, u.nth +
@@ -103,19 +82,6 @@ var (
 		"SELECT u.session, u.last_no + COALESCE(" + lastNumber("u") + ", 0), u.n, u.last_at, u.body FROM " +
 		chunkMany.From())
 	numberHealths = "UPDATE session_health h SET last_no = " + lastNumber("h") + " WHERE h.session = ANY(?1::bigint[])"
-
-	foldMany = work.NewBulk(new(foldRow))
-	putFolds = foldMany.Statement("UPDATE telemetry_folds f SET (stream, seq) = (u.stream, u.seq) FROM " +
-		foldMany.From() + " WHERE f.queue = u.queue")
-
-	callMany   = work.NewBulk(new(callRow))
-	putCalls   = callMany.Statement(callMany.Insert("idempotency_keys") + putCallAgain)
-	counterAll = work.NewBulk(new(counterRow))
-	addTallies = counterAll.Statement(counterAll.Insert("counters") + addCountersAgain)
-	hourMany   = work.NewBulk(new(hourRow))
-	addHours   = hourMany.Statement(hourMany.Insert("usage_hours") + addHourAgain)
-	changeMany = work.NewBulk(new(changeRow))
-	noteMany   = changeMany.Statement(changeMany.Insert("changes"))
 )
 
 func lastNumber(of string) string {
@@ -137,10 +103,11 @@ type planRow struct {
 
 // queueWrites queues the statements that write what the units of the batch have changed. Rows come in the
 // order of their keys where other transactions may change them too.
-func (b *batch) queueWrites() {
+func (b *batch) queueWrites() error {
 	w := b.writes.base
-	queueRows(b, "move wallets", moveWallets, b.movedWallets())
-	queueRows(b, "book entries", insertEntries, w.entries)
+	if err := b.rows.WriteTo(pipeWriter{b.pipe}); err != nil {
+		return err
+	}
 	b.queueInserted(w.inserted)
 	puts, plans := b.changedSessions()
 	moved, added := b.changedHealths()
@@ -149,27 +116,7 @@ func (b *batch) queueWrites() {
 	queueRows(b, "write health", moveHealths, moved)
 	queueRows(b, "add health", putHealths, added)
 	b.queueChunks(&w)
-	queueRows(b, "put folds", putFolds, b.movedFolds())
-	queueRows(b, "keep keys", putCalls, b.keptCalls())
-	queueRows(b, "count", addTallies, tallies(w.counters))
-	queueRows(b, "add to hours", addHours, hourRows(w.hours))
-	queueRows(b, "note changes", noteMany, w.changes)
-	b.queueNotices(&w)
-}
-
-func (b *batch) movedWallets() (rows []movedWallet) {
-	for _, agentID := range slices.Sorted(maps.Keys(b.wallets.base)) {
-		w := b.wallets.base[agentID]
-		if !w.dirty {
-			continue
-		}
-		r := toWalletRow(w.Wallet)
-		rows = append(rows, movedWallet{AgentID: agentID, Trial: r.Trial, Own: r.Own, HeldTrial: r.HeldTrial,
-			HeldOwn: r.HeldOwn, Charged: r.Charged, Refunded: r.Refunded, Recharged: r.Recharged, Adjusted: r.Adjusted,
-			Funded: r.Funded, Credited: r.Credited, LiveSessions: int64(r.LiveSessions), SpentDay: r.SpentDay,
-			SpentToday: r.SpentToday, Entries: w.entries})
-	}
-	return rows
+	return nil
 }
 
 func (b *batch) queueInserted(rows []sessionRow) {
@@ -233,48 +180,42 @@ func (b *batch) queueChunks(w *batchWrites) {
 	}
 }
 
-// movedFolds returns the cursors that were put.
-func (b *batch) movedFolds() (rows []foldRow) {
-	if len(b.folds.base) == 0 {
-		return nil
-	}
-	for _, queue := range slices.Sorted(maps.Keys(b.folds.base)) {
-		if f := b.folds.base[queue]; f.dirty {
-			rows = append(rows, foldRow{queue, f.Stream, int64(f.Seq)})
-		}
-	}
-	return rows
+// overlayWrites are the writes of a batch that are no changes of rows that it read: those of the units
+// that have ended, and those of the running one.
+type overlayWrites struct{ base, own batchWrites }
+
+// batchWrites are rows to insert or to add to.
+type batchWrites struct {
+	inserted []sessionRow
+	events   map[int64][]eventlog.Event // of sessions, in the order in which they were appended
+
+	jobs []ports.Job
 }
 
-// keptCalls returns the keys that were stored.
-func (b *batch) keptCalls() (rows []callRow) {
-	for _, c := range b.calls.base {
-		if c.dirty {
-			rows = append(rows, callRow{c.AgentID, c.Path, c.Key, column.Bytes(c.Request), c.Resource,
-				int64(outcomeStatus(c.Outcome)), column.Micros(c.CreatedAt)})
-		}
+// end keeps or drops what the running unit wrote.
+func (w *overlayWrites) end(keep bool) {
+	if keep {
+		w.base.add(w.own)
 	}
-	slices.SortFunc(rows, func(x, y callRow) int {
-		return cmp.Or(cmp.Compare(x.AgentID, y.AgentID), cmp.Compare(x.Path, y.Path), cmp.Compare(x.Key, y.Key))
-	})
-	return rows
+	w.own = batchWrites{}
 }
 
-func tallies(counters map[string]ports.Tally) (rows []counterRow) {
-	for _, agentID := range slices.Sorted(maps.Keys(counters)) {
-		t := counters[agentID]
-		rows = append(rows, counterRow{agentID, t.Reported, t.Scored, t.Good, t.Rotations, t.Bytes})
+func (w *batchWrites) add(o batchWrites) {
+	w.inserted = append(w.inserted, o.inserted...)
+	for session, added := range o.events {
+		w.append(session, added)
 	}
-	return rows
+	w.jobs = append(w.jobs, o.jobs...)
 }
 
-func hourRows(hours map[hourKey]ports.Totals) (rows []hourRow) {
-	for k, t := range hours {
-		rows = append(rows, hourRow{k.agentID, k.hour, k.sessionID, t.Up, t.Down, t.Connections, int64(t.Charged),
-			int64(t.Refunded), int64(t.Recharged)})
+// append adds events of a session with a number. Those of all units of a batch make one chunk,
+// because a row of the feed costs more than the events in it.
+func (w *batchWrites) append(session int64, added []eventlog.Event) {
+	if w.events == nil {
+		w.events = map[int64][]eventlog.Event{}
 	}
-	slices.SortFunc(rows, func(x, y hourRow) int {
-		return cmp.Or(cmp.Compare(x.AgentID, y.AgentID), cmp.Compare(x.Hour, y.Hour), cmp.Compare(x.SessionID, y.SessionID))
-	})
-	return rows
+	if held := w.events[session]; len(held) > 0 {
+		added = append(held, added...)
+	}
+	w.events[session] = slices.Clip(added)
 }

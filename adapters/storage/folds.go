@@ -2,53 +2,55 @@ package storage
 
 import (
 	"context"
-	"fmt"
+	"strings"
 
+	"agentproxy/adapters/storage/engine"
+	"agentproxy/adapters/storage/rows"
+	"agentproxy/adapters/storage/work"
 	"agentproxy/ports"
 )
 
 // folds keeps how far queues of telemetry are folded, a row each.
 type folds struct{ *tx }
 
-const (
-	// lockFold makes the row at its first use. Its update changes nothing and locks it.
-	lockFold = `INSERT INTO telemetry_folds (queue, stream, seq) VALUES (?1, '', 0)
-		ON CONFLICT (queue) DO UPDATE SET queue = excluded.queue RETURNING stream, seq`
-	putFold = "UPDATE telemetry_folds SET stream = ?2, seq = ?3 WHERE queue = ?1"
-)
+// lockFold makes the row at its first use. Its update changes nothing and locks it.
+const lockFold = `INSERT INTO telemetry_folds (queue, stream, seq) VALUES (?1, '', 0)
+	ON CONFLICT (queue) DO UPDATE SET queue = excluded.queue RETURNING stream, seq`
 
-func (r folds) Cursor(_ context.Context, queue string) (c ports.FoldCursor, err error) {
-	if r.batch != nil {
-		return r.batch.fold(queue)
-	}
-	var seq int64
-	if err := r.Returning(lockFold, []any{queue}, &c.Stream, &seq); err != nil {
-		return c, fmt.Errorf("lock the cursor of %s: %w", queue, err)
-	}
-	c.Seq = uint64(seq)
-	return c, nil
+// foldRow is a row of telemetry_folds.
+type foldRow struct {
+	Queue, Stream string
+	Seq           int64
+}
+
+var putFolds = rows.Update[foldRow]("put folds", "telemetry_folds", 1)
+
+// foldTable has how far queues of telemetry are folded.
+var foldTable = &rows.Table[string, ports.FoldCursor]{
+	Order:   work.FoldOrder,
+	Compare: strings.Compare,
+	Find: func(s *rows.Set, queue string) (c ports.FoldCursor, found bool, err error) {
+		if s.View() {
+			return c, false, engine.ErrReadOnly
+		}
+		var seq int64
+		found, err = s.Find([]any{&c.Stream, &seq}, lockFold, "", queue)
+		s.Changed()
+		c.Seq = uint64(seq)
+		return c, found, work.Wrap("lock the cursor of "+queue, err)
+	},
+	Write: func(_ *rows.Set, to rows.Writer, changed []rows.Change[string, ports.FoldCursor]) error {
+		return putFolds.Write(to, rows.Map(changed, func(c rows.Change[string, ports.FoldCursor]) foldRow {
+			return foldRow{c.Key, c.Row.Stream, int64(c.Row.Seq)}
+		}))
+	},
+}
+
+func (r folds) Cursor(_ context.Context, queue string) (ports.FoldCursor, error) {
+	c, _, err := foldTable.Get(r.Set, queue)
+	return c, err
 }
 
 func (r folds) Put(_ context.Context, queue string, c ports.FoldCursor) error {
-	if r.batch != nil {
-		return r.batch.putFold(queue, c)
-	}
-	return r.Later("put the cursor of "+queue, putFold, queue, c.Stream, int64(c.Seq))
-}
-
-func (b *batch) fold(queue string) (ports.FoldCursor, error) {
-	f, ok := b.folds.get(queue)
-	if !ok {
-		return ports.FoldCursor{}, b.escape() // which makes the row
-	}
-	return f.FoldCursor, nil
-}
-
-func (b *batch) putFold(queue string, c ports.FoldCursor) error {
-	if _, ok := b.folds.get(queue); !ok {
-		return b.escape()
-	}
-	b.wrote = true
-	b.folds.put(queue, batchFold{c, true})
-	return nil
+	return foldTable.Put(r.Set, queue, c)
 }

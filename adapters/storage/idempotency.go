@@ -1,13 +1,15 @@
 package storage
 
 import (
+	"cmp"
 	"context"
-	"database/sql"
-	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"agentproxy/adapters/storage/column"
+	"agentproxy/adapters/storage/rows"
+	"agentproxy/adapters/storage/work"
 	"agentproxy/ports"
 )
 
@@ -16,36 +18,15 @@ import (
 type calls struct{ *tx }
 
 func (r calls) Find(_ context.Context, agentID, path, key string, since time.Time) (ports.Call, bool, error) {
-	if r.batch != nil {
-		return r.batch.findCall(agentID, path, key, since)
+	c, found, err := callTable.Get(r.Set, callKey{agentID, path, key})
+	if err != nil || !found || c.CreatedAt.Before(since) {
+		return ports.Call{}, false, err
 	}
-	c := ports.Call{AgentID: agentID, Path: path, Key: key}
-	// Of two calls with a key that is not stored yet the second must find it.
-	r.Serialize(callLock(agentID, path, key))
-	var at int64
-	var status int
-	err := r.Row(`SELECT request, resource, status, created_at FROM idempotency_keys
-		WHERE agent_id = ?1 AND path = ?2 AND key = ?3 AND created_at >= ?4`, agentID, path, key, column.Micros(since)).
-		Scan(&c.Request, &c.Resource, &status, &at)
-	if errors.Is(err, sql.ErrNoRows) {
-		return ports.Call{}, false, nil
-	}
-	if err != nil {
-		return ports.Call{}, false, fmt.Errorf("find key of %s: %w", agentID, err)
-	}
-	c.Outcome, c.CreatedAt = storedOutcomes[status], column.Time(at)
 	return c, true, nil
 }
 
-const putCall = `INSERT INTO idempotency_keys (agent_id, path, key, request, resource, status, created_at)
-	VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)` + putCallAgain
-
 func (r calls) Put(_ context.Context, c ports.Call) error {
-	if r.batch != nil {
-		return r.batch.putCall(c)
-	}
-	return r.Later("keep key of "+c.AgentID, putCall,
-		c.AgentID, c.Path, c.Key, column.Bytes(c.Request), c.Resource, outcomeStatus(c.Outcome), column.Micros(c.CreatedAt))
+	return callTable.Put(r.Set, callKey{c.AgentID, c.Path, c.Key}, c)
 }
 
 const setOutcome = `UPDATE idempotency_keys SET status = ?5
@@ -73,4 +54,66 @@ func (r calls) Purge(_ context.Context, before time.Time, limit int) (int, error
 		return 0, fmt.Errorf("purge keys: %w", err)
 	}
 	return int(n), nil
+}
+
+// callRow is a row of idempotency_keys.
+type callRow struct {
+	AgentID, Path, Key string
+	Request            []byte
+	Resource           string
+	Status, CreatedAt  int64
+}
+
+// callKey is the key of a row of idempotency_keys.
+type callKey struct{ agentID, path, key string }
+
+// lock returns the name of the advisory lock of a key, which may have no row yet.
+func (k callKey) lock() string { return strings.Join([]string{"call", k.agentID, k.path, k.key}, "\n") }
+
+var putCalls = rows.Upsert[callRow]("keep keys", "idempotency_keys", 3)
+
+// callTable has the calls with an Idempotency-Key. Of two with a key that is not stored yet the second must find it.
+var callTable = &rows.Table[callKey, ports.Call]{
+	Order: work.CallOrder,
+	Compare: func(x, y callKey) int {
+		return cmp.Or(strings.Compare(x.agentID, y.agentID), strings.Compare(x.path, y.path), strings.Compare(x.key, y.key))
+	},
+	Find: func(s *rows.Set, k callKey) (ports.Call, bool, error) {
+		s.Serialize(k.lock())
+		var row callRow
+		found, err := s.Find(column.Targets(&row), "SELECT "+callColumns+
+			" FROM idempotency_keys WHERE agent_id = ?1 AND path = ?2 AND key = ?3", "", k.agentID, k.path, k.key)
+		return fromCallRow(row), found, work.Wrap("find key of "+k.agentID, err)
+	},
+	Write: func(_ *rows.Set, to rows.Writer, changed []rows.Change[callKey, ports.Call]) error {
+		return putCalls.Write(to, rows.Map(changed, func(c rows.Change[callKey, ports.Call]) callRow {
+			return toCallRow(c.Row)
+		}))
+	},
+}
+
+var callColumns = strings.Join(column.Names(new(callRow)), ", ")
+
+func toCallRow(c ports.Call) callRow {
+	return callRow{c.AgentID, c.Path, c.Key, column.Bytes(c.Request), c.Resource, int64(outcomeStatus(c.Outcome)),
+		column.Micros(c.CreatedAt)}
+}
+
+func fromCallRow(r callRow) ports.Call {
+	return ports.Call{AgentID: r.AgentID, Path: r.Path, Key: r.Key, Request: r.Request, Resource: r.Resource,
+		Outcome: storedOutcomes[int(r.Status)], CreatedAt: column.Time(r.CreatedAt)}
+}
+
+// storedOutcomes are outcomes as the column status has them: the HTTP status of the
+// first answer, or 0 while the call is in flight.
+var storedOutcomes = map[int]ports.Outcome{0: ports.InFlight, 200: ports.Completed, 201: ports.Created,
+	202: ports.Pending, 410: ports.Ended}
+
+func outcomeStatus(o ports.Outcome) int {
+	for status, stored := range storedOutcomes {
+		if stored == o {
+			return status
+		}
+	}
+	return 0
 }

@@ -3,14 +3,13 @@ package storage
 import (
 	"cmp"
 	"context"
-	"database/sql"
-	"errors"
 	"fmt"
-	"strings"
 	"time"
 
 	"agentproxy/adapters/storage/column"
+	"agentproxy/adapters/storage/rows"
 	"agentproxy/adapters/storage/work"
+	"agentproxy/domain"
 	"agentproxy/domain/account"
 	"agentproxy/domain/billing"
 	"agentproxy/ports"
@@ -27,22 +26,17 @@ func (r ledger) Open(ctx context.Context, w billing.Wallet) error {
 	return nil
 }
 
-var walletQuery = "SELECT " + strings.Join(column.Names(new(walletRow)), ", ") + " FROM wallets WHERE agent_id = ?1"
-
 func (r ledger) Wallet(_ context.Context, agentID string) (billing.Wallet, error) {
-	if r.batch != nil {
-		w, err := r.batch.wallet(agentID)
-		return w.Wallet, err
+	w, err := r.wallet(agentID)
+	return w.Wallet, err
+}
+
+func (r ledger) wallet(agentID string) (walletOf, error) {
+	w, found, err := walletTable.Get(r.Set, agentID)
+	if err == nil && !found {
+		err = account.ErrNotFound
 	}
-	var row walletRow
-	err := r.Row(walletQuery+r.ForUpdate("wallets"), agentID).Scan(column.Targets(&row)...)
-	if errors.Is(err, sql.ErrNoRows) {
-		return billing.Wallet{}, account.ErrNotFound
-	}
-	if err != nil {
-		return billing.Wallet{}, fmt.Errorf("read wallet of %s: %w", agentID, err)
-	}
-	return fromWalletRow(row)
+	return w, err
 }
 
 func (r ledger) Lock(_ context.Context, agentIDs []string) error {
@@ -54,34 +48,6 @@ func (r ledger) Lock(_ context.Context, agentIDs []string) error {
 	return r.LockFirst("lock wallets", query, args...)
 }
 
-// postWallet is billing.Wallet.Apply as one conditional update, which moves the wallet if every part
-// of it stays at zero or above and the reference is new. Where two units post one reference at the
-// same time, the unique index refuses the entry of the second, which then runs again and finds it.
-const postWallet = `UPDATE wallets SET
-	trial = trial + ?2, own = own + ?3, held_trial = held_trial + ?4, held_own = held_own + ?5,
-	charged = charged + ?6, refunded = refunded + ?7, recharged = recharged + ?8,
-	adjusted = adjusted + ?14, funded = CASE WHEN ?9 = 1 THEN 1 ELSE funded END,
-	credited = CASE WHEN ?8 + ?14 > 0 THEN 1 ELSE credited END,
-	live_sessions = live_sessions + ?10,
-	spent_today = CASE
-		WHEN ?11 = spent_day AND spent_today + ?12 >= 0 THEN spent_today + ?12
-		WHEN ?11 = spent_day THEN 0
-		WHEN ?11 > spent_day AND ?12 > 0 THEN ?12
-		WHEN ?12 > 0 THEN spent_today + ?12
-		ELSE spent_today END,
-	spent_day = CASE WHEN ?12 > 0 AND (?11 > spent_day OR ?11 < spent_day - 86400000000) THEN ?11 ELSE spent_day END,
-	entries = entries + 1
-	WHERE agent_id = ?1
-	AND trial + ?2 >= 0 AND own + ?3 >= 0 AND held_trial + ?4 >= 0 AND held_own + ?5 >= 0
-	AND NOT EXISTS (SELECT 1 FROM ledger_entries WHERE ref = ?13)
-	RETURNING trial + own, entries`
-
-var (
-	entryColumns = column.Names(new(entryRow))
-	insertEntry  = "INSERT INTO ledger_entries (" + strings.Join(entryColumns, ", ") + ") VALUES (" +
-		work.Placeholders(1, len(entryColumns)) + ")"
-)
-
 func (r ledger) EntryOf(ctx context.Context, ref string) (billing.Entry, bool, error) {
 	var row entryRow
 	found, err := work.One(r.ORM(ctx).Where("ref = ?", ref), &row)
@@ -91,56 +57,46 @@ func (r ledger) EntryOf(ctx context.Context, ref string) (billing.Entry, bool, e
 	return fromEntryRow(row), found, nil
 }
 
-func (r ledger) Post(ctx context.Context, p ports.Posting) (billing.Entry, error) {
-	if r.batch != nil {
-		return r.batch.post(p)
-	}
+// Post keeps the rules of billing.Wallet.Apply. Where two units post one reference at the same time, the
+// unique index refuses the entry of the second, which then runs again and finds it.
+func (r ledger) Post(_ context.Context, p ports.Posting) (billing.Entry, error) {
 	e := p.Entry
-	totals := ports.Totals{Charged: e.Charged(), Refunded: e.Refunded(), Recharged: e.Recharged()}
-	var ord int64
-	err := r.Returning(postWallet, []any{e.AgentID,
-		int64(e.Available.Trial), int64(e.Available.Own), int64(e.Held.Trial), int64(e.Held.Own),
-		int64(totals.Charged), int64(totals.Refunded), int64(totals.Recharged), column.Flag(e.Type == billing.Recharge),
-		p.Live, column.Micros(p.Day), int64(p.Spent), e.Ref, int64(e.Adjusted())}, &e.BalanceAfter, &ord)
-	if errors.Is(err, sql.ErrNoRows) {
-		return e, r.refusal(ctx, e)
-	}
-	if err != nil {
-		return e, fmt.Errorf("move wallet of %s: %w", e.AgentID, err)
-	}
-	row := toEntryRow(e, ord)
-	err = r.Later("book "+e.Ref, insertEntry, column.Values(&row)...)
+	_, booked, err := entryTable.Get(r.Set, e.Ref)
 	if err != nil {
 		return e, err
 	}
+	if booked {
+		return e, ports.ErrDuplicate
+	}
+	w, err := r.wallet(e.AgentID)
+	if err != nil {
+		return e, err
+	}
+	if w.Wallet, err = w.Apply(p); err != nil {
+		return e, err
+	}
+	w.entries++
+	e.BalanceAfter = w.Balance()
+	if err := walletTable.Put(r.Set, e.AgentID, w); err != nil {
+		return e, err
+	}
+	if err := entryTable.Put(r.Set, e.Ref, toEntryRow(e, w.entries)); err != nil {
+		return e, err
+	}
+	totals := ports.Totals{Charged: e.Charged(), Refunded: e.Refunded(), Recharged: e.Recharged()}
 	if totals == (ports.Totals{}) {
 		return e, nil
 	}
 	return e, r.addHour(e.AgentID, e.SessionID, cmp.Or(p.Hour, e.At).Truncate(time.Hour), totals)
 }
 
-// refusal returns the reason for which an entry moved nothing.
-func (r ledger) refusal(ctx context.Context, e billing.Entry) error {
-	var booked int
-	if err := r.Row(`SELECT COUNT(*) FROM ledger_entries WHERE ref = ?1`, e.Ref).Scan(&booked); err != nil {
-		return fmt.Errorf("look for %s: %w", e.Ref, err)
-	}
-	if booked > 0 {
-		return ports.ErrDuplicate
-	}
-	w, err := r.Wallet(ctx, e.AgentID)
+func (r ledger) SetLive(_ context.Context, agentID string, delta int) error {
+	w, err := r.wallet(agentID)
 	if err != nil {
 		return err
 	}
-	return w.Insufficient(-e.Amount())
-}
-
-func (r ledger) SetLive(_ context.Context, agentID string, delta int) error {
-	if r.batch != nil {
-		return r.batch.setLive(agentID, delta)
-	}
-	n, err := r.Exec(`UPDATE wallets SET live_sessions = live_sessions + ?2 WHERE agent_id = ?1`, agentID, delta)
-	return changedWallet(agentID, n, err)
+	w.LiveSessions += delta
+	return walletTable.Put(r.Set, agentID, w)
 }
 
 func (r ledger) PutBudget(ctx context.Context, agentID string, b billing.Budget) error {
@@ -188,13 +144,60 @@ func (r ledger) TrialsEnding(ctx context.Context, from, to time.Time, limit int)
 	return list, work.Wrap("list trials that end", err)
 }
 
-const addHour = `INSERT INTO usage_hours
-	(agent_id, hour, session_id, up, down, connections, charged, refunded, recharged)
-	VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)` + addHourAgain
-
 // addHour adds to the totals of one session in one hour.
 func (t *tx) addHour(agentID, sessionID string, hour time.Time, add ports.Totals) error {
-	return t.Later("add to the hour of "+sessionID, addHour, agentID, column.Micros(hour), sessionID, add.Up, add.Down,
-		add.Connections,
-		int64(add.Charged), int64(add.Refunded), int64(add.Recharged))
+	return hourTable.Add(t.Set, hourKey{agentID, column.Micros(hour), sessionID}, add)
+}
+
+// entryRow is a row of ledger_entries.
+type entryRow struct {
+	ID           string
+	AgentID      string
+	Ord          int64
+	Type         billing.Type
+	Trial        domain.Money
+	Own          domain.Money
+	HeldTrial    domain.Money
+	HeldOwn      domain.Money
+	Account      billing.Account
+	Counter      domain.Money
+	Ref          string
+	SessionID    string
+	OrderID      string
+	Description  string
+	At           int64
+	BalanceAfter domain.Money
+}
+
+func (entryRow) TableName() string { return "ledger_entries" }
+
+var insertEntries = rows.Insert[entryRow]("book entries", "ledger_entries", "")
+
+// entryTable has the entries by their references, of which no two are the same. They are booked in the order in
+// which they were posted, and never changed.
+var entryTable = &rows.Table[string, entryRow]{
+	Order:  work.EntryOrder,
+	Unread: rows.Always[string],
+	Find: func(s *rows.Set, ref string) (row entryRow, found bool, err error) {
+		var one int
+		found, err = s.Find([]any{&one}, "SELECT 1 FROM ledger_entries WHERE ref = ?1", "", ref)
+		return row, found, work.Wrap("look for "+ref, err)
+	},
+	Write: func(_ *rows.Set, to rows.Writer, changed []rows.Change[string, entryRow]) error {
+		return insertEntries.Write(to, rows.Map(changed, rows.Change[string, entryRow].Value))
+	},
+}
+
+func toEntryRow(e billing.Entry, ord int64) entryRow {
+	return entryRow{ID: e.ID, AgentID: e.AgentID, Ord: ord, Type: e.Type, Trial: e.Available.Trial, Own: e.Available.Own,
+		HeldTrial: e.Held.Trial, HeldOwn: e.Held.Own, Account: e.Account, Counter: e.Counter, Ref: e.Ref,
+		SessionID: e.SessionID, OrderID: e.OrderID, Description: e.Description, At: column.Micros(e.At),
+		BalanceAfter: e.BalanceAfter}
+}
+
+func fromEntryRow(r entryRow) billing.Entry {
+	return billing.Entry{ID: r.ID, AgentID: r.AgentID, Type: r.Type, Available: billing.Funds{Trial: r.Trial, Own: r.Own},
+		Held: billing.Funds{Trial: r.HeldTrial, Own: r.HeldOwn}, Account: r.Account, Counter: r.Counter, Ref: r.Ref,
+		SessionID: r.SessionID, OrderID: r.OrderID, Description: r.Description, At: column.Time(r.At),
+		BalanceAfter: r.BalanceAfter}
 }

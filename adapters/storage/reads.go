@@ -45,7 +45,7 @@ func (r *reader) close() {
 	<-r.done
 }
 
-// view runs fn with what a names. It returns commit.ErrAlone for a view that reads something else.
+// view runs fn with what a names. It returns engine.ErrAlone for a view that reads something else.
 func (r *reader) view(ctx context.Context, a *ports.ReadSet, fn func(context.Context, ports.Tx) error) error {
 	if b := r.store.recent.find(a); b != nil {
 		return r.show(ctx, b, "memory", fn)
@@ -85,13 +85,14 @@ func (r *reader) view(ctx context.Context, a *ports.ReadSet, fn func(context.Con
 // show runs fn with what was read.
 func (r *reader) show(ctx context.Context, found *batch, label string, fn func(context.Context, ports.Tx) error) error {
 	own := *found // its maps are read by all, and written by none
+	own.rows = found.rows.Frozen()
 	view := r.store.unit(nil, nil)
 	view.join(&own)
 	err := fn(ctx, view)
-	if own.alone || own.wrote { // a view that writes is refused by a connection of its own
-		err = commit.ErrAlone
+	if own.alone || own.wrote || own.rows.Alone() { // a view that writes is refused by a connection of its own
+		err = engine.ErrAlone
 	}
-	if err == commit.ErrAlone {
+	if err == engine.ErrAlone {
 		label = "alone"
 	}
 	r.store.metrics.reads.WithLabelValues(label).Inc()
@@ -129,7 +130,7 @@ func (r *reader) read(first *readAsk) {
 		r.store.recent.read(claim, b)
 	}
 	if err != nil && commit.Lasting(err) == nil {
-		err = commit.ErrAlone
+		err = engine.ErrAlone
 	}
 	for _, ask := range asks {
 		ask.answer <- readAnswer{b, err}

@@ -25,7 +25,10 @@ func (r sessions) Insert(_ context.Context, s session.Session) error {
 
 func (r sessions) Put(_ context.Context, s session.Session) error {
 	if r.batch != nil {
-		return r.batch.putSession(s)
+		if err := r.batch.putSession(s); err != nil {
+			return err
+		}
+		return r.NoteChange("", s.ID)
 	}
 	row := toSessionRow(s)
 	args := append([]any{s.ID, s.AgentID}, column.Values(&row.sessionState)...)

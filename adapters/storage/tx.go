@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"agentproxy/adapters/storage/engine"
+	"agentproxy/adapters/storage/rows"
 	"agentproxy/adapters/storage/work"
 	"agentproxy/domain/session"
 )
@@ -14,6 +15,7 @@ import (
 type tx struct {
 	work.Unit
 	store *Store
+	own   rows.Set
 	batch *batch // nil for a unit with a transaction of its own, and on SQLite
 	// packed are the workers that a unit which writes has read in archives, with their sessions.
 	packed map[int64]string
@@ -21,7 +23,9 @@ type tx struct {
 
 // unit returns a unit on a connection, in a transaction or in none.
 func (s *Store) unit(conn engine.Conn, in *engine.Transaction) *tx {
-	return &tx{Unit: work.Unit{Conn: conn, In: in, Database: s.work}, store: s}
+	t := &tx{Unit: work.Unit{Conn: conn, In: in, Database: s.work}, store: s, own: rows.New(conn, in)}
+	t.Set = &t.own
+	return t
 }
 
 // skipLocked is like ForUpdate for rows that may as well be left to the next unit.
@@ -33,7 +37,7 @@ func (t *tx) skipLocked(table string) string {
 }
 
 // join has the unit share a batch, which takes no statement of its own.
-func (t *tx) join(b *batch) { t.batch, t.Batch, t.Conn = b, b, batchConn{b} }
+func (t *tx) join(b *batch) { t.batch, t.Conn, t.Set = b, batchConn{b}, b.rows }
 
 // seqOf returns the number by which other tables refer to a session.
 func (t *tx) seqOf(sessionID string) (seq int64, err error) {

@@ -15,7 +15,7 @@ import (
 // View runs fn on a consistent read-only snapshot.
 func (s *Store) View(ctx context.Context, fn func(ctx context.Context, tx ports.Tx) error) error {
 	if a := ports.ReadSetOf(ctx); a != nil && s.postgres != nil && batchable(a) {
-		if err := s.reads[shardOf(a, len(s.reads))].view(ctx, a, fn); err != commit.ErrAlone {
+		if err := s.reads[shardOf(a, len(s.reads))].view(ctx, a, fn); err != engine.ErrAlone {
 			return s.database.Classify(ctx, err)
 		}
 	}
@@ -57,7 +57,10 @@ func (s *Store) Update(ctx context.Context, fn func(ctx context.Context, tx port
 			shared = b.batch
 			t.join(shared)
 		}
-		return fn(context.WithoutCancel(ctx), t)
+		if err := fn(context.WithoutCancel(ctx), t); err != nil {
+			return err
+		}
+		return t.Set.Flush()
 	})
 	s.noteRoundTrips(ctx, shared)
 	return s.database.Classify(ctx, err)

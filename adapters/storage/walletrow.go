@@ -6,6 +6,8 @@ import (
 	"strings"
 
 	"agentproxy/adapters/storage/column"
+	"agentproxy/adapters/storage/rows"
+	"agentproxy/adapters/storage/work"
 	"agentproxy/domain"
 	"agentproxy/domain/billing"
 )
@@ -35,6 +37,52 @@ type walletRow struct {
 }
 
 func (walletRow) TableName() string { return "wallets" }
+
+// walletOf is a wallet and how many entries it has.
+type walletOf struct {
+	billing.Wallet
+	entries int64
+}
+
+// movedWallet is what entries and sessions change in a wallet.
+type movedWallet struct {
+	AgentID                                     string
+	Trial, Own, HeldTrial, HeldOwn              int64
+	Charged, Refunded, Recharged, Adjusted      int64
+	Funded, Credited                            bool
+	LiveSessions, SpentDay, SpentToday, Entries int64
+}
+
+var (
+	selectWallets = "SELECT " + strings.Join(column.Names(new(walletRow)), ", ") +
+		", entries FROM wallets WHERE agent_id = "
+	moveWallets = rows.Update[movedWallet]("move wallets", "wallets", 1)
+)
+
+// walletTable has what entries move, and sessions that begin or end. Budgets are changed by statements.
+var walletTable = &rows.Table[string, walletOf]{
+	Order:   work.WalletOrder,
+	Compare: strings.Compare,
+	Find: func(s *rows.Set, agentID string) (w walletOf, found bool, err error) {
+		var row walletRow
+		found, err = s.Find(column.Targets(&row, &w.entries), selectWallets+"?1", "wallets", agentID)
+		if err == nil && found {
+			w.Wallet, err = fromWalletRow(row)
+		}
+		return w, found, work.Wrap("read wallet of "+agentID, err)
+	},
+	Write: func(_ *rows.Set, to rows.Writer, changed []rows.Change[string, walletOf]) error {
+		return moveWallets.Write(to, rows.Map(changed, toMovedWallet))
+	},
+}
+
+func toMovedWallet(c rows.Change[string, walletOf]) movedWallet {
+	r := toWalletRow(c.Row.Wallet)
+	return movedWallet{AgentID: r.AgentID, Trial: r.Trial, Own: r.Own, HeldTrial: r.HeldTrial,
+		HeldOwn: r.HeldOwn, Charged: r.Charged, Refunded: r.Refunded, Recharged: r.Recharged, Adjusted: r.Adjusted,
+		Funded: r.Funded, Credited: r.Credited, LiveSessions: int64(r.LiveSessions), SpentDay: r.SpentDay,
+		SpentToday: r.SpentToday, Entries: c.Row.entries}
+}
 
 func toWalletRow(w billing.Wallet) walletRow {
 	return walletRow{

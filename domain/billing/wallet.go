@@ -155,8 +155,7 @@ func (w Wallet) Adjust(x domain.Money, reason string) (Entry, error) {
 }
 
 // Apply returns the wallet after a posting. It returns ErrInsufficientBalance if a part of the wallet
-// would become negative. The store moves the wallet by one conditional update with the same rules,
-// which the contract of ports.Ledger compares with Apply.
+// would become negative. It is the rule by which the store moves a wallet.
 func (w Wallet) Apply(p Posting) (Wallet, error) {
 	after, e := w, p.Entry
 	after.Available, after.Held = w.Available.Add(e.Available), w.Held.Add(e.Held)

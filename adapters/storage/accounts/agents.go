@@ -3,14 +3,13 @@ package accounts
 
 import (
 	"context"
-	"database/sql"
-	"errors"
 	"fmt"
 	"strings"
 	"time"
 
 	"agentproxy/adapters/storage/column"
 	"agentproxy/adapters/storage/engine"
+	"agentproxy/adapters/storage/rows"
 	"agentproxy/adapters/storage/work"
 	"agentproxy/domain"
 	"agentproxy/domain/account"
@@ -53,29 +52,34 @@ const AgentSelect = `SELECT a.id, a.billing_user_id, a.name, a.contact_email, a.
 	f.id, f.name, f.code, f.is_default, f.disabled
 	FROM agents a JOIN referrers f ON f.id = a.referrer_id `
 
+// Accounts are the agents that units read by their ids.
+var Accounts = &rows.Table[string, account.Agent]{
+	Order: work.AgentOrder,
+	Find:  func(s *rows.Set, id string) (account.Agent, bool, error) { return find(s, "a", id) },
+	Read:  func(s *rows.Set, id string) (account.Agent, bool, error) { return find(s, "", id) },
+}
+
+func find(s *rows.Set, lock, id string) (a account.Agent, found bool, err error) {
+	found, err = s.One(AgentSelect+"WHERE a.id = ?1", lock, func(row engine.Row) error {
+		a, err = ScanAgent(row)
+		return err
+	}, id)
+	return a, found, work.Wrap("read agent", err)
+}
+
 func (r agents) Get(_ context.Context, id string) (account.Agent, error) {
-	if r.Batch != nil {
-		return r.Batch.Agent(id)
-	}
-	return r.one("WHERE a.id = ?1"+r.ForUpdate("a"), id)
+	return one(Accounts.Get(r.Set, id))
 }
 
 func (r agents) Peek(_ context.Context, id string) (account.Agent, error) {
-	if r.Batch != nil {
-		return r.Batch.Agent(id)
-	}
-	return r.one("WHERE a.id = ?1", id)
+	return one(Accounts.Look(r.Set, id))
 }
 
-func (r agents) one(where string, arg any) (account.Agent, error) {
-	a, err := ScanAgent(r.Row(AgentSelect+where, arg))
-	if errors.Is(err, sql.ErrNoRows) {
-		return account.Agent{}, account.ErrNotFound
+func one(a account.Agent, found bool, err error) (account.Agent, error) {
+	if err == nil && !found {
+		err = account.ErrNotFound
 	}
-	if err != nil {
-		return account.Agent{}, fmt.Errorf("read agent: %w", err)
-	}
-	return a, nil
+	return a, err
 }
 
 func (r agents) List(

@@ -86,9 +86,6 @@ type Counts struct {
 	Batches prometheus.Counter
 }
 
-// ErrAlone ends the run of a unit in a shared transaction that needs one of its own.
-var ErrAlone = errors.New("the unit needs a transaction of its own")
-
 // errAbandoned ends the run of a unit that panicked or left its goroutine, so that no caller waits
 // for it.
 var errAbandoned = errors.New("the unit did not return")
@@ -152,7 +149,7 @@ func (c *Committer) Do(ctx context.Context, fn func(*engine.Transaction) error) 
 		case tx := <-u.start:
 			u.run(tx, fn)
 		case err := <-u.answer:
-			if err == ErrAlone {
+			if err == engine.ErrAlone {
 				c.counts.Units.WithLabelValues("alone").Inc()
 				return c.single(ctx, fn)
 			}
@@ -232,7 +229,7 @@ func (c *Committer) batch(first *unit) {
 		switch {
 		case c.single != nil && err != nil && !errors.Is(u.err, errAbandoned):
 			u.claim()
-			u.answer <- cmp.Or(Lasting(err), ErrAlone)
+			u.answer <- cmp.Or(Lasting(err), engine.ErrAlone)
 		case !u.ran: // the caller gave up, or there was nothing to run in
 			u.refuse(err)
 		case errors.Is(u.err, errAbandoned):
@@ -320,7 +317,7 @@ func runIn(tx *engine.Transaction, u *unit, guard bool) error {
 	u.err = <-u.end
 	if tx.End != nil {
 		if alone := tx.End(u.err != nil); alone && !errors.Is(u.err, errAbandoned) {
-			u.err = ErrAlone
+			u.err = engine.ErrAlone
 		}
 		return nil
 	}

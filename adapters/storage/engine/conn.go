@@ -34,6 +34,8 @@ type Conn interface {
 	Queue(what, statement string, args []any) error
 	// Flush runs the queued statements.
 	Flush() error
+	// Arrays reports whether a parameter may be an array, so that one statement writes many rows.
+	Arrays() bool
 	// Concurrent reports whether other transactions write at the same time, so that rows must be
 	// locked when they are read.
 	Concurrent() bool

@@ -23,6 +23,12 @@ type Transaction struct {
 	ended bool
 }
 
+// ErrReadOnly refuses a write inside a view before the database does.
+var ErrReadOnly = errors.New("a view cannot write")
+
+// ErrAlone ends the run of a unit in a shared transaction that needs one of its own.
+var ErrAlone = errors.New("the unit needs a transaction of its own")
+
 // ErrSpoiled means that a transaction holds what must not be committed, or ended under its units.
 var ErrSpoiled = errors.New("the transaction cannot be committed")
 

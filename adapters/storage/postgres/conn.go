@@ -26,6 +26,7 @@ type conn struct {
 
 func (c *conn) Context() context.Context { return c.ctx }
 func (c *conn) Concurrent() bool         { return true }
+func (c *conn) Arrays() bool             { return true }
 func (c *conn) Open() bool               { return inTransaction(c.pg) }
 func (c *conn) SQL() *sql.Conn           { return c.conn }
 func (c *conn) ORM() gorm.ConnPool       { return ormConn{c.conn} }

@@ -26,6 +26,7 @@ func (c conn) Context() context.Context { return uninterrupted }
 func (c conn) SQL() *sql.Conn           { return c.sql }
 func (c conn) ORM() gorm.ConnPool       { return c.sql }
 func (c conn) Concurrent() bool         { return false }
+func (c conn) Arrays() bool             { return false }
 func (c conn) Flush() error             { return nil }
 
 func (c conn) Row(query string, args []any) engine.Row {

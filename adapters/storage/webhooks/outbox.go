@@ -29,18 +29,12 @@ type outboxRow struct {
 
 func (outboxRow) TableName() string { return "outbox" }
 
-const appendOutbox = `INSERT INTO outbox (id, agent_id, type, at, data) VALUES (?1, ?2, ?3, ?4, ?5)`
-
 func (r outbox) Append(_ context.Context, e webhook.Event) error {
 	data, err := json.Marshal(e.Data)
 	if err != nil {
 		return fmt.Errorf("append event %s: %w", e.ID, err)
 	}
-	if r.Batch != nil {
-		r.Batch.AppendOutbox(e, string(data))
-		return nil
-	}
-	return r.Later("append event "+e.ID, appendOutbox, e.ID, e.AgentID, string(e.Type), column.Micros(e.At), string(data))
+	return events.Insert(r.Set, newEvent{e.ID, e.AgentID, string(e.Type), column.Micros(e.At), string(data)})
 }
 
 func (r outbox) Event(ctx context.Context, id string) (webhook.Event, error) {

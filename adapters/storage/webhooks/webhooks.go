@@ -3,8 +3,6 @@ package webhooks
 
 import (
 	"context"
-	"database/sql"
-	"errors"
 	"fmt"
 	"time"
 
@@ -26,14 +24,11 @@ type webhooks struct{ *work.Unit }
 // Webhooks returns the endpoints and deliveries in a unit.
 func Webhooks(u *work.Unit) ports.Webhooks { return webhooks{u} }
 
-// endpointOf begins with the agent. One whose events were never sent has no state, which is the state
-// of an endpoint that works.
-const (
-	EndpointColumns = `a.webhook_url, a.webhook_version, COALESCE(s.rotated_at, 0), COALESCE(s.disabled_at, 0),
-	COALESCE(s.failing_since, 0), COALESCE(s.last_delivery_at, 0)`
-	EndpointFrom = ` FROM agents a LEFT JOIN webhook_states s ON s.agent_id = a.id `
-	endpointOf   = "SELECT a.id, " + EndpointColumns + EndpointFrom + "WHERE a.id = ?1"
-)
+// SelectEndpoints reads the webhooks of agents a. One whose events were never sent has no state, which is the
+// state of an endpoint that works.
+const SelectEndpoints = `SELECT a.id, a.webhook_url, a.webhook_version, COALESCE(s.rotated_at, 0),
+	COALESCE(s.disabled_at, 0), COALESCE(s.failing_since, 0), COALESCE(s.last_delivery_at, 0)
+	FROM agents a LEFT JOIN webhook_states s ON s.agent_id = a.id `
 
 // Endpoint locks the agent first, because a joined row is not read again after a wait. The lock does
 // not block rows that refer to the agent.
@@ -43,26 +38,18 @@ func (r webhooks) Endpoint(ctx context.Context, agentID string) (webhook.Endpoin
 }
 
 func (r webhooks) PeekEndpoint(_ context.Context, agentID string) (webhook.Endpoint, error) {
-	if r.Batch != nil {
-		return r.Batch.Endpoint(agentID)
+	e, found, err := Endpoints.Look(r.Set, agentID)
+	if err == nil && !found {
+		err = account.ErrNotFound
 	}
-	e, err := ScanEndpoint(r.Row(endpointOf, agentID))
-	if errors.Is(err, sql.ErrNoRows) {
-		return webhook.Endpoint{}, account.ErrNotFound
-	}
-	if err != nil {
-		return webhook.Endpoint{}, fmt.Errorf("read webhook of %s: %w", agentID, err)
-	}
-	return e, nil
+	return e, err
 }
 
-// ScanEndpoint scans the id of an agent and EndpointColumns.
-func ScanEndpoint(found engine.Row) (e webhook.Endpoint, err error) {
-	var rotated, disabled, failing, last int64
-	err = found.Scan(&e.AgentID, &e.URL, &e.Version, &rotated, &disabled, &failing, &last)
-	e.RotatedAt, e.DisabledAt = column.Time(rotated), column.Time(disabled)
-	e.FailingSince, e.LastDeliveryAt = column.Time(failing), column.Time(last)
-	return e, err
+// ScanEndpoint scans a row of SelectEndpoints.
+func ScanEndpoint(found engine.Row) (webhook.Endpoint, error) {
+	var row endpointOf
+	err := found.Scan(row.targets()...)
+	return row.endpoint(), err
 }
 
 // endpointRow is a row of webhook_states.
@@ -102,19 +89,23 @@ func (deliveryRow) TableName() string { return "webhook_deliveries" }
 
 func fromDeliveryRow(r deliveryRow) webhook.Delivery { return webhook.Delivery(r) }
 
-func (r webhooks) InsertDelivery(ctx context.Context, d webhook.Delivery) error {
-	if r.Batch != nil {
-		return r.Batch.InsertDelivery(d)
-	}
-	row := deliveryRow(d)
-	n, err := r.Written(r.Write(ctx).Clauses(clause.OnConflict{DoNothing: true}).Create(&row))
+func (r webhooks) InsertDelivery(_ context.Context, d webhook.Delivery) error {
+	_, found, err := deliveries.Get(r.Set, d.EventID)
 	if err != nil {
-		return fmt.Errorf("insert delivery %s: %w", d.ID, err)
+		return err
 	}
-	if n == 0 {
+	if found {
 		return ports.ErrDuplicate
 	}
-	return nil
+	if n, counted := Pending.Peek(r.Set, d.AgentID); counted && d.Status == webhook.Pending {
+		if err := Pending.Put(r.Set, d.AgentID, n+1); err != nil {
+			return err
+		}
+	}
+	return deliveries.Put(r.Set, d.EventID, newDelivery{ID: d.ID, AgentID: d.AgentID,
+		EventID: d.EventID, Type: string(d.Type), Status: string(d.Status), Attempts: int64(d.Attempts),
+		Tries: int64(d.Tries), LastStatusCode: int64(d.LastStatusCode), LastError: d.LastError,
+		NextAttemptAt: column.Micros(d.NextAttemptAt), CreatedAt: column.Micros(d.CreatedAt)})
 }
 
 func (r webhooks) Delivery(ctx context.Context, agentID, id string) (webhook.Delivery, error) {
@@ -160,14 +151,17 @@ func (r webhooks) Deliveries(
 	return list, work.Wrap("list deliveries of "+agentID, err)
 }
 
-func (r webhooks) Pending(_ context.Context, agentID string, limit int) (n int, err error) {
-	if r.Batch != nil {
-		return r.Batch.PendingDeliveries(agentID, limit)
+func (r webhooks) Pending(_ context.Context, agentID string, limit int) (int, error) {
+	if limit > webhook.MaxPending {
+		var n int
+		err := r.Row(CountPending+"?1 AND status = 'pending' LIMIT ?2) d", agentID, limit).Scan(&n)
+		return n, work.Wrap("count pending deliveries of "+agentID, err)
 	}
-	err = r.Row(
-		`SELECT COUNT(*) FROM (SELECT 1 FROM webhook_deliveries WHERE agent_id = ?1 AND status = 'pending' LIMIT ?2) d`,
-		agentID, limit).Scan(&n)
-	return n, work.Wrap("count pending deliveries of "+agentID, err)
+	if err := r.Set.Flush(); err != nil { // what is counted
+		return 0, err
+	}
+	n, _, err := Pending.Look(r.Set, agentID)
+	return min(n, limit), err
 }
 
 func (r webhooks) Overdue(ctx context.Context, before time.Time, limit int) ([]webhook.Delivery, error) {
@@ -185,17 +179,13 @@ type noticeRow struct {
 
 func (noticeRow) TableName() string { return "webhook_marks" }
 
-func (r webhooks) MarkNotified(ctx context.Context, agentID, what string, to int64) (bool, error) {
-	if r.Batch != nil {
-		return r.Batch.MarkNotified(agentID, what, to)
+func (r webhooks) MarkNotified(_ context.Context, agentID, what string, to int64) (bool, error) {
+	k := MarkKey{agentID, what}
+	old, found, err := Marks.Get(r.Set, k)
+	if err != nil || found && old == to {
+		return false, err
 	}
-	onChange := clause.OnConflict{
-		Columns:   []clause.Column{{Name: "agent_id"}, {Name: "what"}},
-		DoUpdates: clause.AssignmentColumns([]string{"mark"}),
-		Where:     clause.Where{Exprs: []clause.Expression{gorm.Expr("webhook_marks.mark <> excluded.mark")}},
-	}
-	n, err := r.Written(r.Write(ctx).Clauses(onChange).Create(&noticeRow{agentID, what, to}))
-	return n > 0, work.Wrap("mark "+what+" of "+agentID, err)
+	return true, Marks.Put(r.Set, k, to)
 }
 
 func (r webhooks) NotifiedUpTo(ctx context.Context, agentID, what string) (int64, error) {

@@ -1,6 +1,7 @@
 package work
 
 import (
+	"cmp"
 	"context"
 	"errors"
 
@@ -13,7 +14,7 @@ import (
 // ORM returns GORM on the connection of the unit.
 func (u *Unit) ORM(ctx context.Context) *gorm.DB {
 	db := u.Database.ORM.Session(&gorm.Session{NewDB: true, Context: u.ListContext(ctx)})
-	if err := u.Conn.Flush(); err != nil {
+	if err := cmp.Or(u.Set.Flush(), u.Conn.Flush()); err != nil {
 		_ = db.AddError(u.Failed(err))
 	}
 	db.Statement.ConnPool = u.Conn.ORM()
@@ -22,8 +23,9 @@ func (u *Unit) ORM(ctx context.Context) *gorm.DB {
 
 // Write returns GORM for a change.
 func (u *Unit) Write(ctx context.Context) *gorm.DB {
+	changed := u.change()
 	db := u.ORM(ctx)
-	if err := u.MayWrite(); err != nil {
+	if err := changed; err != nil {
 		_ = db.AddError(err)
 		return db
 	}

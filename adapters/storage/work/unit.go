@@ -12,8 +12,8 @@ import (
 
 	"gorm.io/gorm"
 
-	"agentproxy/adapters/storage/column"
 	"agentproxy/adapters/storage/engine"
+	"agentproxy/adapters/storage/rows"
 )
 
 // Database is what the units of a database have in common.
@@ -33,15 +33,11 @@ type Unit struct {
 	In *engine.Transaction
 	// Database is the one that the unit runs on.
 	Database *Database
-	// Batch is what the unit shares a transaction with; nil for a unit with one of its own, and on
-	// SQLite.
-	Batch Batch
+	// Rows are those that the unit has in memory.
+	Set *rows.Set
 	// Touched collects the sessions that the unit changes; nil collects none.
 	Touched *[]string
 }
-
-// errReadOnly refuses a write inside View before the database does.
-var errReadOnly = errors.New("a view cannot write")
 
 // ListContext returns the context for a query that may take long. In View the caller's ends it.
 func (u *Unit) ListContext(ctx context.Context) context.Context {
@@ -55,7 +51,18 @@ func (u *Unit) ListContext(ctx context.Context) context.Context {
 func (u *Unit) Locks() bool { return u.In != nil && u.Conn.Concurrent() }
 
 // Row returns a query for one row. One of a row that the unit may change ends with ForUpdate.
-func (u *Unit) Row(query string, args ...any) engine.Row { return u.Conn.Row(query, args) }
+func (u *Unit) Row(query string, args ...any) engine.Row {
+	if err := u.Set.Flush(); err != nil {
+		return failedRow{err}
+	}
+	return u.Conn.Row(query, args)
+}
+
+// failedRow is the result of a query that was not made.
+type failedRow struct{ error }
+
+// Scan returns the failure.
+func (r failedRow) Scan(...any) error { return r.error }
 
 // RowLock is the strength of the locks on rows that a unit reads and may change.
 const RowLock = "NO KEY UPDATE"
@@ -74,17 +81,15 @@ func (u *Unit) ForUpdate(table string) string {
 // Serialize takes an advisory lock on a name until the end of the unit, for what has no row yet. The
 // next statement reads what units that held it before have committed.
 func (u *Unit) Serialize(parts ...string) {
-	if !u.Locks() {
-		return
-	}
-	// The next statement returns its error.
-	_ = u.Conn.Queue("take the advisory lock", "SELECT pg_advisory_xact_lock(hashtextextended(?1, 0))",
-		[]any{strings.Join(parts, "\n")})
+	u.Set.Serialize(strings.Join(parts, "\n"))
 }
 
 // Attempt runs a statement that a unique index may refuse, in a savepoint where the database would
 // refuse every statement after that.
 func (u *Unit) Attempt(run func() error) error {
+	if err := u.Set.Forget(); err != nil {
+		return err
+	}
 	if !u.Locks() {
 		return run()
 	}
@@ -103,6 +108,9 @@ func (u *Unit) Attempt(run func() error) error {
 
 // Rows runs a query and calls scan for each row.
 func (u *Unit) Rows(ctx context.Context, query string, args []any, scan func(engine.Row) error) error {
+	if err := u.Set.Flush(); err != nil {
+		return err
+	}
 	return u.Conn.Rows(u.ListContext(ctx), query, args, scan)
 }
 
@@ -110,7 +118,7 @@ func (u *Unit) Rows(ctx context.Context, query string, args []any, scan func(eng
 func (u *Unit) MayWrite() error {
 	switch {
 	case u.In == nil:
-		return errReadOnly
+		return engine.ErrReadOnly
 	case u.In.Ended():
 		return engine.ErrSpoiled
 	}
@@ -125,9 +133,18 @@ func (u *Unit) Failed(err error) error {
 	return u.In.Fail(err)
 }
 
+// change comes before a statement that changes rows: it writes what the unit has changed in memory, and
+// drops what it has read.
+func (u *Unit) change() error {
+	if err := u.MayWrite(); err != nil {
+		return err
+	}
+	return u.Set.Forget()
+}
+
 // Exec runs a statement and returns how many rows it changed.
 func (u *Unit) Exec(statement string, args ...any) (int64, error) {
-	if err := u.MayWrite(); err != nil {
+	if err := u.change(); err != nil {
 		return 0, err
 	}
 	n, err := u.Conn.Exec(statement, args)
@@ -149,7 +166,7 @@ func (u *Unit) Touch(sessionID string) {
 // or the unit fails. What it does is part of its error, which the next statement or the end of the
 // unit may return.
 func (u *Unit) Later(what, statement string, args ...any) error {
-	if err := u.MayWrite(); err != nil {
+	if err := u.change(); err != nil {
 		return err
 	}
 	if err := u.Conn.Queue(what, statement, args); err != nil {
@@ -162,10 +179,10 @@ func (u *Unit) Later(what, statement string, args ...any) error {
 // Returning runs a statement that changes one row, and scans what it returns. It returns
 // sql.ErrNoRows if no row was changed.
 func (u *Unit) Returning(statement string, args []any, into ...any) error {
-	if err := u.MayWrite(); err != nil {
+	if err := u.change(); err != nil {
 		return err
 	}
-	err := u.Row(statement, args...).Scan(into...)
+	err := u.Conn.Row(statement, args).Scan(into...)
 	if errors.Is(err, sql.ErrNoRows) {
 		return err
 	}
@@ -188,13 +205,6 @@ func (u *Unit) Texts(ctx context.Context, query string, args ...any) ([]string, 
 	return found, err
 }
 
-// NoteChange notes for other processes that an agent or a session changed.
-func (u *Unit) NoteChange(agentID, sessionID string) error {
-	u.Touch(sessionID)
-	return u.Later("note change", "INSERT INTO changes (agent_id, session_id, at) VALUES (?1, ?2, ?3)",
-		agentID, sessionID, column.Micros(u.Database.Now()))
-}
-
 // LockFirst queues a query that locks rows before the statement that reads them: a row that a query
 // had to wait for is read anew, but not what the query joins with it. The next statement returns its
 // error too. It does nothing where rows need no locks.
@@ -207,7 +217,7 @@ func (u *Unit) LockFirst(what, query string, args ...any) error {
 
 // SQL returns the connection for database/sql, for a change.
 func (u *Unit) SQL() (*sql.Conn, error) {
-	if err := u.MayWrite(); err != nil {
+	if err := u.change(); err != nil {
 		return nil, err
 	}
 	if err := u.Conn.Flush(); err != nil {

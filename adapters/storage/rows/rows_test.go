@@ -1,0 +1,195 @@
+package rows_test
+
+import (
+	"cmp"
+	"context"
+	"database/sql"
+	"errors"
+	"slices"
+	"strings"
+	"testing"
+
+	"gorm.io/gorm"
+
+	"agentproxy/adapters/storage/engine"
+	"agentproxy/adapters/storage/rows"
+)
+
+// table is a connection to a database with one table of balances.
+type table struct {
+	stored map[string]int64
+	sent   []string
+	fail   error
+}
+
+func (c *table) Context() context.Context { return context.Background() }
+func (c *table) Concurrent() bool         { return true }
+func (c *table) Arrays() bool             { return false }
+func (c *table) Open() bool               { return true }
+func (c *table) Flush() error             { return nil }
+func (c *table) SQL() *sql.Conn           { return nil }
+func (c *table) ORM() gorm.ConnPool       { return nil }
+
+func (c *table) Row(query string, args []any) engine.Row {
+	c.sent = append(c.sent, query)
+	return found{c, args[0].(string)}
+}
+
+func (c *table) Rows(context.Context, string, []any, func(engine.Row) error) error { return nil }
+
+func (c *table) Exec(string, []any) (int64, error) { return 0, nil }
+
+func (c *table) Queue(what, _ string, args []any) error {
+	if c.fail != nil {
+		return c.fail
+	}
+	c.sent = append(c.sent, what)
+	c.stored[args[0].(string)] = args[1].(int64)
+	return nil
+}
+
+type found struct {
+	*table
+	id string
+}
+
+func (f found) Scan(into ...any) error {
+	n, ok := f.stored[f.id]
+	if !ok {
+		return sql.ErrNoRows
+	}
+	*into[0].(*int64) = n
+	return nil
+}
+
+func open(stored map[string]int64) (*table, *engine.Transaction, *rows.Set) {
+	c := &table{stored: stored}
+	in := &engine.Transaction{Conn: c}
+	set := rows.New(c, in)
+	return c, in, &set
+}
+
+func TestAUnitReadsARowOnceAndWritesItOnce(t *testing.T) {
+	c, in, set := open(map[string]int64{"a": 1})
+	for range 3 {
+		n, ok, err := balances.Get(set, "a")
+		if !ok || err != nil {
+			t.Fatal(ok, err)
+		}
+		if err := balances.Put(set, "a", n+1); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if in.Wrote || len(c.sent) != 1 {
+		t.Errorf("before the flush it has sent %q", c.sent)
+	}
+	if !strings.HasSuffix(c.sent[0], "FOR NO KEY UPDATE OF balances") {
+		t.Errorf("a row is read by %s", c.sent[0])
+	}
+	for range 2 { // the second has nothing to write
+		if err := set.Flush(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if !in.Wrote || c.stored["a"] != 4 || len(c.sent) != 2 {
+		t.Errorf("%v is stored after %q", c.stored, c.sent)
+	}
+}
+
+// A statement of the unit may change what it has read, which it writes before and then reads anew.
+func TestAStatementOfTheUnitForgetsWhatWasRead(t *testing.T) {
+	c, _, set := open(map[string]int64{"a": 1})
+	if err := balances.Put(set, "a", 2); err != nil {
+		t.Fatal(err)
+	}
+	if err := set.Forget(); err != nil || c.stored["a"] != 2 {
+		t.Fatal(c.stored, err)
+	}
+	c.stored["a"] = 7
+	if n, _, err := balances.Get(set, "a"); n != 7 || err != nil {
+		t.Errorf("it reads %d, %v", n, err)
+	}
+}
+
+func TestWhatAFlushCannotWriteFailsTheTransaction(t *testing.T) {
+	c, in, set := open(map[string]int64{})
+	c.fail = errors.New("refused")
+	if err := balances.Put(set, "a", 2); err != nil {
+		t.Fatal(err)
+	}
+	if err := set.Flush(); err != c.fail || in.Fault() != c.fail {
+		t.Errorf("%v, and the transaction has %v", err, in.Fault())
+	}
+}
+
+func TestAViewWritesNothing(t *testing.T) {
+	c := &table{stored: map[string]int64{"a": 1}}
+	view := rows.New(c, nil)
+	set := &view
+	for range 2 {
+		if n, ok, err := balances.Get(set, "a"); n != 1 || !ok || err != nil {
+			t.Fatal(n, ok, err)
+		}
+	}
+	if err := balances.Put(set, "a", 2); !errors.Is(err, engine.ErrReadOnly) || len(c.sent) != 2 ||
+		strings.Contains(c.sent[0], "FOR") {
+		t.Errorf("%v after %q", err, c.sent)
+	}
+}
+
+// A unit that shares a transaction runs alone if it needs a row that was not read ahead, and so does a view
+// that changes something.
+func TestAUnitThatNeedsMoreRunsAlone(t *testing.T) {
+	set := rows.NewShared()
+	balances.Ask(set, "a", "b")
+	balances.Load(set, "a", 1)
+	if _, ok, err := balances.Get(set, "b"); ok || err != nil {
+		t.Error("what is known to be absent:", ok, err)
+	}
+	if _, _, err := balances.Get(set, "c"); !errors.Is(err, engine.ErrAlone) || !set.Alone() {
+		t.Error("what was not read:", err)
+	}
+	set.End(false)
+	if err := balances.Put(set, "c", 1); !errors.Is(err, engine.ErrAlone) {
+		t.Error("a change of what was not read:", err)
+	}
+	set.End(false)
+	view := set.Frozen()
+	if err := balances.Put(view, "a", 2); !errors.Is(err, engine.ErrAlone) || !view.Alone() || set.Alone() {
+		t.Error("a change by a view:", err)
+	}
+}
+
+var (
+	insertNotes = rows.Insert[balance]("insert notes", "notes", "")
+	notes       = &rows.Inserts[balance]{Order: 1,
+		Write: func(_ *rows.Set, to rows.Writer, added []balance) error { return insertNotes.Write(to, added) }}
+	addTotals = rows.Add[balance]("add totals", "totals", 1)
+	totals    = &rows.Sums[string, int64]{Order: 2, Compare: strings.Compare,
+		Plus: func(a, b int64) int64 { return a + b },
+		Write: func(_ *rows.Set, to rows.Writer, added []rows.Sum[string, int64]) error {
+			return addTotals.Write(to, rows.Map(added, func(a rows.Sum[string, int64]) balance { return balance{a.Key, a.Row} }))
+		}}
+)
+
+// What a unit that failed inserted or added is dropped, and tables are written in their order.
+func TestWhatAFailedUnitAddedIsDropped(t *testing.T) {
+	set := rows.NewShared()
+	balances.Load(set, "a", 1)
+	for i, keep := range []bool{true, false, true} {
+		n := int64(i + 1)
+		err := cmp.Or(totals.Add(set, "t", n), notes.Insert(set, balance{"n", n}), balances.Put(set, "a", n))
+		if err != nil || !set.Wrote() {
+			t.Fatal(err)
+		}
+		set.End(keep)
+	}
+	c := &table{stored: map[string]int64{}}
+	if err := set.WriteTo(c); err != nil {
+		t.Fatal(err)
+	}
+	if c.stored["t"] != 4 || c.stored["n"] != 3 || c.stored["a"] != 3 ||
+		!slices.Equal(c.sent, []string{"put balances", "insert notes", "insert notes", "add totals"}) {
+		t.Errorf("%v is written by %q", c.stored, c.sent)
+	}
+}

@@ -1,0 +1,162 @@
+package rows
+
+import (
+	"database/sql"
+	"errors"
+
+	"agentproxy/adapters/storage/engine"
+)
+
+// Set holds rows in memory. It is used by one goroutine at a time.
+type Set struct {
+	conn   engine.Conn
+	in     *engine.Transaction // nil in a view
+	shared bool
+	frozen bool // shared by views, which change nothing
+	alone  bool // the running unit needs a transaction of its own
+	wrote  bool // the running unit changed something in memory
+	dirty  bool // something is to be flushed
+	tables [maxTables]table
+}
+
+// maxTables bounds the orders of tables.
+const maxTables = 16
+
+// table is what a Set holds of one.
+type table interface {
+	// end keeps or drops what the running unit changed.
+	end(keep bool)
+	// flush writes what was changed.
+	flush(s *Set, w Writer) error
+	// forget drops the rows that were read.
+	forget()
+}
+
+// New returns the Set of a unit in a transaction, or of a view if in is nil, which keeps nothing.
+func New(conn engine.Conn, in *engine.Transaction) Set { return Set{conn: conn, in: in} }
+
+// NewShared returns the Set of units that share a transaction, or of views that share a snapshot.
+func NewShared() *Set { return &Set{shared: true} }
+
+// Frozen returns a Set with the rows of a shared one, for a view that runs beside others.
+func (s *Set) Frozen() *Set {
+	own := *s
+	own.frozen, own.alone, own.wrote = true, false, false
+	return &own
+}
+
+// Escape has a unit that shares a transaction run again in one of its own.
+func (s *Set) Escape() error {
+	s.alone = true
+	return engine.ErrAlone
+}
+
+// Alone reports whether the running unit needs a transaction of its own.
+func (s *Set) Alone() bool { return s.alone }
+
+// Shared reports whether units, or views, share the rows.
+func (s *Set) Shared() bool { return s.shared }
+
+// Wrote reports whether the running unit of a shared Set changed something.
+func (s *Set) Wrote() bool { return s.wrote }
+
+// change notes that the running unit changes something.
+func (s *Set) change() error {
+	switch {
+	case s.frozen:
+		return s.Escape()
+	case s.shared:
+	case s.in == nil:
+		return engine.ErrReadOnly
+	case s.in.Ended():
+		return engine.ErrSpoiled
+	}
+	s.wrote, s.dirty = true, true
+	return nil
+}
+
+// End keeps or drops what a unit that shares the rows changed.
+func (s *Set) End(keep bool) {
+	s.alone, s.wrote = false, false
+	for _, t := range s.tables {
+		if t != nil {
+			t.end(keep)
+		}
+	}
+}
+
+// Flush writes what the unit has changed.
+func (s *Set) Flush() error {
+	if s == nil || s.shared || !s.dirty {
+		return nil
+	}
+	s.dirty = false
+	s.in.Wrote = true
+	if err := s.write(s.conn); err != nil {
+		return s.in.Fail(err)
+	}
+	return nil
+}
+
+// WriteTo sends what the units that share the rows have changed.
+func (s *Set) WriteTo(w Writer) error { return s.write(w) }
+
+func (s *Set) write(w Writer) error {
+	for _, t := range s.tables {
+		if t == nil {
+			continue
+		}
+		if err := t.flush(s, w); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Forget flushes, and drops the rows that were read, before a statement that may change them.
+func (s *Set) Forget() error {
+	if s == nil || s.shared {
+		return nil
+	}
+	err := s.Flush()
+	for _, t := range s.tables {
+		if t != nil {
+			t.forget()
+		}
+	}
+	return err
+}
+
+// Serialize takes an advisory lock on a name until the end of the unit, for what has no row yet. The next
+// statement reads what units that held it before have committed.
+func (s *Set) Serialize(name string) {
+	if s.in == nil || !s.conn.Concurrent() {
+		return
+	}
+	// The next statement returns its error.
+	_ = s.conn.Queue("take the advisory lock", "SELECT pg_advisory_xact_lock(hashtextextended(?1, 0))", []any{name})
+}
+
+// View reports whether the Set is that of a view, which changes nothing.
+func (s *Set) View() bool { return s.frozen || !s.shared && s.in == nil }
+
+// Changed notes that a query of Find changed something.
+func (s *Set) Changed() { s.in.Wrote = true }
+
+// Find scans the row of a query into targets, as One does.
+func (s *Set) Find(into []any, query, table string, args ...any) (bool, error) {
+	return s.One(query, table, func(row engine.Row) error { return row.Scan(into...) }, args...)
+}
+
+// One scans the row of a query. In a unit it locks the row of a table, by its name in the query, where
+// others write at the same time; without a name it locks nothing. It returns false if there is none.
+func (s *Set) One(query, table string, scan func(engine.Row) error, args ...any) (bool, error) {
+	if s.in != nil && table != "" && s.conn.Concurrent() {
+		query += " FOR NO KEY UPDATE OF " + table
+	}
+	err := scan(s.conn.Row(query, args))
+	if errors.Is(err, sql.ErrNoRows) {
+		return false, nil
+	}
+	return err == nil, err
+}

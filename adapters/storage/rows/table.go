@@ -1,0 +1,192 @@
+package rows
+
+import "slices"
+
+// Table declares the rows of a table that units find by a key.
+type Table[K comparable, R any] struct {
+	// Order is the place of the table among those that a Set writes: tables with keys that others
+	// change too come in the order in which all units lock them. No two have the same.
+	Order int
+	// Find reads and locks a row that is not in memory. It returns false if there is none.
+	Find func(s *Set, k K) (R, bool, error)
+	// Read is as Find, for the method Look. It locks nothing.
+	Read func(s *Set, k K) (R, bool, error)
+	// Compare is the order in which rows are written, nil for that in which they were changed.
+	Compare func(a, b K) int
+	// Write writes rows that were changed.
+	Write func(s *Set, w Writer, changed []Change[K, R]) error
+	// Unread reports whether units that share a transaction take a row that was not read ahead for absent, given
+	// which others were. The database refuses a row that is not, and with it the transaction. Nil is false.
+	Unread func(read func(K) bool, k K) bool
+}
+
+// Change is a row that was changed. Stored is whether the table had it.
+type Change[K comparable, R any] struct {
+	Key    K
+	Row    R
+	Stored bool
+}
+
+// Value returns the row.
+func (c Change[K, R]) Value() R { return c.Row }
+
+// held is what a Set has of a Table.
+type held[K comparable, R any] struct {
+	table     *Table[K, R]
+	base, own keyed[K, row[R]] // of the units that have ended, and of the running one
+	changes   int
+}
+
+// row is a row in memory. One that is neither stored nor changed is known to be absent.
+type row[R any] struct {
+	value           R
+	stored, changed bool
+	no              int // of the change
+}
+
+func (t *Table[K, R]) of(s *Set) *held[K, R] {
+	if s.tables[t.Order] == nil {
+		s.tables[t.Order] = &held[K, R]{table: t}
+	}
+	return s.tables[t.Order].(*held[K, R])
+}
+
+func (h *held[K, R]) get(k K) (r row[R], ok bool) {
+	if r := h.own.get(k); r != nil {
+		return *r, true
+	}
+	if r := h.base.get(k); r != nil {
+		return *r, true
+	}
+	return r, false
+}
+
+// Get returns the row with a key as the unit has it. It returns false if there is none.
+func (t *Table[K, R]) Get(s *Set, k K) (R, bool, error) {
+	return t.get(s, k, t.Find, s.in != nil)
+}
+
+// Look is as Get, without a lock: a unit with a transaction of its own does not keep what it found.
+func (t *Table[K, R]) Look(s *Set, k K) (R, bool, error) { return t.get(s, k, t.Read, false) }
+
+func (t *Table[K, R]) get(s *Set, k K, find func(*Set, K) (R, bool, error), keep bool) (R, bool, error) {
+	h := t.of(s)
+	if r, ok := h.get(k); ok {
+		return r.value, r.stored || r.changed, nil
+	}
+	var none R
+	switch {
+	case s.shared && h.unread(k):
+		return none, false, nil
+	case s.shared:
+		return none, false, s.Escape()
+	}
+	found, ok, err := find(s, k)
+	if err != nil {
+		return none, false, err
+	}
+	if keep {
+		h.base.put(k, row[R]{value: found, stored: ok})
+	}
+	return found, ok, nil
+}
+
+func (h *held[K, R]) unread(k K) bool {
+	return h.table.Unread != nil && h.table.Unread(func(k K) bool { _, ok := h.get(k); return ok }, k)
+}
+
+// Peek returns a row that is in memory. It returns false if there is none, or it was not read.
+func (t *Table[K, R]) Peek(s *Set, k K) (R, bool) {
+	r, _ := t.of(s).get(k)
+	return r.value, r.stored || r.changed
+}
+
+// Put replaces a row that Get returned, or adds one that it did not find.
+func (t *Table[K, R]) Put(s *Set, k K, value R) error {
+	h := t.of(s)
+	r, read := h.get(k)
+	if s.shared && !read && !h.unread(k) {
+		return s.Escape()
+	}
+	if err := s.change(); err != nil {
+		return err
+	}
+	if !r.changed {
+		h.changes++
+		r.no = h.changes
+	}
+	r.value, r.changed = value, true
+	if s.shared {
+		h.own.put(k, r)
+	} else {
+		h.base.put(k, r)
+	}
+	return nil
+}
+
+// Load adds a row that was read ahead and locked.
+func (t *Table[K, R]) Load(s *Set, k K, value R) {
+	t.of(s).base.put(k, row[R]{value: value, stored: true})
+}
+
+// Ask notes rows that are read ahead, before they are loaded: those that are not do not exist.
+func (t *Table[K, R]) Ask(s *Set, keys ...K) {
+	h := t.of(s)
+	for _, k := range keys {
+		h.base.put(k, row[R]{})
+	}
+}
+
+// Always is an Unread that is always true.
+func Always[K comparable](func(K) bool, K) bool { return true }
+
+// Changed returns the rows that the units of the Set have changed, in the order in which they are written.
+func (t *Table[K, R]) Changed(s *Set) []Change[K, R] { return t.of(s).changed() }
+
+func (h *held[K, R]) changed() []Change[K, R] {
+	var list []*pair[K, row[R]]
+	for i := range h.base.list {
+		if r := &h.base.list[i]; r.value.changed {
+			list = append(list, r)
+		}
+	}
+	if len(list) > 1 {
+		slices.SortFunc(list, func(a, b *pair[K, row[R]]) int {
+			if compare := h.table.Compare; compare != nil {
+				return compare(a.key, b.key)
+			}
+			return a.value.no - b.value.no
+		})
+	}
+	return Map(list, func(p *pair[K, row[R]]) Change[K, R] {
+		return Change[K, R]{p.key, p.value.value, p.value.stored}
+	})
+}
+
+func (h *held[K, R]) end(keep bool) {
+	if keep {
+		for _, p := range h.own.list {
+			h.base.put(p.key, p.value)
+		}
+	}
+	h.own.clear()
+}
+
+func (h *held[K, R]) flush(s *Set, w Writer) error {
+	list := h.changed()
+	if len(list) == 0 {
+		return nil
+	}
+	if err := h.table.Write(s, w, list); err != nil || s.shared {
+		return err
+	}
+	for i := range h.base.list {
+		if r := &h.base.list[i].value; r.changed {
+			r.stored, r.changed = true, false
+		}
+	}
+	return nil
+}
+
+// forget is called after a flush.
+func (h *held[K, R]) forget() { h.base.clear() }
