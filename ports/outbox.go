@@ -14,4 +14,6 @@ type Outbox interface {
 	Event(ctx context.Context, id string) (webhook.Event, error)
 	// Purge removes events from before the time, and their deliveries.
 	Purge(ctx context.Context, before time.Time, limit int) (int, error)
+	// PurgeRefused removes deliveries from before the time that failed without an attempt, and their events.
+	PurgeRefused(ctx context.Context, before time.Time, limit int) (int, error)
 }

@@ -75,7 +75,7 @@ func (c *check) settings(config Config, providers int) (Settings, error) {
 	}
 	c.mode(&s, config, api, gateway, providers)
 	s.DatabaseSeen = config.DatabaseSeen
-	s.DatabaseConns = c.atLeast("AGENTPROXY_DATABASE_MAX_CONNS", config.DatabaseConns, 4)
+	c.pool(&s, config)
 	if s.DatabaseURL != "" && config.Secret == "" {
 		c.fault("AGENTPROXY_SECRET", "is required with PostgreSQL, the same for every replica; make one with: openssl "+
 			"rand -base64 32")
@@ -263,6 +263,15 @@ func (c *check) database(text string) (path string, url Secret) {
 	c.fault("AGENTPROXY_DATABASE_URL", "must be sqlite:// and a file, such as sqlite://agentproxy.db, or a "+
 		"postgres:// URL")
 	return "", ""
+}
+
+// pool checks how many connections and how much space a PostgreSQL database has.
+func (c *check) pool(s *Settings, config Config) {
+	s.DatabaseConns = c.atLeast("AGENTPROXY_DATABASE_MAX_CONNS", config.DatabaseConns, 4)
+	s.DatabaseCapacity = int64(c.atLeast("AGENTPROXY_DATABASE_CAPACITY_MB", config.DatabaseCapacity, 0)) * 1_000_000
+	if s.DatabaseURL == "" && config.DatabaseCapacity > 0 {
+		c.fault("AGENTPROXY_DATABASE_CAPACITY_MB", "is of PostgreSQL; the space of a SQLite file is that of its disk")
+	}
 }
 
 // publicGateway returns the host and the port that agents reach the gateway by.

@@ -56,6 +56,11 @@ type Config struct {
 	// A file in which the newest timeline of PostgreSQL's servers is kept, so that a server that was replaced while the
 	// service was stopped is refused. Each replica has its own, in a folder that it may write to; empty: none.
 	DatabaseSeen string `yaml:"database_seen_file" env:"AGENTPROXY_DATABASE_SEEN_FILE"`
+	// Megabytes that the PostgreSQL database may take: the size of its volume less that of the log of writes
+	// (`max_wal_size`) and of other databases. While less than a twentieth of it is left, accounts on trial store
+	// nothing more, as on a nearly full disk of SQLite, whose space is read; 0: not known, and only an answer of
+	// PostgreSQL that its disk is full has that effect.
+	DatabaseCapacity int `yaml:"database_capacity_mb" env:"AGENTPROXY_DATABASE_CAPACITY_MB"`
 	// Server of Redis or Valkey on which replicas share their rate limits:
 	// `redis://:password@host:6379/0`, `rediss://` with TLS or `unix:///path`. While it is away
 	// each replica limits alone.
@@ -233,6 +238,7 @@ type Settings struct {
 	DatabaseURL           Secret // of PostgreSQL; empty with SQLite
 	DatabaseConns         int
 	DatabaseSeen          string // a file; empty: none
+	DatabaseCapacity      int64  // bytes that PostgreSQL may take; 0: not known
 	RateLimitURL          Secret // of Redis; empty: limits are shared through PostgreSQL, or not at all
 	TelemetryURL          Secret // of NATS; empty: reports are stored at once
 	RootSecret            Secret // empty if no variable sets it

@@ -116,6 +116,32 @@ func TestLimitsOfAnAccount(t *testing.T) {
 	}
 }
 
+// How much PostgreSQL may take is declared; of SQLite it is read.
+func TestCapacityOfTheDatabase(t *testing.T) {
+	for _, c := range []struct {
+		url, capacity string
+		want          int64
+		fault         bool
+	}{
+		{"postgres://u@db/a", "", 0, false},
+		{"postgres://u@db/a", "90000", 90_000_000_000, false},
+		{"postgres://u@db/a", "-1", 0, true},
+		{"sqlite://ap.db", "90000", 0, true},
+		{"sqlite://ap.db", "0", 0, false},
+	} {
+		clean(t)
+		t.Setenv("AGENTPROXY_DATABASE_URL", c.url)
+		t.Setenv("AGENTPROXY_SECRET", "0123456789abcdef0123456789abcdef")
+		if c.capacity != "" {
+			t.Setenv("AGENTPROXY_DATABASE_CAPACITY_MB", c.capacity)
+		}
+		s, err := configfile.Load(rules())
+		if (err != nil) != c.fault || err == nil && s.DatabaseCapacity != c.want {
+			t.Errorf("%+v: %d, %v", c, s.DatabaseCapacity, err)
+		}
+	}
+}
+
 // A provider shows that the service sells to others.
 func TestAProviderEndsDevelopmentMode(t *testing.T) {
 	write(t, dynamicProduct)

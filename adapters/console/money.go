@@ -13,6 +13,7 @@ import (
 	"agentproxy/domain"
 	"agentproxy/domain/account"
 	"agentproxy/domain/billing"
+	"agentproxy/domain/ratelimit"
 	"agentproxy/domain/recharge"
 	"agentproxy/ports"
 )
@@ -137,6 +138,7 @@ func (c *Console) ledgerCSV(v *view) error {
 	_ = out.Write([]string{"transaction_id", "created_at", "type", "amount", "balance_after", "charged_amount", "currency",
 		"description", "session_id", "order_id"})
 	for {
+		v.chargeRead(len(list.Items) + ratelimit.ItemsOfACall) // a page costs what it costs as a call
 		for _, e := range list.Items {
 			_ = out.Write(csvRow(e))
 		}

@@ -125,6 +125,7 @@ func (c *Console) sessions(v *view) error {
 	}
 	d.Products = c.Catalog.Products(catalog.Filter{}, domain.Page{Number: 1, Size: 1000}).Items
 	d.Items, d.Pages = list.Items, v.pager("page", page, list.Total, "")
+	v.chargeRead(len(d.Items))
 	for _, s := range d.Items {
 		d.MayEnd = d.MayEnd || d.MayBuy && !s.Status.Over()
 	}
@@ -148,6 +149,9 @@ func (c *Console) proxyList(v *view) error {
 	if list.Total > mostProxies {
 		return domain.ErrInvalid.Msgf("%d sessions match, and a file has the proxies of %d at most; filter the list "+
 			"before you download it", list.Total, mostProxies)
+	}
+	if err := v.charge(list.Total); err != nil {
+		return err
 	}
 	var text strings.Builder
 	for seen := 0; ; page.Number++ {
@@ -200,6 +204,9 @@ func (v *view) chosen(form url.Values) ([]string, error) {
 // endAllPage shows what ending the ticked sessions costs. Those that ended meanwhile are left out.
 func (c *Console) endAllPage(v *view) error {
 	ids, err := v.chosen(v.r.URL.Query())
+	if err == nil {
+		err = v.charge(len(ids))
+	}
 	if err != nil {
 		return err
 	}
@@ -225,6 +232,9 @@ func (c *Console) endAllPage(v *view) error {
 // endAll ends sessions one after the other. Repeating it ends those that are left.
 func (c *Console) endAll(v *view) error {
 	ids, err := v.chosen(v.r.PostForm)
+	if err == nil {
+		err = v.charge(len(ids))
+	}
 	if err != nil {
 		return err
 	}

@@ -10,7 +10,10 @@ import (
 	"testing"
 	"time"
 
+	"agentproxy/app/sessions"
+	"agentproxy/domain"
 	"agentproxy/domain/session"
+	"agentproxy/ports"
 	"agentproxy/test/apptest"
 )
 
@@ -168,4 +171,42 @@ func TestTheProxyListIsDownloaded(t *testing.T) {
 	if code, _ := w.send("GET", "/console/sessions/proxies", nil); code == http.StatusOK {
 		t.Error("the passwords are at an address that browsers remember")
 	}
+}
+
+// What a page reads and a form ends is charged like calls: one more for each 25 items beyond the first 25.
+func TestWhatTheConsoleReadsAndEndsIsCharged(t *testing.T) {
+	t.Parallel()
+	const limit = 600
+	w := open(t, options{Options: apptest.Options{PerMinute: limit}})
+	id := w.signIn("1000").Agent.ID
+	ids := url.Values{}
+	for range 60 {
+		ids.Add("id", w.Buy(id, apptest.Local).ID)
+	}
+	left := func() int { return w.limits.Take(id, limit).Remaining }
+	cost := func(want int, what, method, path string, form url.Values) {
+		t.Helper()
+		before := left()
+		if code, body := w.send(method, path, form); code >= 400 {
+			t.Errorf("%s answers %d: %s", what, code, body)
+		}
+		if got := before - left() - 1; got != want {
+			t.Errorf("%s costs %d, want %d", what, got, want)
+		}
+	}
+	cost(1, "a page of the list", "GET", "/console/sessions", nil)
+	cost(1+2, "the proxies of 60 sessions", "POST", "/console/sessions/proxies", url.Values{})
+	cost(1+2, "the question whether 60 end", "GET", "/console/sessions/end?"+ids.Encode(), nil)
+	cost(1+3, "the ledger of 61 entries", "GET", "/console/money/ledger.csv", nil)
+	w.limits.TakeMore(id, limit, left()-2) // 2 are left, one for the request
+	if code, _ := w.send("POST", "/console/sessions/end", ids); code != http.StatusTooManyRequests {
+		t.Errorf("ending 60 beyond the limit answers %d", code)
+	}
+	w.Clock.Advance(time.Minute)
+	list, err := w.Sessions.List(context.Background(), sessions.List{AgentID: id, Filter: ports.SessionFilter{Status: session.Active},
+		Page: domain.Page{Number: 1, Size: 100}})
+	if err != nil || list.Total != 60 {
+		t.Errorf("%d sessions live after a refusal, %v", list.Total, err)
+	}
+	cost(1+2, "ending 60", "POST", "/console/sessions/end", ids)
 }

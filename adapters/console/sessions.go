@@ -129,6 +129,7 @@ func (c *Console) session(v *view) error {
 	if d.Policy, err = c.Policies.Get(v, v.caller.AgentID, s.ID); err != nil {
 		return err
 	}
+	v.chargeRead(len(list) + len(d.Events) + len(d.WorkerList.Items) + len(d.Hosts.Items) + len(d.Clients.Items))
 	if s.Status == session.Active {
 		d.Connect = c.connect(s, v.r.URL.Query().Get("reveal") == "1")
 	}

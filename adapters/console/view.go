@@ -17,6 +17,7 @@ import (
 	"agentproxy/app/accounts"
 	"agentproxy/domain"
 	"agentproxy/domain/account"
+	"agentproxy/domain/ratelimit"
 	"agentproxy/ports"
 )
 
@@ -86,12 +87,8 @@ func (c *Console) signedIn(p page) http.Handler {
 func (v *view) admit(scope account.Scope) error {
 	conn := conns.Of(v)
 	conn.Trust()
-	if d := v.c.Limits.Take(v.caller.AgentID, v.caller.PerMinute); !d.Allowed {
-		return account.ErrRateLimited.Msgf("too many requests; wait %d seconds", seconds(d.RetryAfter)).After(d.RetryAfter)
-	}
-	if d := v.c.Limits.TakeTrials(v.caller.TrialNetwork(), 1); !d.Allowed {
-		return account.ErrRateLimited.Msgf("too many requests of accounts on trial from your network; wait %d seconds",
-			seconds(d.RetryAfter)).After(d.RetryAfter)
+	if err := v.decided(v.c.Limits.Take(v.caller.AgentID, v.caller.PerMinute), 1); err != nil {
+		return err
 	}
 	if scope != "" {
 		if err := v.caller.May(scope); err != nil {
@@ -107,6 +104,36 @@ func (v *view) admit(scope account.Scope) error {
 	info, err := v.c.Accounts.Info(v, v.caller.AgentID)
 	v.name = info.Agent.Name
 	return err
+}
+
+// decided returns the refusal of a request, and counts its cost for the network of an account on trial.
+func (v *view) decided(d ratelimit.Decision, cost int) error {
+	if !d.Allowed {
+		return account.ErrRateLimited.Msgf("too many requests; wait %d seconds", seconds(d.RetryAfter)).After(d.RetryAfter)
+	}
+	if d := v.c.Limits.TakeTrials(v.caller.TrialNetwork(), cost); !d.Allowed {
+		return account.ErrRateLimited.Msgf("too many requests of accounts on trial from your network; wait %d seconds",
+			seconds(d.RetryAfter)).After(d.RetryAfter)
+	}
+	return nil
+}
+
+// charge counts items that a request is about to change or to read, before it does: too many for what is left of the
+// limit are refused.
+func (v *view) charge(items int) error {
+	cost := ratelimit.Beyond(items)
+	if cost == 0 {
+		return nil
+	}
+	return v.decided(v.c.Limits.TakeMore(v.caller.AgentID, v.caller.PerMinute, cost), cost)
+}
+
+// chargeRead counts items that a request has read, or what is left of the limit if that is less.
+func (v *view) chargeRead(items int) {
+	if cost := ratelimit.Beyond(items); cost > 0 {
+		v.c.Limits.Debit(v.caller.AgentID, v.caller.PerMinute, cost)
+		v.c.Limits.DebitTrials(v.caller.TrialNetwork(), cost)
+	}
 }
 
 // storing refuses what adds rows to an agent that had as much stored as it may.

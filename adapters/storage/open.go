@@ -54,6 +54,7 @@ func (s *Store) open(ctx context.Context) error {
 		s.shares, s.queued = commit.NewShares(max(1, db.Slots()/2), db.Patience), commit.NewShares(maxQueued, db.Patience)
 		db.Retried = func(reason string) { s.metrics.retries.WithLabelValues(reason).Inc() }
 		s.database, s.postgres, s.update = db, db, s.onPostgres
+		db.Space.Capacity, db.Space.Now = s.config.Capacity, s.config.Host
 		for range committers {
 			s.commits = append(s.commits, commit.New(counts, s.beginBatch, s.alone))
 		}

@@ -147,6 +147,10 @@ func TestWebhooksAreFoundByIndex(t *testing.T) {
 			_, err := tx.Outbox().Purge(ctx, now, 5)
 			return err
 		}, []string{"outbox_age (at<?)", "webhook_deliveries_2 (event_id=?)"}},
+		"purge refused": {func(ctx context.Context, tx ports.Tx) error {
+			_, err := tx.Outbox().PurgeRefused(ctx, now, 5)
+			return err
+		}, []string{"webhook_deliveries_refused (created_at<?)"}},
 		"an endpoint": {func(ctx context.Context, tx ports.Tx) error {
 			_, err := tx.Webhooks().Endpoint(ctx, "agt_1")
 			return err

@@ -4,7 +4,6 @@ import (
 	"context"
 	"time"
 
-	"agentproxy/adapters/storage/sqlite"
 	"agentproxy/ports"
 )
 
@@ -37,20 +36,13 @@ func (s *Store) KeepPartitions(ctx context.Context, retention time.Duration) err
 	return err
 }
 
-// Free returns how many bytes are left for the database. They are known of SQLite alone: PostgreSQL has
-// no function for it.
-func (s *Store) Free() (bytes uint64, known bool, err error) {
-	if file, ok := s.database.(*sqlite.Database); ok {
-		return file.Free()
-	}
-	return 0, false, nil
-}
+// Free returns how many bytes are left for the database: of the disk of a SQLite file, and of Config.Capacity on
+// PostgreSQL, which has no function for its disk.
+func (s *Store) Free() (bytes uint64, known bool, err error) { return s.database.Free() }
 
-// Scarce reports whether less than a twentieth of the space for the database is left. It is not known of
-// PostgreSQL.
-func (s *Store) Scarce() (bool, error) {
-	if file, ok := s.database.(*sqlite.Database); ok {
-		return file.Scarce()
-	}
-	return false, nil
-}
+// Scarce reports whether less than a twentieth of the space for the database is left. On PostgreSQL it is also
+// reported for five minutes after the server had no space left on its disk.
+func (s *Store) Scarce() (bool, error) { return s.database.Scarce() }
+
+// DiskFull reports whether PostgreSQL had no space left on its disk within the last five minutes.
+func (s *Store) DiskFull() bool { return s.database.DiskFull() }

@@ -48,6 +48,8 @@ type Config struct {
 	// Seen is a file that keeps the newest timeline of PostgreSQL's servers, so that one that was replaced is
 	// refused by a process that starts too; empty: none.
 	Seen string
+	// Capacity is how many bytes the operator lets a PostgreSQL database take; 0 means that it is not known.
+	Capacity int64
 	// Now replaces the database's clock; tests set it.
 	Now func() time.Time
 	// Host is the clock of this host, which is compared with the database's; nil means time.Now.
@@ -70,6 +72,10 @@ type database interface {
 	Read(ctx context.Context, fn func(engine.Conn) error) error
 	Audit(ctx context.Context, fn func(engine.Conn) error) error
 	Ping(ctx context.Context) error
+	// Free returns the bytes that are left, Scarce whether that is little, and DiskFull whether there were none lately.
+	Free() (bytes uint64, known bool, err error)
+	Scarce() (bool, error)
+	DiskFull() bool
 	Backup(ctx context.Context, file string) error
 	// Migrations returns the files of the migrations, Migrate applies them, and Migrated reports
 	// whether it ever ran.

@@ -16,6 +16,7 @@ import (
 	"agentproxy/domain/eventlog"
 	"agentproxy/domain/session"
 	"agentproxy/domain/traffic"
+	"agentproxy/domain/webhook"
 	"agentproxy/ports"
 )
 
@@ -134,6 +135,12 @@ func (p *Tasks) Purge(ctx context.Context) error {
 	})
 	if err != nil {
 		return fmt.Errorf("purge webhook events: %w", err)
+	}
+	err = p.purge(ctx, func(ctx context.Context, tx repos) (int, error) {
+		return tx.Outbox().PurgeRefused(ctx, now.Add(-webhook.KeepRefused), batchSize)
+	})
+	if err != nil {
+		return fmt.Errorf("purge refused deliveries: %w", err)
 	}
 	err = p.purge(ctx, func(ctx context.Context, tx repos) (int, error) {
 		return tx.Peers().Purge(ctx, now.AddDate(0, 0, -p.cfg.ClientDays), now.Add(-traffic.KeepHosts-session.Day), batchSize)

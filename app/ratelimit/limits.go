@@ -98,6 +98,13 @@ func (l *Limits) TakeTrials(network string, cost int) ratelimit.Decision {
 	return l.trials.takeMany(network, ratelimit.Limit{PerMinute: trialsPerMinute}, cost, whole)
 }
 
+// DebitTrials counts what a call of an account on trial cost that is done: as much as is left, if it is less.
+func (l *Limits) DebitTrials(network string, cost int) {
+	if network != "" {
+		l.trials.takeMany(network, ratelimit.Limit{PerMinute: trialsPerMinute}, cost, part)
+	}
+}
+
 // TakeRegistration counts one registration from a client address; of IPv6 the
 // network of 64 bits counts, because one host has all of it. It counts by the network around it and in all too,
 // and of refers to what was too many: an address, a network, or all.

@@ -149,7 +149,8 @@ func (k *kit) stored(s configfile.Settings) (found doctor.Findings) {
 		if err != nil {
 			return err
 		}
-		found = append(found, doctor.Stored(doctor.Database{PostgreSQL: s.DatabaseURL != "", Skew: store.ClockSkew(),
+		found = append(found, doctor.Stored(doctor.Database{PostgreSQL: s.DatabaseURL != "",
+			Capacity: s.DatabaseCapacity, Skew: store.ClockSkew(),
 			LastRow: last, BackedUp: at, Faults: proof.Faults, ProvedAt: proof.SucceededAt, Now: clock.Now()})...)
 		list, err := play.List(ctx)
 		if err != nil {

@@ -93,6 +93,10 @@ func (d Delivery) Abandon(e Endpoint) Delivery {
 // MaxPending is the largest number of pending deliveries of an agent.
 const MaxPending = 1000
 
+// KeepRefused is how long a delivery is kept that failed without an attempt: about as long as another is tried, so that
+// the agent finds it when its endpoint answers again.
+const KeepRefused = 3 * 24 * time.Hour
+
 // Refuse fails a pending delivery of an agent that has MaxPending others.
 func (d Delivery) Refuse() Delivery {
 	d.LastStatusCode, d.LastError = 0, "too many deliveries were waiting; make the endpoint answer and ask for it again"

@@ -17,6 +17,7 @@ var outboxClaims = []claim{
 	{"an event is appended with its unit or not at all", outboxFollowsItsUnit},
 	{"an event is appended once", eventsAreAppendedOnce},
 	{"old events are purged, a number at a time", outboxIsPurged},
+	{"deliveries that failed without an attempt are purged with their events", refusedArePurged},
 	{"with an event its delivery is purged", deliveriesArePurged},
 }
 
@@ -84,6 +85,36 @@ func deliveriesArePurged(t *testing.T, st ports.Store) {
 		return err
 	})
 	wantDeliveries(t, st, "agt_1", "", domain.Page{Number: 1, Size: 20}, 2, delivery(3, "agt_1"), delivery(2, "agt_1"))
+}
+
+func refusedArePurged(t *testing.T, st ports.Store) {
+	var kept []webhook.Delivery
+	for n := range 8 {
+		appendOutbox(t, st, webhookEvent(n, "agt_1"))
+		d := delivery(n, "agt_1")
+		d.Status, d.Attempts, d.NextAttemptAt = webhook.Failed, 0, time.Time{}
+		switch n {
+		case 0:
+			d.Attempts = 1
+		case 1:
+			d.Status, d.NextAttemptAt = webhook.Pending, d.CreatedAt
+		}
+		putDeliveries(t, st, d)
+		if n < 2 || n > 5 {
+			kept = append([]webhook.Delivery{d}, kept...)
+		}
+	}
+	for _, c := range []struct{ limit, removed int }{{3, 3}, {3, 1}, {3, 0}} {
+		update(t, st, func(ctx context.Context, tx ports.Tx) error {
+			n, err := tx.Outbox().PurgeRefused(ctx, storeNow.Add(6*time.Second), c.limit)
+			if n != c.removed {
+				t.Errorf("%d of %d were removed", n, c.removed)
+			}
+			return err
+		})
+	}
+	wantDeliveries(t, st, "agt_1", "", domain.Page{Number: 1, Size: 20}, 4, kept...)
+	wantEvents(t, st, "evt_2", webhookEvent(0, "agt_1"), webhookEvent(1, "agt_1"), webhookEvent(6, "agt_1"), webhookEvent(7, "agt_1"))
 }
 
 func eventsAreAppendedOnce(t *testing.T, st ports.Store) {

@@ -16,18 +16,11 @@ func (a *API) TakeRate(c *Call) error {
 	return a.decided(c, d, 1)
 }
 
-// itemsOfACall is the number of items that a call makes, changes or reads for the cost of one, and that each
-// further one pays for.
-const itemsOfACall = 25
-
-// beyond returns what items cost beyond the call itself.
-func beyond(items int) int { return max(items-1, 0) / itemsOfACall }
-
 // Charge counts items that a call is about to make or to change, before it does: too many for what is left of the
 // limit are refused.
 func Charge(ctx context.Context, items int) error {
 	c := CallIn(ctx)
-	cost := beyond(items)
+	cost := ratelimit.Beyond(items)
 	if cost == 0 || c.api == nil {
 		return nil
 	}
@@ -36,14 +29,14 @@ func Charge(ctx context.Context, items int) error {
 
 // chargeRead counts items that a call has read. It is done, so the next ones are refused instead.
 func (a *API) chargeRead(c *Call, items int) {
-	cost := beyond(items)
+	cost := ratelimit.Beyond(items)
 	if cost == 0 || c.Caller.AgentID == "" {
 		return
 	}
 	if d := a.Limits.Debit(c.Caller.AgentID, c.Caller.PerMinute, cost); d.Limit > 0 {
 		a.limitHeaders(c, d)
 	}
-	a.Limits.TakeTrials(c.Caller.TrialNetwork(), cost)
+	a.Limits.DebitTrials(c.Caller.TrialNetwork(), cost)
 }
 
 // decided shows what is left of the agent's limit, and counts the cost for the network of an account on trial.

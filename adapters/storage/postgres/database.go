@@ -38,6 +38,8 @@ type Database struct {
 	waited atomic.Int64 // nanoseconds
 	// Retried, if set, is called for each try of a unit after its first, with why.
 	Retried func(reason string)
+	// Space is what is known of the space that is left. Its capacity and clock are set before its first use.
+	Space
 	// LockTimeout is that of pipelines, in milliseconds. Open sets PipelineLockTimeout.
 	LockTimeout int
 	// Patience is how long is waited for a free connection, and for the end of what was done on one.
@@ -68,8 +70,10 @@ func Open(ctx context.Context, url URL, connections int, seenFile string, log *s
 		return nil, err
 	}
 	slots := make(chan struct{}, connections-Reserved(connections))
-	return &Database{url: url, pool: l.pool, db: stdlib.OpenDBFromPool(l.pool), losses: l, servers: s, slots: slots,
-		LockTimeout: PipelineLockTimeout, Patience: patience, UnitWithin: max(unitWithin, statement+time.Second)}, nil
+	d := &Database{url: url, pool: l.pool, db: stdlib.OpenDBFromPool(l.pool), losses: l, servers: s, slots: slots,
+		LockTimeout: PipelineLockTimeout, Patience: patience, UnitWithin: max(unitWithin, statement+time.Second)}
+	d.Space.Now, d.Space.size = time.Now, d.Size
+	return d, nil
 }
 
 // Reserved returns how many connections of a pool units and snapshots leave to pipelines.
@@ -105,6 +109,12 @@ func (d *Database) Pool() *pgxpool.Pool { return d.pool }
 
 // Dialector returns GORM's dialect.
 func (d *Database) Dialector() gorm.Dialector { return postgres.New(postgres.Config{Conn: d.db}) }
+
+// Size returns how many bytes the tables and indexes of the database take. The log of writes is not among them.
+func (d *Database) Size(ctx context.Context) (bytes int64, err error) {
+	err = d.pool.QueryRow(ctx, "SELECT pg_database_size(current_database())").Scan(&bytes)
+	return bytes, d.Classify(ctx, err)
+}
 
 // Close waits for the units that run.
 func (d *Database) Close() error {

@@ -34,6 +34,7 @@ const (
 	lockNotAvailable     = "55P03"
 	uniqueViolation      = "23505"
 	transactionAborted   = "25P02"
+	diskFull             = "53100"
 	// A table was changed since the statement was prepared; it is prepared again the next time.
 	planChanged = "0A000"
 )
@@ -75,6 +76,9 @@ func temporary(err error) bool {
 // error as it is. The end of the caller's context is not such a failure, though the driver may call
 // the connection bad then: it does so for every statement that it did not send.
 func (d *Database) Classify(ctx context.Context, err error) error {
+	if err != nil && sqlState(err) == diskFull {
+		d.Space.noteFull()
+	}
 	switch {
 	case err == nil, errors.Is(err, domain.ErrUnavailable), errors.Is(err, context.Canceled):
 		return err
@@ -97,6 +101,7 @@ var causes = map[string]string{
 	planChanged:          "plan_changed",
 	"57014":              "statement_timeout",
 	"25006":              "read_only",
+	diskFull:             "disk_full",
 }
 
 // causeOf names the kind of a failure of the server.

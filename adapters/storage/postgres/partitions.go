@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -92,4 +94,84 @@ func (d *Database) define(ctx context.Context, statements ...string) error {
 		}
 		return nil
 	})
+}
+
+// Space is what is known of the space that is left: SQL does not show the disk, so the operator declares how much the
+// database may take, and the server names a disk that is full.
+type Space struct {
+	Capacity int64            // bytes; 0: not declared
+	Now      func() time.Time // of this host
+	size     func(context.Context) (int64, error)
+	first    sync.Once
+	reading  atomic.Bool
+	used     atomic.Int64
+	readAt   atomic.Int64 // microseconds since 1970; 0: never
+	fullAt   atomic.Int64 // when the disk was full last
+	failed   atomic.Pointer[error]
+}
+
+// A size is read again after sizeAge, and after sizeAgeLow while less than a tenth is left: a caller finds it old and
+// goes on with it while another goroutine reads.
+const (
+	sizeAge    = 5 * time.Second
+	sizeAgeLow = 500 * time.Millisecond
+	sizeWithin = 5 * time.Second
+	fullFor    = 5 * time.Minute
+)
+
+func (p *Space) noteFull() { p.fullAt.Store(p.Now().UnixMicro()) }
+
+// DiskFull reports whether the server had no space left on its disk within the last five minutes.
+func (p *Space) DiskFull() bool {
+	at := p.fullAt.Load()
+	return at != 0 && p.since(at) < fullFor
+}
+
+func (p *Space) since(micros int64) time.Duration { return p.Now().Sub(time.UnixMicro(micros)).Abs() }
+
+// left returns the capacity less the size of the database, which may be below zero.
+func (p *Space) left() (bytes int64, known bool, err error) {
+	if p.Capacity <= 0 {
+		return 0, false, nil
+	}
+	p.first.Do(p.read)
+	left, age := p.Capacity-p.used.Load(), sizeAge
+	if left < p.Capacity/10 {
+		age = sizeAgeLow
+	}
+	if p.since(p.readAt.Load()) >= age && p.reading.CompareAndSwap(false, true) {
+		go func() {
+			defer p.reading.Store(false)
+			p.read()
+		}()
+	}
+	if failed := p.failed.Swap(nil); failed != nil {
+		err = *failed // once
+	}
+	return left, true, err
+}
+
+func (p *Space) read() {
+	ctx, cancel := context.WithTimeout(context.Background(), sizeWithin)
+	defer cancel()
+	size, err := p.size(ctx)
+	if err != nil {
+		err = fmt.Errorf("size of the database: %w", err)
+		p.failed.Store(&err)
+	} else {
+		p.used.Store(size)
+	}
+	p.readAt.Store(p.Now().UnixMicro())
+}
+
+// Free returns how many bytes of the capacity are left.
+func (p *Space) Free() (bytes uint64, known bool, err error) {
+	left, known, err := p.left()
+	return uint64(max(0, left)), known, err
+}
+
+// Scarce reports whether less than a twentieth of the capacity is left, or DiskFull.
+func (p *Space) Scarce() (bool, error) {
+	left, known, err := p.left()
+	return p.DiskFull() || known && left < p.Capacity/20, err
 }

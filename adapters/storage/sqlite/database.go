@@ -115,6 +115,9 @@ func (d *Database) Close() error {
 	return errors.Join(append(errs, d.writer.Close())...)
 }
 
+// DiskFull returns false: the space is read.
+func (d *Database) DiskFull() bool { return false }
+
 // Classify marks failures of the database itself as unavailable, among them those of a closed one,
 // and returns every other error as it is. database/sql has no sentinel for a closed pool.
 func (d *Database) Classify(_ context.Context, err error) error {

@@ -66,3 +66,17 @@ func (r outbox) Purge(ctx context.Context, before time.Time, limit int) (int, er
 	}
 	return int(n), work.Wrap("purge webhook events", err)
 }
+
+func (r outbox) PurgeRefused(ctx context.Context, before time.Time, limit int) (int, error) {
+	var ids []string
+	err := r.Locked(ctx).Model(&deliveryRow{}).
+		Where("status = 'failed' AND attempts = 0 AND created_at < ?", column.Micros(before)).
+		Order("created_at").Limit(limit).Pluck("event_id", &ids).Error
+	if err == nil && len(ids) > 0 {
+		_, err = r.Written(r.Write(ctx).Where("event_id IN (?)", ids).Delete(&deliveryRow{}))
+	}
+	if err == nil && len(ids) > 0 {
+		_, err = r.Written(r.Write(ctx).Where("id IN (?)", ids).Delete(&outboxRow{}))
+	}
+	return len(ids), work.Wrap("purge refused deliveries", err)
+}

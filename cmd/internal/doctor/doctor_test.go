@@ -255,8 +255,9 @@ func TestWhatIsStoredIsJudged(t *testing.T) {
 		"ledger":             {func(d *doctor.Database) { d.Faults = 1 }, "error ledger"},
 		"never backed up":    {func(d *doctor.Database) { d.BackedUp = time.Time{} }, "warning backup"},
 		"an old backup":      {func(d *doctor.Database) { d.BackedUp = now.AddDate(0, 0, -8) }, "warning backup"},
-		"PostgreSQL":         {func(d *doctor.Database) { d.PostgreSQL, d.Skew = true, -time.Second }, "warning backup"},
-		"skewed":             {func(d *doctor.Database) { d.PostgreSQL, d.Skew = true, -3*time.Second }, "warning clock, warning backup"},
+		"PostgreSQL":         {func(d *doctor.Database) { d.PostgreSQL, d.Capacity, d.Skew = true, 1, -time.Second }, "warning backup"},
+		"skewed":             {func(d *doctor.Database) { d.PostgreSQL, d.Capacity, d.Skew = true, 1, -3*time.Second }, "warning clock, warning backup"},
+		"no capacity":        {func(d *doctor.Database) { d.PostgreSQL = true }, "warning backup, warning database_space"},
 		"SQLite has no skew": {func(d *doctor.Database) { d.Skew = time.Hour }, ""},
 	} {
 		d := good

@@ -8,6 +8,7 @@ import (
 // Database is what was read of the database.
 type Database struct {
 	PostgreSQL bool
+	Capacity   int64         // bytes that PostgreSQL may take; 0: not declared
 	Skew       time.Duration // of this host's clock
 	LastRow    time.Time     // when something was last written; zero: never
 	BackedUp   time.Time     // when a backup of SQLite was last made; zero: never
@@ -56,6 +57,7 @@ func Stored(d Database) (f Findings) {
 	default:
 		f.ok("backup", "The last backup was made on %s.", d.BackedUp.UTC().Format(time.DateOnly))
 	}
+	f.space(d)
 	switch {
 	case d.Faults > 0:
 		f.add(Error, "ledger", fmt.Sprintf("%d rows of the ledger break a rule.", d.Faults),
@@ -66,6 +68,19 @@ func Stored(d Database) (f Findings) {
 		f.ok("ledger", "The ledger was proved on %s.", d.ProvedAt.UTC().Format(time.DateTime))
 	}
 	return f
+}
+
+// space checks whether the space of PostgreSQL is declared.
+func (f *Findings) space(d Database) {
+	switch {
+	case !d.PostgreSQL:
+	case d.Capacity == 0:
+		f.add(Warning, "database_space", "How much space PostgreSQL has is not declared.",
+			"Accounts on trial may fill its disk, which stops charges and payments too.",
+			"Set AGENTPROXY_DATABASE_CAPACITY_MB to the megabytes that the database may take.")
+	default:
+		f.ok("database_space", "The database may take %d bytes.", d.Capacity)
+	}
 }
 
 // NoDatabase returns the finding of a database that could not be read.

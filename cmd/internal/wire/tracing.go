@@ -43,8 +43,7 @@ func traceRequests(t *tracing.Tracer) httpapi.Trace {
 
 func storageConfig(s configfile.Settings, t tracerIn, log *slog.Logger) storage.Config {
 	c := storage.Config{Path: s.DatabasePath, URL: storage.URL(s.DatabaseURL), MaxConns: s.DatabaseConns,
-		Seen: s.DatabaseSeen,
-		Host: system.Clock{}.Now, Logger: log}
+		Seen: s.DatabaseSeen, Capacity: s.DatabaseCapacity, Host: system.Clock{}.Now, Logger: log}
 	if t.Tracer != nil {
 		c.Trace = t.Tracer
 	}

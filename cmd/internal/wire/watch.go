@@ -65,28 +65,46 @@ func freeSpace(st *storage.Store) string {
 	if err != nil || !known {
 		return ""
 	}
+	if st.Pool() != nil {
+		return fmt.Sprintf("%.1f GB free of the declared capacity", float64(free)/1e9)
+	}
 	return fmt.Sprintf("%.1f GB free", float64(free)/1e9)
 }
 
 // probed returns what ProbeWrite does not show, as a text; "" on SQLite, whose every commit needs space. PostgreSQL
 // updates the row in place and reuses its WAL. A full disk there is no reason to be unready: every replica has it.
 func probed(st *storage.Store) string {
-	if _, known, _ := st.Free(); known {
+	_, known, _ := st.Free()
+	switch {
+	case st.Pool() == nil:
 		return ""
+	case st.DiskFull():
+		return "a row was updated in place; PostgreSQL's disk was full within the last five minutes"
+	case known:
+		return "a row was updated in place"
 	}
 	return "a row was updated in place; whether PostgreSQL's disk has space for new rows is not known"
 }
 
-// spaceGauges returns the gauge of free space, where that is known.
+// spaceGauges returns the gauges of free space; that of the bytes where they are known.
 func spaceGauges(st *storage.Store) []admin.Gauge {
+	list := []admin.Gauge{{Name: "agentproxy_database_scarce", Help: "1 while little space is left for the database: " +
+		"outside development mode accounts on trial store nothing more.",
+		Read: func(context.Context) (float64, error) {
+			if scarce, err := st.Scarce(); !scarce || err != nil {
+				return 0, err
+			}
+			return 1, nil
+		}}}
 	if _, known, _ := st.Free(); !known {
-		return nil
+		return list
 	}
-	return []admin.Gauge{{Name: "agentproxy_database_free_bytes", Help: "Space left for the SQLite file.",
+	return append(list, admin.Gauge{Name: "agentproxy_database_free_bytes",
+		Help: "Space left for the database: on the disk of the SQLite file, or of AGENTPROXY_DATABASE_CAPACITY_MB.",
 		Read: func(context.Context) (float64, error) {
 			free, _, err := st.Free()
 			return float64(free), err
-		}}}
+		}})
 }
 
 // leaderLate is the most that the leader's last work may be ago: some is due each
