@@ -62,6 +62,7 @@ type options struct {
 	tagged        bool              // keys are as the service makes them, not the same on every run
 	stored        ratelimit.StoredConfig
 	file          string // of a SQLite database whose space is watched
+	capacity      int64  // in bytes, of a PostgreSQL database whose space is watched
 }
 
 // world is a whole service without listeners: the API over the real use cases
@@ -73,6 +74,8 @@ type world struct {
 	provider *fake.Provider
 	prober   *prober
 	store    *storage.Store
+	stored   *ratelimit.Stored
+	counting ports.Store // what it stores is counted
 	sessions *sessions.Service
 	reveals  *reveals.Service
 	driver   *procurement.Driver
@@ -113,7 +116,7 @@ func newWorld(t testing.TB, o options) *world {
 	}
 	w.provider.SetInProcess(true)
 	var err error
-	config := storage.Config{URL: o.database, MaxConns: 6, Now: w.clock.Now}
+	config := storage.Config{URL: o.database, MaxConns: 6, Now: w.clock.Now, Capacity: o.capacity}
 	if o.database == "" {
 		config = database(t, w.clock.Now)
 	}
@@ -173,12 +176,13 @@ func newWorld(t testing.TB, o options) *world {
 		w.hub,
 	)
 	limits := ratelimit.New(o.limits, clock, nil, log)
-	if o.file != "" {
+	if o.file != "" || o.capacity > 0 {
 		o.stored.Scarce = w.store.Scarce
 		w.must(w.store.Migrate(context.Background()))
 	}
 	limits.Stored = ratelimit.NewStored(o.stored, w.store, clock, limits, log)
 	counting := limits.Stored.Count(w.store)
+	w.stored, w.counting = limits.Stored, counting
 	w.sessions = sessions.New(sessions.Config{Limit: o.sessionLimit}, counting, clock, w.ids, secrets, cat, transitions,
 		w.driver, access, w.hub, log)
 	w.reveals = reveals.New(w.store, clock, w.ids, secrets, w.sessions, w.accounts)

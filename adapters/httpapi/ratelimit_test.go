@@ -245,3 +245,17 @@ func TestTrialsOfANetworkShareTheirCalls(t *testing.T) {
 	w.clock.Advance(time.Minute)
 	w.do("GET", "/v1/account/info", "", trials[0].as).want(200)
 }
+
+// Each new API secret is an event for the webhook, which no budget of stored bytes refuses: ten may come in a minute.
+func TestSecretsAreRotatedTenTimesAMinute(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, options{})
+	a, other := w.register("Busy"), w.register("Other")
+	for range 10 {
+		w.do("POST", "/v1/account/rotate-secret", "", a.as).want(200)
+	}
+	w.do("POST", "/v1/account/rotate-secret", "", a.as).refused(429, "RATE_LIMIT_EXCEEDED")
+	w.do("POST", "/v1/account/rotate-secret", "", other.as).want(200)
+	w.clock.Advance(time.Minute)
+	w.do("POST", "/v1/account/rotate-secret", "", a.as).want(200)
+}

@@ -175,6 +175,15 @@ func (l *Limits) TakeCheck(agentID string) ratelimit.Decision {
 	return l.checks.take(agentID, ratelimit.Limit{PerMinute: checksPerMinute})
 }
 
+// rotationsPerMinute is how often an agent may replace its API secret. Each is an event for its webhook, which no
+// budget of stored bytes may refuse: who lost the secret replaces it at once.
+const rotationsPerMinute = 10
+
+// TakeRotation counts one replacement of the API secret of an agent.
+func (l *Limits) TakeRotation(agentID string) ratelimit.Decision {
+	return l.checks.take("secret "+agentID, ratelimit.Limit{PerMinute: rotationsPerMinute})
+}
+
 // Purge removes states that shared limits no longer need.
 func (l *Limits) Purge(ctx context.Context) error {
 	for l.shared != nil {

@@ -256,3 +256,18 @@ func BenchmarkTake(b *testing.B) {
 		})
 	}
 }
+
+// What trials of a network have read takes what is left, also where that is less than its cost.
+func TestTrialsPayForWhatTheyHaveRead(t *testing.T) {
+	t.Parallel()
+	l := ratelimitapp.New(ratelimitapp.Config{}, fake.NewClock(), nil, silentLog)
+	const network = "192.0.2.0/24"
+	if d := l.TakeTrials(network, 1198); !d.Allowed || d.Remaining != 2 {
+		t.Fatalf("%+v", d)
+	}
+	l.DebitTrials(network, 3)
+	if d := l.TakeTrials(network, 1); d.Allowed {
+		t.Errorf("more is left: %+v", d)
+	}
+	l.DebitTrials("", 3) // not on trial
+}

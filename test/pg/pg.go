@@ -21,6 +21,8 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5"
+
+	"agentproxy/test/smalldisk"
 )
 
 // Database returns the URL of a database with the present schema and no more rows
@@ -260,8 +262,27 @@ func Run() (*Server, error) {
 	if err != nil {
 		return nil, err
 	}
+	return s, s.create()
+}
+
+// StartSmall is Start on a file system of its own of a size in bytes, with at most about 64 MB of the log of writes.
+func StartSmall(t testing.TB, size int) *Server {
+	t.Helper()
+	bin, err := binaries()
+	require(t, err)
+	s, err := place(bin)
+	require(t, err)
+	smalldisk.On(t, s.dir, size)
+	require(t, s.lower())
+	require(t, s.create("max_wal_size = 64MB", "min_wal_size = 32MB"))
+	t.Cleanup(func() { _ = s.Stop("immediate") })
+	return s
+}
+
+// create makes the files of a server, with further lines of its configuration, and starts it.
+func (s *Server) create(config ...string) error {
 	if err := s.tool("initdb", "-D", s.data(), "-U", "postgres", "-A", "trust", "--no-sync", "--locale=C", "-E", "UTF8"); err != nil {
-		return nil, err
+		return err
 	}
 	// One user needs a password, for tests of a wrong one.
 	hba := filepath.Join(s.data(), "pg_hba.conf")
@@ -269,10 +290,13 @@ func Run() (*Server, error) {
 	if err == nil {
 		err = os.WriteFile(hba, append([]byte("local all locked scram-sha-256\n"), rules...), 0o600)
 	}
-	if err != nil {
-		return nil, err
+	if err == nil && len(config) > 0 {
+		err = os.WriteFile(filepath.Join(s.data(), "postgresql.auto.conf"), []byte(strings.Join(config, "\n")+"\n"), 0o600)
 	}
-	return s, s.Begin()
+	if err != nil {
+		return err
+	}
+	return s.Begin()
 }
 
 // place returns a server that has a folder and no data yet.

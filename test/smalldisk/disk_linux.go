@@ -12,7 +12,13 @@ import (
 // not mount.
 func New(t testing.TB, size int) *Disk {
 	t.Helper()
-	d := &Disk{Dir: t.TempDir(), t: t}
+	return On(t, t.TempDir(), size)
+}
+
+// On is New on a folder.
+func On(t testing.TB, folder string, size int) *Disk {
+	t.Helper()
+	d := &Disk{Dir: folder, t: t}
 	if err := syscall.Mount("tmpfs", d.Dir, "tmpfs", 0, "size="+strconv.Itoa(size)); err != nil {
 		t.Skipf("a small file system cannot be mounted: %v", err)
 	}

@@ -90,7 +90,11 @@ func (s *service) declareCredentials() {
 		Refuses: endpoint.Refusals(account.ErrInvalidKey),
 		Example: map[string]any{"api_secret": "sk_…"},
 	}, func(ctx context.Context, in *struct{ Body rotateSecretBody }) (int, secretReply, error) {
-		secret, at, err := s.Accounts.RotateSecret(ctx, endpoint.CallIn(ctx).Caller, in.Body.APISecret)
+		caller := endpoint.CallIn(ctx).Caller
+		if d := s.api.Limits.TakeRotation(caller.AgentID); !d.Allowed {
+			return 0, secretReply{}, account.ErrRateLimited.After(d.RetryAfter)
+		}
+		secret, at, err := s.Accounts.RotateSecret(ctx, caller, in.Body.APISecret)
 		return http.StatusOK, secretReply{secret, value.Stamp(at)}, err
 	})
 }
