@@ -206,9 +206,12 @@ func TestACallCostsByItsItems(t *testing.T) {
 	call(2, "POST", "/v1/telemetry/batch", events(26))
 	call(40, "POST", "/v1/telemetry/batch", events(1000))
 	call(40, "POST", at+"/workers", `{"count":1000}`)
-	call(1, "GET", at+"/workers?page_size=25", "")
-	call(4, "GET", at+"/workers?page_size=100", "")
+	call(1+4, "GET", at+"/workers?page_size=25", "") // and the health of 1,000 is summed up
+	call(4+4, "GET", at+"/workers?page_size=100", "")
 	call(4, "GET", at+"/events?page_size=100", "")
+	for _, path := range []string{at, at + "/health", at + "/connect", at + "/workers/w5", "/v1/sessions", at + "/workers?page_size=25"} {
+		call(1+4, "GET", path, "")
+	}
 	for left >= 40 {
 		call(40, "POST", "/v1/telemetry/batch", events(1000))
 	}

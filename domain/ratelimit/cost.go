@@ -4,5 +4,8 @@ package ratelimit
 // further one pays for.
 const ItemsOfACall = 25
 
+// WorkersOfAnItem is the number of workers whose health costs as much to sum up as an item to answer.
+const WorkersOfAnItem = 8
+
 // Beyond returns what items cost beyond the call itself.
 func Beyond(items int) int { return max(items-1, 0) / ItemsOfACall }

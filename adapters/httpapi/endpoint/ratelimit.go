@@ -39,6 +39,13 @@ func (a *API) chargeRead(c *Call, items int) {
 	a.Limits.DebitTrials(c.Caller.TrialNetwork(), cost)
 }
 
+// ChargeWorkers counts the workers whose health a call has read to sum it up.
+func ChargeWorkers(ctx context.Context, workers int) {
+	if c := CallIn(ctx); c.api != nil {
+		c.api.chargeRead(c, workers/ratelimit.WorkersOfAnItem)
+	}
+}
+
 // decided shows what is left of the agent's limit, and counts the cost for the network of an account on trial.
 func (a *API) decided(c *Call, d ratelimit.Decision, cost int) error {
 	if d.Limit > 0 {

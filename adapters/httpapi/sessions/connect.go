@@ -65,6 +65,7 @@ func (s *service) connect(ctx context.Context, in *connectInput) (int, connectRe
 		return 0, connectReply{}, domain.InvalidFields(domain.FieldIssue{Field: "workers", Issue: err.Error()})
 	}
 	v, err := s.Sessions.Read(ctx, endpoint.Caller(ctx), id)
+	endpoint.ChargeWorkers(ctx, v.Workers.Total)
 	switch {
 	case err != nil:
 		return 0, connectReply{}, err

@@ -189,6 +189,11 @@ func (s *service) listSessions(ctx context.Context, in *sessionsInput) (int, ses
 	if err != nil {
 		return 0, sessionsReply{}, err
 	}
+	workers := 0
+	for _, v := range list.Items {
+		workers += v.Workers.Total
+	}
+	endpoint.ChargeWorkers(ctx, workers)
 	items, pagination := endpoint.PageOf(list, s.ToSession)
 	if in.View == "summary" {
 		for i := range items {

@@ -23,13 +23,15 @@ func (p OneSession) ID() (string, error) {
 	return p.SessionID, nil
 }
 
-// Read reads the session for the agent of the call.
+// Read reads the session for the agent of the call, which is charged for its workers.
 func (p OneSession) Read(ctx context.Context, from *sessions.Service) (sessions.View, error) {
 	id, err := p.ID()
 	if err != nil {
 		return sessions.View{}, err
 	}
-	return from.Read(ctx, endpoint.Caller(ctx), id)
+	v, err := from.Read(ctx, endpoint.Caller(ctx), id)
+	endpoint.ChargeWorkers(ctx, v.Workers.Total)
+	return v, err
 }
 
 var (

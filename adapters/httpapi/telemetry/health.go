@@ -102,6 +102,7 @@ func (s *service) declareHealth() {
 		if err != nil {
 			return 0, sessionHealthReply{}, err
 		}
+		endpoint.ChargeWorkers(ctx, v.Workers.Total)
 		return http.StatusOK, toHealth(v), nil
 	})
 }
