@@ -241,7 +241,7 @@ func TestLabelsAreFixed(t *testing.T) {
 		w.over(user(id, 0), password(id), fmt.Sprintf("secret.test:%d", n+1))
 	}
 	after := scrape(t, r)
-	if len(before) != len(after) || len(after) > 130 {
+	if len(before) != len(after) || len(after) > 140 {
 		t.Errorf("%d series, then %d", len(before), len(after))
 	}
 	known := map[string][]string{"protocol": {"connect", "http", "socks5"}, "direction": {"up", "down"}, "listener": {"gateway"},
