@@ -18,7 +18,7 @@ type callbackInput struct {
 }
 
 type callbackReply struct {
-	Accepted bool `json:"accepted"`
+	Accepted bool `json:"accepted" doc:"Whether the call was taken."`
 }
 
 // declareCallbacks declares what providers call.

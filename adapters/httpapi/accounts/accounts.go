@@ -23,18 +23,18 @@ type registerBody struct {
 	Name         string   `json:"name" minLength:"2" doc:"2 to 100 characters after trimming, no control characters." example:"Price watcher"`
 	ContactEmail string   `json:"contact_email,omitempty" nullable:"true" maxLength:"254" doc:"An e-mail address." example:"ops@example.com"`
 	WebhookURL   string   `json:"webhook_url,omitempty" nullable:"true" maxLength:"2048" doc:"Where notifications go: https (in development mode also http), no user info." example:"https://example.com/hook"`
-	Description  string   `json:"description,omitempty" nullable:"true" maxLength:"500"`
+	Description  string   `json:"description,omitempty" nullable:"true" maxLength:"500" doc:"What the agent does; it is only kept."`
 	ReferralCode string   `json:"referral_code,omitempty" nullable:"true" doc:"The code of a referring agent, at most 64 characters, compared exactly after trimming."`
 }
 
 type registeredReply struct {
-	AgentID       string         `json:"agent_id"`
-	Name          string         `json:"name"`
-	Status        string         `json:"status" enum:"active"`
+	AgentID       string         `json:"agent_id" doc:"Names the account."`
+	Name          string         `json:"name" doc:"For people."`
+	Status        string         `json:"status" enum:"active" doc:"Its state."`
 	APIKey        string         `json:"api_key" doc:"Sent in the header X-API-Key. Shown once."`
 	APISecret     string         `json:"api_secret" doc:"Needed for POST /auth/token only. Shown once."`
-	Trial         Trial          `json:"trial"`
-	CreatedAt     value.Stamp    `json:"created_at"`
+	Trial         Trial          `json:"trial" doc:"The trial credit."`
+	CreatedAt     value.Stamp    `json:"created_at" doc:"When it was made."`
 	Referral      *referralReply `json:"referral,omitempty" doc:"Only when a valid referral_code was given."`
 	WebhookSecret string         `json:"webhook_secret,omitempty" doc:"Only when a webhook_url was given. Shown once."`
 }
@@ -43,31 +43,31 @@ type registeredReply struct {
 type Trial struct {
 	IsTrial   bool             `json:"is_trial" doc:"Until the first credited transfer or the expiry."`
 	Balance   value.Money      `json:"balance" doc:"What of the trial credit is neither spent nor held."`
-	Currency  string           `json:"currency" enum:"USD"`
+	Currency  string           `json:"currency" enum:"USD" doc:"Of all amounts."`
 	ExpiresAt value.MaybeStamp `json:"expires_at" doc:"null when no trial credit was granted."`
 }
 
 type referralReply struct {
-	AgentID string          `json:"agent_id"`
-	Name    string          `json:"name"`
+	AgentID string          `json:"agent_id" doc:"Names the account."`
+	Name    string          `json:"name" doc:"For people."`
 	Code    value.MaybeText `json:"code" doc:"null for the default referring agent."`
 }
 
 type accountReply struct {
-	AgentID       string            `json:"agent_id"`
-	Name          string            `json:"name"`
-	ContactEmail  value.MaybeText   `json:"contact_email"`
-	WebhookURL    value.MaybeText   `json:"webhook_url"`
-	Description   value.MaybeText   `json:"description"`
-	Status        account.Status    `json:"status"`
+	AgentID       string            `json:"agent_id" doc:"Names the account."`
+	Name          string            `json:"name" doc:"For people."`
+	ContactEmail  value.MaybeText   `json:"contact_email" doc:"Where the operator may write to; null if none was given."`
+	WebhookURL    value.MaybeText   `json:"webhook_url" doc:"Where events go; null if nowhere."`
+	Description   value.MaybeText   `json:"description" doc:"A text of the agent; null if none was given."`
+	Status        account.Status    `json:"status" doc:"Its state."`
 	AuthMode      accounts.AuthMode `json:"auth_mode" doc:"How this very request was authenticated."`
-	RateLimit     rateLimitReply    `json:"rate_limit"`
+	RateLimit     rateLimitReply    `json:"rate_limit" doc:"The limit of requests in force."`
 	Tier          account.Tier      `json:"tier" doc:"funded: enough own money came; verified: by the operator. Products may ask for a tier."`
-	Trial         Trial             `json:"trial"`
-	Referral      referralReply     `json:"referral"`
+	Trial         Trial             `json:"trial" doc:"The trial credit."`
+	Referral      referralReply     `json:"referral" doc:"Who referred the account."`
 	BillingUserID string            `json:"billing_user_id" doc:"The backend user that the account maps to."`
-	CreatedAt     value.Stamp       `json:"created_at"`
-	UpdatedAt     value.Stamp       `json:"updated_at"`
+	CreatedAt     value.Stamp       `json:"created_at" doc:"When it was made."`
+	UpdatedAt     value.Stamp       `json:"updated_at" doc:"When the profile was last changed."`
 }
 
 // AccountFields is accountReply under an exported name, by which huma reads it where it is embedded.

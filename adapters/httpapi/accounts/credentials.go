@@ -14,22 +14,22 @@ import (
 
 type tokenBody struct {
 	_           struct{}        `json:"-" additionalProperties:"true"`
-	APIKey      string          `json:"api_key"`
-	APISecret   string          `json:"api_secret"`
+	APIKey      string          `json:"api_key" doc:"The API key of the registration, or a further key."`
+	APISecret   string          `json:"api_secret" doc:"The secret that was shown at the registration or by rotate-secret."`
 	Permissions []account.Scope `json:"permissions,omitempty" nullable:"true" maxItems:"50" doc:"Fewer permissions than those of the key; empty: those of the key."`
 }
 
 type tokenReply struct {
 	AccessToken string          `json:"access_token" doc:"Sent as Authorization: Bearer."`
-	TokenType   string          `json:"token_type" enum:"Bearer"`
+	TokenType   string          `json:"token_type" enum:"Bearer" doc:"Always Bearer."`
 	ExpiresIn   int             `json:"expires_in" doc:"Seconds."`
-	Agent       tokenAgentReply `json:"agent"`
+	Agent       tokenAgentReply `json:"agent" doc:"The account of the token."`
 }
 
 type tokenAgentReply struct {
-	AgentID     string   `json:"agent_id"`
-	Name        string   `json:"name"`
-	Permissions []string `json:"permissions"`
+	AgentID     string   `json:"agent_id" doc:"Names the account."`
+	Name        string   `json:"name" doc:"For people."`
+	Permissions []string `json:"permissions" doc:"What the key or token may do."`
 }
 
 type rotateSecretBody struct {
@@ -38,7 +38,7 @@ type rotateSecretBody struct {
 
 type secretReply struct {
 	APISecret string      `json:"api_secret" doc:"Shown once. Tokens of the old one fail."`
-	RotatedAt value.Stamp `json:"rotated_at"`
+	RotatedAt value.Stamp `json:"rotated_at" doc:"When the new one took effect."`
 }
 
 // declareCredentials declares what issues tokens and secrets.

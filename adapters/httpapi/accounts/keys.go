@@ -21,16 +21,16 @@ type newKeyBody struct {
 }
 
 type rotateKeyBody struct {
-	APISecret    string `json:"api_secret"`
+	APISecret    string `json:"api_secret" doc:"The secret that was shown at the registration or by rotate-secret."`
 	GraceSeconds int    `json:"grace_seconds,omitempty" minimum:"0" maximum:"86400" doc:"How long the old key stays valid beside the new one; 0: it ends at once."`
 }
 
 type keyReply struct {
-	KeyID       string           `json:"key_id" pattern:"^key_[a-z0-9]+$"`
-	Name        string           `json:"name"`
+	KeyID       string           `json:"key_id" pattern:"^key_[a-z0-9]+$" doc:"Names the key; it is not a secret."`
+	Name        string           `json:"name" doc:"For people."`
 	Hint        value.MaybeText  `json:"hint" doc:"The last characters of the key; null for a key of an early version."`
-	Permissions []string         `json:"permissions"`
-	CreatedAt   value.Stamp      `json:"created_at"`
+	Permissions []string         `json:"permissions" doc:"What the key or token may do."`
+	CreatedAt   value.Stamp      `json:"created_at" doc:"When it was made."`
 	LastUsedAt  value.MaybeStamp `json:"last_used_at" doc:"Written once a minute, so up to a minute late; null: not used yet."`
 	ExpiresAt   value.MaybeStamp `json:"expires_at" doc:"null: it does not expire."`
 }
@@ -44,8 +44,8 @@ type issuedKeyReply struct {
 }
 
 type keysReply struct {
-	Items      []keyReply          `json:"items"`
-	Pagination endpoint.Pagination `json:"pagination"`
+	Items      []keyReply          `json:"items" doc:"This page."`
+	Pagination endpoint.Pagination `json:"pagination" doc:"Where this page is in the list."`
 }
 
 // childrenInput is what becomes of the keys that a key issued.

@@ -21,9 +21,9 @@ import (
 
 type balanceReply struct {
 	Balance  value.Money    `json:"balance" doc:"What can be spent."`
-	Currency string         `json:"currency" enum:"USD"`
+	Currency string         `json:"currency" enum:"USD" doc:"Of all amounts."`
 	Held     value.Money    `json:"held" doc:"Kept for what open sessions may still use."`
-	Trial    accounts.Trial `json:"trial"`
+	Trial    accounts.Trial `json:"trial" doc:"The trial credit."`
 }
 
 type transactionsInput struct {
@@ -34,21 +34,21 @@ type transactionsInput struct {
 }
 
 type transactionReply struct {
-	TransactionID string          `json:"transaction_id"`
-	Type          billing.Type    `json:"type"`
+	TransactionID string          `json:"transaction_id" doc:"Names the movement."`
+	Type          billing.Type    `json:"type" doc:"What kind it is."`
 	Amount        value.Money     `json:"amount" doc:"The signed change of the spendable balance."`
-	BalanceAfter  value.Money     `json:"balance_after"`
+	BalanceAfter  value.Money     `json:"balance_after" doc:"The balance after this movement."`
 	ChargedAmount value.Money     `json:"charged_amount" doc:"Of a charge: what it took of the held money."`
-	Currency      string          `json:"currency" enum:"USD"`
-	Description   string          `json:"description"`
-	SessionID     value.MaybeText `json:"session_id"`
-	OrderID       value.MaybeText `json:"order_id"`
-	CreatedAt     value.Stamp     `json:"created_at"`
+	Currency      string          `json:"currency" enum:"USD" doc:"Of all amounts."`
+	Description   string          `json:"description" doc:"What moved the money, for people."`
+	SessionID     value.MaybeText `json:"session_id" doc:"The session that it belongs to, or null."`
+	OrderID       value.MaybeText `json:"order_id" doc:"The recharge order, or null."`
+	CreatedAt     value.Stamp     `json:"created_at" doc:"When it was made."`
 }
 
 type transactionsReply struct {
-	Items      []transactionReply  `json:"items"`
-	Pagination endpoint.Pagination `json:"pagination"`
+	Items      []transactionReply  `json:"items" doc:"This page."`
+	Pagination endpoint.Pagination `json:"pagination" doc:"Where this page is in the list."`
 }
 
 type reportQuery struct {
@@ -57,31 +57,31 @@ type reportQuery struct {
 }
 
 type reportReply struct {
-	Period   string            `json:"period" enum:"day,week,month"`
-	From     value.Stamp       `json:"from"`
+	Period   string            `json:"period" enum:"day,week,month" doc:"The length of the period."`
+	From     value.Stamp       `json:"from" doc:"The first moment of the period."`
 	To       value.Stamp       `json:"to" doc:"Exclusive."`
-	Currency string            `json:"currency" enum:"USD"`
-	Totals   reportTotalsReply `json:"totals"`
+	Currency string            `json:"currency" enum:"USD" doc:"Of all amounts."`
+	Totals   reportTotalsReply `json:"totals" doc:"The sum of all items."`
 	Items    []reportItemReply `json:"items" doc:"One for each session, the newest first."`
 
 	Pagination *endpoint.Pagination `json:"pagination,omitempty" doc:"Only when page, page_size or cursor was sent; else items has all sessions."`
 }
 
 type reportTotalsReply struct {
-	Charged  value.Money     `json:"charged"`
-	UsedGB   value.Gigabytes `json:"used_gb"`
-	Sessions int             `json:"sessions"`
+	Charged  value.Money     `json:"charged" doc:"What was charged, in US dollars."`
+	UsedGB   value.Gigabytes `json:"used_gb" doc:"What was used, in GB of 1,000,000,000 bytes."`
+	Sessions int             `json:"sessions" doc:"How many sessions there were."`
 }
 
 type reportItemReply struct {
-	SessionID   string          `json:"session_id"`
-	Type        session.Type    `json:"type"`
-	ProductNo   string          `json:"product_no"`
-	Charged     value.Money     `json:"charged"`
-	Refunded    value.Money     `json:"refunded"`
-	UsedGB      value.Gigabytes `json:"used_gb"`
-	UsedBytes   int64           `json:"used_bytes"`
-	Connections int64           `json:"connections"`
+	SessionID   string          `json:"session_id" doc:"The session."`
+	Type        session.Type    `json:"type" doc:"What kind it is."`
+	ProductNo   string          `json:"product_no" doc:"As GET /products lists it."`
+	Charged     value.Money     `json:"charged" doc:"What was charged, in US dollars."`
+	Refunded    value.Money     `json:"refunded" doc:"What was given back, in US dollars."`
+	UsedGB      value.Gigabytes `json:"used_gb" doc:"What was used, in GB of 1,000,000,000 bytes."`
+	UsedBytes   int64           `json:"used_bytes" doc:"What was used, in bytes."`
+	Connections int64           `json:"connections" doc:"How many there were."`
 }
 
 // UseCases are the use cases that the operations on money call.

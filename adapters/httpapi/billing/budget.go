@@ -22,15 +22,15 @@ type budgetReply struct {
 	AlertThresholds []int       `json:"alert_thresholds" doc:"Percents of a limit."`
 	Paused          bool        `json:"paused" doc:"Refuses every purchase."`
 	SpentToday      value.Money `json:"spent_today" doc:"Charges and open holds."`
-	SpentTotal      value.Money `json:"spent_total"`
-	Currency        string      `json:"currency" enum:"USD"`
+	SpentTotal      value.Money `json:"spent_total" doc:"What was spent since the registration, in US dollars."`
+	Currency        string      `json:"currency" enum:"USD" doc:"Of all amounts."`
 }
 
 type budgetBody struct {
 	DailyLimit      value.Decimal `json:"daily_limit,omitempty" nullable:"true" minimum:"0" doc:"null: no limit."`
 	TotalLimit      value.Decimal `json:"total_limit,omitempty" nullable:"true" minimum:"0" doc:"null: no limit."`
 	AlertThresholds thresholds    `json:"alert_thresholds,omitempty"`
-	Paused          *bool         `json:"paused,omitempty" nullable:"true"`
+	Paused          *bool         `json:"paused,omitempty" nullable:"true" doc:"true refuses every purchase until it is false again."`
 }
 
 // thresholds is a list that may be given: nil was not, null is the empty list.

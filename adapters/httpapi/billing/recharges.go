@@ -52,17 +52,17 @@ type rechargesInput struct {
 }
 
 type rechargeReply struct {
-	OrderID      string          `json:"order_id" pattern:"^PAY[0-9A-Za-z]+$"`
-	Status       recharge.Status `json:"status"`
+	OrderID      string          `json:"order_id" pattern:"^PAY[0-9A-Za-z]+$" doc:"Names the order."`
+	Status       recharge.Status `json:"status" doc:"Its state."`
 	Amount       value.Money     `json:"amount" doc:"US dollars, as ordered."`
 	AmountUSDT   value.Money     `json:"amount_usdt" doc:"USDT to send."`
 	ReceivedUSDT value.Money     `json:"received_usdt" doc:"USDT of final transfers that count for this order; all is credited."`
-	Currency     string          `json:"currency" enum:"USD"`
-	Network      string          `json:"network" enum:"TRC20"`
+	Currency     string          `json:"currency" enum:"USD" doc:"Of all amounts."`
+	Network      string          `json:"network" enum:"TRC20" doc:"The network of the payment."`
 	Test         bool            `json:"test" doc:"True on the development chain and test networks."`
 	Wallet       string          `json:"wallet_address" maxLength:"34" doc:"The agent's own address on TRON. Send USDT (TRC20) only. Empty while no payments are taken."`
 	ExpireTime   value.Stamp     `json:"expire_time" doc:"Send before this."`
-	CreatedAt    value.Stamp     `json:"created_at"`
+	CreatedAt    value.Stamp     `json:"created_at" doc:"When it was made."`
 }
 
 // RechargeFields is rechargeReply under an exported name, by which huma reads it where it is embedded.
@@ -79,8 +79,8 @@ type rechargeStatusReply struct {
 }
 
 type rechargesReply struct {
-	Items      []rechargeReply     `json:"items"`
-	Pagination endpoint.Pagination `json:"pagination"`
+	Items      []rechargeReply     `json:"items" doc:"This page."`
+	Pagination endpoint.Pagination `json:"pagination" doc:"Where this page is in the list."`
 }
 
 // exampleWallet is an address that no wallet takes.

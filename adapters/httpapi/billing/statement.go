@@ -28,9 +28,9 @@ type statementInput struct {
 
 type statementReply struct {
 	Month          string               `json:"month" doc:"YYYY-MM, of UTC."`
-	From           value.Stamp          `json:"from"`
+	From           value.Stamp          `json:"from" doc:"The first moment of the period."`
 	To             value.Stamp          `json:"to" doc:"Exclusive."`
-	Currency       string               `json:"currency" enum:"USD"`
+	Currency       string               `json:"currency" enum:"USD" doc:"Of all amounts."`
 	OpeningBalance value.Money          `json:"opening_balance" doc:"When the month began."`
 	ClosingBalance value.Money          `json:"closing_balance" doc:"Of the current month so far."`
 	Spent          value.Money          `json:"spent" doc:"Charged, less refunded."`
@@ -38,7 +38,7 @@ type statementReply struct {
 	Later          value.Money          `json:"in_month_after" doc:"Used in it, spent later."`
 	ByType         amounts              `json:"by_type" doc:"Signed changes of the balance."`
 	Items          []statementItemReply `json:"items" doc:"By session, the newest first."`
-	Pagination     endpoint.Pagination  `json:"pagination"`
+	Pagination     endpoint.Pagination  `json:"pagination" doc:"Where this page is in the list."`
 
 	agent account.Agent // of the page to print
 	shop  string        // its name there
@@ -69,13 +69,13 @@ func (amounts) Schema(huma.Registry) *huma.Schema {
 }
 
 type statementItemReply struct {
-	SessionID string       `json:"session_id"`
-	Type      session.Type `json:"type"`
-	ProductNo string       `json:"product_no"`
+	SessionID string       `json:"session_id" doc:"The session."`
+	Type      session.Type `json:"type" doc:"What kind it is."`
+	ProductNo string       `json:"product_no" doc:"As GET /products lists it."`
 	Held      value.Money  `json:"held" doc:"Of this month, as the rest."`
-	Charged   value.Money  `json:"charged"`
+	Charged   value.Money  `json:"charged" doc:"What was charged, in US dollars."`
 	Released  value.Money  `json:"released" doc:"Held and not used."`
-	Refunded  value.Money  `json:"refunded"`
+	Refunded  value.Money  `json:"refunded" doc:"What was given back, in US dollars."`
 	Amount    value.Money  `json:"amount" doc:"The signed change of the balance."`
 }
 

@@ -15,18 +15,18 @@ import (
 )
 
 type overviewReply struct {
-	Balance          value.Money     `json:"balance"`
-	Currency         string          `json:"currency" enum:"USD"`
-	Held             value.Money     `json:"held"`
-	ActiveSessions   int             `json:"active_sessions"`
-	CreatingSessions int             `json:"creating_sessions"`
-	TotalSessions    int             `json:"total_sessions"`
+	Balance          value.Money     `json:"balance" doc:"What can be spent, in US dollars; it includes the trial credit."`
+	Currency         string          `json:"currency" enum:"USD" doc:"Of all amounts."`
+	Held             value.Money     `json:"held" doc:"What is held for live sessions, in US dollars."`
+	ActiveSessions   int             `json:"active_sessions" doc:"Sessions that can be used now."`
+	CreatingSessions int             `json:"creating_sessions" doc:"Sessions that a provider still delivers."`
+	TotalSessions    int             `json:"total_sessions" doc:"Sessions that were ever created."`
 	TotalSpent       value.Money     `json:"total_spent" doc:"Charges less refunds."`
-	TotalRecharged   value.Money     `json:"total_recharged"`
-	TrafficUsedGB    value.Gigabytes `json:"traffic_used_gb"`
-	EventsReported   int64           `json:"events_reported"`
+	TotalRecharged   value.Money     `json:"total_recharged" doc:"What was ever recharged, in US dollars."`
+	TrafficUsedGB    value.Gigabytes `json:"traffic_used_gb" doc:"Traffic of all sessions in GB."`
+	EventsReported   int64           `json:"events_reported" doc:"Events that the agent has reported."`
 	SuccessRate      value.Ratio     `json:"success_rate" doc:"1 when nothing was scored."`
-	Rotations        int64           `json:"rotations"`
+	Rotations        int64           `json:"rotations" doc:"How many rotations there were."`
 }
 
 type rangeQuery struct {
@@ -36,29 +36,29 @@ type rangeQuery struct {
 }
 
 type trafficBucketReply struct {
-	Start         value.Stamp     `json:"start"`
-	UsedGB        value.Gigabytes `json:"used_gb"`
-	UsedBytes     int64           `json:"used_bytes"`
-	UploadBytes   int64           `json:"upload_bytes"`
-	DownloadBytes int64           `json:"download_bytes"`
-	Connections   int64           `json:"connections"`
+	Start         value.Stamp     `json:"start" doc:"The first moment of the bucket."`
+	UsedGB        value.Gigabytes `json:"used_gb" doc:"What was used, in GB of 1,000,000,000 bytes."`
+	UsedBytes     int64           `json:"used_bytes" doc:"What was used, in bytes."`
+	UploadBytes   int64           `json:"upload_bytes" doc:"From the agent to targets."`
+	DownloadBytes int64           `json:"download_bytes" doc:"From targets to the agent."`
+	Connections   int64           `json:"connections" doc:"How many there were."`
 }
 
 type trafficStatsReply struct {
-	Granularity string               `json:"granularity" enum:"hour,day"`
+	Granularity string               `json:"granularity" enum:"hour,day" doc:"The length of a bucket."`
 	Items       []trafficBucketReply `json:"items" doc:"Oldest first, empty buckets included."`
 }
 
 type costBucketReply struct {
-	Start     value.Stamp `json:"start"`
-	Charged   value.Money `json:"charged"`
-	Refunded  value.Money `json:"refunded"`
-	Recharged value.Money `json:"recharged"`
-	Currency  string      `json:"currency" enum:"USD"`
+	Start     value.Stamp `json:"start" doc:"The first moment of the bucket."`
+	Charged   value.Money `json:"charged" doc:"What was charged, in US dollars."`
+	Refunded  value.Money `json:"refunded" doc:"What was given back, in US dollars."`
+	Recharged value.Money `json:"recharged" doc:"What was recharged, in US dollars."`
+	Currency  string      `json:"currency" enum:"USD" doc:"Of all amounts."`
 }
 
 type costStatsReply struct {
-	Granularity string            `json:"granularity" enum:"hour,day"`
+	Granularity string            `json:"granularity" enum:"hour,day" doc:"The length of a bucket."`
 	Items       []costBucketReply `json:"items" doc:"Oldest first, empty buckets included."`
 }
 

@@ -8,10 +8,10 @@ import (
 
 // DryRun is what a call would cost and leave.
 type DryRun struct {
-	DryRun       bool         `json:"dry_run" enum:"true"`
-	Cost         value.Money  `json:"cost"`
-	Currency     string       `json:"currency" enum:"USD"`
-	BalanceAfter value.Money  `json:"balance_after"`
+	DryRun       bool         `json:"dry_run" enum:"true" doc:"Always true."`
+	Cost         value.Money  `json:"cost" doc:"What the call would cost, in US dollars."`
+	Currency     string       `json:"currency" enum:"USD" doc:"Of all amounts."`
+	BalanceAfter value.Money  `json:"balance_after" doc:"The balance that the call would leave."`
 	Refunded     *value.Money `json:"refunded,omitempty" doc:"What ending a session would return."`
 	Forfeited    *value.Money `json:"forfeited,omitempty" doc:"What ending a session would give up of what was paid."`
 }

@@ -82,7 +82,7 @@ const (
 // Pagination is the position of a page in its list.
 type Pagination struct {
 	Page       int             `json:"page" minimum:"1" doc:"The number of this page, from 1; 1 with a cursor."`
-	PageSize   int             `json:"page_size" minimum:"1" maximum:"100"`
+	PageSize   int             `json:"page_size" minimum:"1" maximum:"100" doc:"How many items a page has."`
 	Total      int             `json:"total" minimum:"0" doc:"Items in all."`
 	TotalPages int             `json:"total_pages" minimum:"0" doc:"0 for an empty list."`
 	NextCursor value.MaybeText `json:"next_cursor" doc:"What to send as cursor for the items that follow; null at the end."`

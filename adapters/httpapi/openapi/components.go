@@ -18,8 +18,8 @@ import (
 type object = map[string]any
 
 // Compact writes the document for readers and generators of clients: what it has more than once
-// becomes a component, enumerations have names, every field has a description, and each form of a
-// create call a schema of its own. The operations keep the schemas that they validate with.
+// becomes a component, enumerations have names, and each form of a create call has a schema of its own. The operations
+// keep the schemas that they validate with.
 func Compact(text []byte) ([]byte, error) {
 	var doc object
 	if err := json.Unmarshal(text, &doc); err != nil {
@@ -28,7 +28,6 @@ func Compact(text []byte) ([]byte, error) {
 	components := doc["components"].(object)
 	schemas := components["schemas"].(object)
 	splitCreate(schemas)
-	describe(schemas)
 	for _, name := range slices.Sorted(maps.Keys(schemas)) {
 		nameEnums(schemas, schemas[name])
 	}
@@ -51,7 +50,7 @@ func Compact(text []byte) ([]byte, error) {
 				h.name = cmp.Or(headerNames[h.name], h.name)
 				headers = append(headers, h)
 			}
-			describeData(objectIn(r.(object), "content", JSONType, "schema"))
+			withoutType(objectIn(r.(object), "content", JSONType, "schema"))
 			shown := objectIn(r.(object), "content", JSONType, "examples")
 			if status < "400" {
 				examples = append(examples, sameReplies(shown)...)
@@ -196,28 +195,10 @@ func nameEnums(schemas object, node any) {
 	}
 }
 
-// describe adds the descriptions of fieldDocs.
-func describe(schemas object) {
-	for name, schema := range schemas {
-		describeIn(schema.(object), name)
-	}
-}
-
-func describeIn(schema object, name string) {
-	for field, p := range objectIn(schema, "properties") {
-		property := p.(object)
-		doc := cmp.Or(fieldDocs[name+"."+field], fieldDocs[field])
-		if property["description"] == nil && doc != "" {
-			property["description"] = doc
-		}
-	}
-}
-
-// describeData adds the description of the data of a success.
-func describeData(schema object) {
+// withoutType removes the type of the data of a success, which the envelope has.
+func withoutType(schema object) {
 	if all, _ := schema["allOf"].([]any); len(all) > 1 {
-		describeIn(all[1].(object), "Envelope")
-		delete(all[1].(object), "type") // the envelope has it
+		delete(all[1].(object), "type")
 	}
 }
 

@@ -36,8 +36,14 @@ func SchemaName(t reflect.Type, hint string) string {
 	return name
 }
 
-// EnvelopeSchema returns the schema of an envelope with the schemas of its members.
+// EnvelopeSchema returns the schema of an envelope with the schemas of its members, which it describes.
 func EnvelopeSchema(success bool, data, err, meta *huma.Schema) *huma.Schema {
+	const none = "Always null."
+	data.Description, err.Description = dataText, none
+	if !success {
+		data.Description, err.Description = none, "Why it was refused; null if it was accepted."
+	}
+	meta.Description = "The id of the request and the time of the answer."
 	return &huma.Schema{
 		Type:                 huma.TypeObject,
 		Required:             []string{"success", "data", "error", "meta"},
@@ -51,8 +57,12 @@ func EnvelopeSchema(success bool, data, err, meta *huma.Schema) *huma.Schema {
 	}
 }
 
+// dataText describes the data of every success.
+const dataText = "Result."
+
 // EnvelopeOf returns the schema of a success. The operations share all of it but the data.
 func EnvelopeOf(data *huma.Schema) *huma.Schema {
+	data.Description = dataText
 	return &huma.Schema{AllOf: []*huma.Schema{
 		{Ref: "#/components/schemas/Envelope"},
 		{Type: huma.TypeObject, Required: []string{"data"}, Properties: map[string]*huma.Schema{"data": data}},

@@ -17,18 +17,18 @@ import (
 
 type productReply struct {
 	ProductNo    string          `json:"product_no" doc:"Used in the body of POST /sessions."`
-	Name         string          `json:"name"`
-	Type         session.Type    `json:"type"`
+	Name         string          `json:"name" doc:"For people."`
+	Type         session.Type    `json:"type" doc:"What kind it is."`
 	Price        value.Money     `json:"price" doc:"Of one unit; static: for the shortest duration."`
-	Unit         string          `json:"unit" enum:"GB,IP"`
-	Currency     string          `json:"currency" enum:"USD"`
-	Description  string          `json:"description"`
+	Unit         string          `json:"unit" enum:"GB,IP" doc:"What the price is for."`
+	Currency     string          `json:"currency" enum:"USD" doc:"Of all amounts."`
+	Description  string          `json:"description" doc:"What it is, for people."`
 	Countries    []string        `json:"countries" doc:"ISO 3166-1 alpha-2."`
 	Cities       []string        `json:"cities" doc:"Empty: any city code is taken."`
 	Durations    []durationReply `json:"durations" doc:"Empty for a dynamic product."`
-	Protocols    []string        `json:"protocols"`
-	MinQuantity  int             `json:"min_quantity"`
-	MaxQuantity  int             `json:"max_quantity"`
+	Protocols    []string        `json:"protocols" doc:"What clients can use with the proxy."`
+	MinQuantity  int             `json:"min_quantity" doc:"The least that one purchase can have, in the unit."`
+	MaxQuantity  int             `json:"max_quantity" doc:"The most that one purchase can have, in the unit."`
 	MinTrafficGB value.MaybeGB   `json:"min_traffic_gb" doc:"null for a static product."`
 	MaxTrafficGB value.MaybeGB   `json:"max_traffic_gb" doc:"null for a static product."`
 	TrafficStep  value.MaybeGB   `json:"traffic_step_gb" doc:"traffic_gb is a multiple of it. null for a static product."`
@@ -39,17 +39,17 @@ type productReply struct {
 	FairUseGB    value.MaybeGB   `json:"fair_use_gb" doc:"Static: GB that an IP may transfer for each 30 days bought; null: no limit."`
 	Workers      bool            `json:"workers" doc:"Whether its sessions can have workers, see make-workers."`
 	UniqueExits  value.MaybeInt  `json:"unique_exits" doc:"Most addresses that a target sees; null: unknown."`
-	Available    bool            `json:"available"`
+	Available    bool            `json:"available" doc:"Whether it can be bought now."`
 }
 
 type durationReply struct {
-	DurationDays int         `json:"duration_days"`
+	DurationDays int         `json:"duration_days" doc:"Days that are paid for."`
 	Price        value.Money `json:"price" doc:"Of one IP for the whole duration."`
 }
 
 type productsReply struct {
-	Items      []productReply      `json:"items"`
-	Pagination endpoint.Pagination `json:"pagination"`
+	Items      []productReply      `json:"items" doc:"This page."`
+	Pagination endpoint.Pagination `json:"pagination" doc:"Where this page is in the list."`
 }
 
 type productsInput struct {
@@ -61,13 +61,13 @@ type productsInput struct {
 
 type regionReply struct {
 	Code   string   `json:"code" doc:"ISO 3166-1 alpha-2."`
-	Name   string   `json:"name"`
+	Name   string   `json:"name" doc:"For people."`
 	Cities []string `json:"cities" doc:"City codes that can be ordered; empty: any code is taken."`
 	Types  []string `json:"types" doc:"The types of products sold there."`
 }
 
 type regionsReply struct {
-	Items []regionReply `json:"items"`
+	Items []regionReply `json:"items" doc:"This page."`
 }
 
 // declareProducts declares what is sold, and where.

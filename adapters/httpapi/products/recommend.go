@@ -22,33 +22,33 @@ type recommendBody struct {
 }
 
 type recommendationReply struct {
-	ProductNo     string          `json:"product_no"`
-	Name          string          `json:"name"`
-	Type          session.Type    `json:"type"`
-	Price         value.Money     `json:"price"`
-	Unit          string          `json:"unit" enum:"GB,IP"`
-	Score         value.Ratio     `json:"score"`
-	Reasons       []string        `json:"reasons"`
-	EstimatedCost value.Money     `json:"estimated_cost"`
+	ProductNo     string          `json:"product_no" doc:"As GET /products lists it."`
+	Name          string          `json:"name" doc:"For people."`
+	Type          session.Type    `json:"type" doc:"What kind it is."`
+	Price         value.Money     `json:"price" doc:"US dollars for one unit."`
+	Unit          string          `json:"unit" enum:"GB,IP" doc:"What the price is for."`
+	Score         value.Ratio     `json:"score" doc:"1 fits best."`
+	Reasons       []string        `json:"reasons" doc:"Why it fits, for people."`
+	EstimatedCost value.Money     `json:"estimated_cost" doc:"What the suggested purchase costs, in US dollars."`
 	WithinBudget  bool            `json:"within_budget" doc:"true when no budget was given."`
 	Create        suggestionReply `json:"create" doc:"A body that POST /sessions accepts unchanged."`
 }
 
 type suggestionReply struct {
-	Type   session.Type         `json:"type"`
-	Config suggestedConfigReply `json:"config"`
+	Type   session.Type         `json:"type" doc:"What kind it is."`
+	Config suggestedConfigReply `json:"config" doc:"What to send as config of POST /sessions."`
 }
 
 type suggestedConfigReply struct {
-	ProductNo    string           `json:"product_no"`
-	TrafficGB    *value.Gigabytes `json:"traffic_gb,omitempty"`
-	Quantity     int              `json:"quantity,omitempty"`
-	DurationDays int              `json:"duration_days,omitempty"`
-	Country      string           `json:"country,omitempty"`
+	ProductNo    string           `json:"product_no" doc:"As GET /products lists it."`
+	TrafficGB    *value.Gigabytes `json:"traffic_gb,omitempty" doc:"Traffic to buy in GB."`
+	Quantity     int              `json:"quantity,omitempty" doc:"How many addresses."`
+	DurationDays int              `json:"duration_days,omitempty" doc:"Days that are paid for."`
+	Country      string           `json:"country,omitempty" doc:"An ISO 3166-1 alpha-2 code."`
 }
 
 type recommendationsReply struct {
-	Items []recommendationReply `json:"items"`
+	Items []recommendationReply `json:"items" doc:"This page."`
 }
 
 func (s *service) recommend(_ context.Context, in *struct{ Body recommendBody }) (int, recommendationsReply, error) {

@@ -25,8 +25,8 @@ type rotateInput struct {
 
 type rotateReply struct {
 	sessionview.Session
-	NewProxy  *sessionview.Proxy `json:"new_proxy"`
-	RotatedAt value.MaybeStamp   `json:"rotated_at"`
+	NewProxy  *sessionview.Proxy `json:"new_proxy" doc:"The proxy after the rotation; null while it is under way."`
+	RotatedAt value.MaybeStamp   `json:"rotated_at" doc:"When it rotated; null while that is under way."`
 }
 
 // TransformSchema lets the objects that may be missing be null.

@@ -19,7 +19,7 @@ type autoTopUpBody struct {
 	BelowPercent value.Decimal `json:"below_percent"`
 	AddGB        value.Decimal `json:"add_gb"`
 	MaxPerDay    value.Decimal `json:"max_per_day"`
-	MaxPrice     value.Decimal `json:"max_price_per_gb,omitempty"`
+	MaxPrice     value.Decimal `json:"max_price_per_gb,omitempty" doc:"The most that auto_top_up pays; default: the session's price."`
 }
 
 // TransformSchema sets the bounds and the descriptions.

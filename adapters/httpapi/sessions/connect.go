@@ -25,7 +25,7 @@ type connectInput struct {
 }
 
 type connectReply struct {
-	SessionID string           `json:"session_id"`
+	SessionID string           `json:"session_id" doc:"The session."`
 	Client    string           `json:"client" doc:"As asked."`
 	Language  string           `json:"language" doc:"Of the snippet: sh, python, javascript or go."`
 	Snippet   string           `json:"snippet" doc:"With the password."`

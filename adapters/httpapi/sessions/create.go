@@ -31,10 +31,10 @@ type createBody struct {
 	TrafficGB        value.Decimal `json:"traffic_gb,omitempty"`
 	Duration         value.Decimal `json:"duration,omitempty"`
 	CountryCode      string        `json:"country_code,omitempty" nullable:"true"`
-	City             string        `json:"city,omitempty" nullable:"true"`
+	City             string        `json:"city,omitempty" nullable:"true" doc:"A city that the product offers in the country."`
 	Protocol         string        `json:"protocol,omitempty" nullable:"true"`
-	RotationMode     string        `json:"rotation_mode,omitempty" nullable:"true"`
-	RotationInterval value.Decimal `json:"rotation_interval_seconds,omitempty" nullable:"true"`
+	RotationMode     string        `json:"rotation_mode,omitempty" nullable:"true" doc:"on_demand is the default. timed needs rotation_interval_seconds. fixed never rotates by itself."`
+	RotationInterval value.Decimal `json:"rotation_interval_seconds,omitempty" nullable:"true" doc:"Seconds between two timed rotations; for mode timed."`
 
 	ProvisioningMode string        `json:"provisioning_mode,omitempty" nullable:"true"`
 	MaxCost          value.Decimal `json:"max_cost,omitempty"`
@@ -55,17 +55,17 @@ type createConfig struct {
 	Quantity         value.Decimal   `json:"quantity,omitempty"`
 	DurationDays     value.Decimal   `json:"duration_days,omitempty"`
 	Country          string          `json:"country,omitempty" nullable:"true"`
-	City             string          `json:"city,omitempty" nullable:"true"`
+	City             string          `json:"city,omitempty" nullable:"true" doc:"A city that the product offers in the country."`
 	Protocol         string          `json:"protocol,omitempty" nullable:"true"`
-	Rotation         *createRotation `json:"rotation,omitempty"`
-	ProvisioningMode string          `json:"provisioning_mode,omitempty" nullable:"true"`
-	MaxCost          value.Decimal   `json:"max_cost,omitempty"`
+	Rotation         *createRotation `json:"rotation,omitempty" doc:"When the exit changes."`
+	ProvisioningMode string          `json:"provisioning_mode,omitempty" nullable:"true" doc:"existing attaches to the newest live session of the product. purchase is the default."`
+	MaxCost          value.Decimal   `json:"max_cost,omitempty" doc:"US dollars with at most 6 decimals; a dearer session is refused."`
 }
 
 type createRotation struct {
 	_               struct{}      `json:"-" additionalProperties:"true"`
 	Mode            string        `json:"mode,omitempty" nullable:"true"`
-	IntervalSeconds value.Decimal `json:"interval_seconds,omitempty" nullable:"true"`
+	IntervalSeconds value.Decimal `json:"interval_seconds,omitempty" nullable:"true" doc:"Seconds between two timed rotations; for mode timed."`
 }
 
 // The bounds of the fields, by the names that the domain gives them. Both forms

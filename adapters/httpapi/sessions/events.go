@@ -21,36 +21,36 @@ type eventsInput struct {
 }
 
 type eventReply struct {
-	EventID    string           `json:"event_id"`
+	EventID    string           `json:"event_id" doc:"Names the event."`
 	At         value.Stamp      `json:"at" doc:"When the service received it."`
 	OccurredAt value.MaybeStamp `json:"occurred_at" doc:"As the agent reported; null otherwise."`
-	Source     string           `json:"source" enum:"gateway,agent,service"`
-	Type       string           `json:"type"`
-	TargetHost value.MaybeText  `json:"target_host"`
+	Source     string           `json:"source" enum:"gateway,agent,service" doc:"Who saw it: the gateway, the agent, or the service."`
+	Type       string           `json:"type" doc:"What kind it is."`
+	TargetHost value.MaybeText  `json:"target_host" doc:"The host of the request, or null."`
 	StatusCode value.MaybeInt   `json:"status_code" doc:"null when there was no answer."`
 	Code       value.MaybeText  `json:"code" doc:"Of an answer of the gateway itself."`
-	Bytes      int64            `json:"bytes"`
-	LatencyMS  value.MaybeInt   `json:"latency_ms"`
-	ExitIP     value.MaybeText  `json:"exit_ip"`
+	Bytes      int64            `json:"bytes" doc:"What the connection moved in both directions."`
+	LatencyMS  value.MaybeInt   `json:"latency_ms" doc:"Milliseconds until the answer."`
+	ExitIP     value.MaybeText  `json:"exit_ip" doc:"The address that targets see; null if it is not known."`
 	Worker     value.MaybeText  `json:"worker" doc:"Whose event it is; null: the session's own."`
-	Message    value.MaybeText  `json:"error_message"`
-	Retryable  bool             `json:"retryable"`
-	HowToFix   value.MaybeText  `json:"how_to_fix"`
+	Message    value.MaybeText  `json:"error_message" doc:"What the client saw, or null."`
+	Retryable  bool             `json:"retryable" doc:"Whether the same connection may succeed later."`
+	HowToFix   value.MaybeText  `json:"how_to_fix" doc:"What to do next, or null."`
 	Count      int              `json:"count" minimum:"1" doc:"How many connections it is: equal ones that moved nothing are one, those beyond what is kept one a minute, without target_host."`
 }
 
 type eventsReply struct {
-	Items      []eventReply        `json:"items"`
-	Pagination endpoint.Pagination `json:"pagination"`
+	Items      []eventReply        `json:"items" doc:"This page."`
+	Pagination endpoint.Pagination `json:"pagination" doc:"Where this page is in the list."`
 }
 
 type checkReply struct {
-	OK        bool             `json:"ok"`
+	OK        bool             `json:"ok" doc:"Whether the target was reached through the session."`
 	ExitIP    string           `json:"exit_ip" doc:"The address that targets see."`
 	Country   value.MaybeText  `json:"country" doc:"As measured; null: not."`
 	Declared  value.MaybeText  `json:"declared_country" doc:"As sold; null: none."`
-	LatencyMS int64            `json:"latency_ms"`
-	Protocol  session.Protocol `json:"protocol"`
+	LatencyMS int64            `json:"latency_ms" doc:"Milliseconds until the answer."`
+	Protocol  session.Protocol `json:"protocol" doc:"The protocol that was checked."`
 }
 
 // declareSessionViews declares what shows how a session fares.

@@ -32,24 +32,24 @@ type clientAddressReply struct {
 	FirstAt     value.Stamp     `json:"first_at" doc:"When it connected first."`
 	LastAt      value.Stamp     `json:"last_at" doc:"When it connected last."`
 	Connections int64           `json:"connections" doc:"Connections and plain requests, refused ones included."`
-	UsedBytes   int64           `json:"used_bytes"`
+	UsedBytes   int64           `json:"used_bytes" doc:"What was used, in bytes."`
 }
 
 type clientsReply struct {
-	Items      []clientAddressReply `json:"items"`
-	Pagination endpoint.Pagination  `json:"pagination"`
+	Items      []clientAddressReply `json:"items" doc:"This page."`
+	Pagination endpoint.Pagination  `json:"pagination" doc:"Where this page is in the list."`
 }
 
 type hostReply struct {
 	Host        value.MaybeText `json:"host" doc:"null: all beyond the 512 a day that are listed apart."`
 	Connections int64           `json:"connections" doc:"Connections and plain requests, failed ones included."`
 	Failures    int64           `json:"failures" doc:"Of the connections."`
-	UsedBytes   int64           `json:"used_bytes"`
+	UsedBytes   int64           `json:"used_bytes" doc:"What was used, in bytes."`
 }
 
 type hostsReply struct {
-	Items      []hostReply         `json:"items"`
-	Pagination endpoint.Pagination `json:"pagination"`
+	Items      []hostReply         `json:"items" doc:"This page."`
+	Pagination endpoint.Pagination `json:"pagination" doc:"Where this page is in the list."`
 }
 
 // declarePeers declares who uses a session and for what.

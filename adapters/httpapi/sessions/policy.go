@@ -35,10 +35,10 @@ type policyBody struct {
 }
 
 type policyReply struct {
-	Mode  policy.Mode `json:"mode"`
-	Allow []rule      `json:"allow"`
-	Deny  []rule      `json:"deny"`
-	Ports []port      `json:"ports"`
+	Mode  policy.Mode `json:"mode" doc:"What becomes of a target that the rules refuse."`
+	Allow []rule      `json:"allow" doc:"Nothing else may be reached; empty is everything."`
+	Deny  []rule      `json:"deny" doc:"What may not be reached; it wins over allow."`
+	Ports []port      `json:"ports" doc:"The only ports that may be reached; empty is every port."`
 }
 
 // rule is a rule of a policy: a text, or a port that is sent as a number.

@@ -49,8 +49,8 @@ func (in *sessionsInput) filter(ctx context.Context) (f ports.SessionFilter, err
 }
 
 type sessionsReply struct {
-	Items      []sessionview.Session `json:"items"`
-	Pagination endpoint.Pagination   `json:"pagination"`
+	Items      []sessionview.Session `json:"items" doc:"This page."`
+	Pagination endpoint.Pagination   `json:"pagination" doc:"Where this page is in the list."`
 }
 
 // UseCases are the use cases that the operations on sessions call.

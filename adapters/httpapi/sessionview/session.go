@@ -19,28 +19,28 @@ import (
 // Session is the record of a session.
 type Session struct {
 	SessionID    string             `json:"session_id" doc:"Never changes, whatever is rotated."`
-	Type         session.Type       `json:"type"`
-	Status       session.Status     `json:"status"`
+	Type         session.Type       `json:"type" doc:"What kind it is."`
+	Status       session.Status     `json:"status" doc:"Its state."`
 	StatusReason value.MaybeText    `json:"status_reason" doc:"Why it ended: agent_request, traffic_exhausted, time_expired, provider_failed, provider_lost, account_disabled or operator_request. null while it lives."`
-	ProductNo    string             `json:"product_no"`
+	ProductNo    string             `json:"product_no" doc:"As GET /products lists it."`
 	Quantity     int                `json:"quantity" doc:"IPs; 1 for a dynamic session."`
 	DurationDays value.MaybeInt     `json:"duration_days" doc:"null for a dynamic session."`
 	TrafficGB    value.MaybeGB      `json:"traffic_gb" doc:"The traffic bought. null for a static session."`
-	Proxy        *Proxy             `json:"proxy"`
-	Location     Location           `json:"location"`
-	Rotation     rotationReply      `json:"rotation"`
-	Health       workersHealthReply `json:"health"`
-	Usage        Usage              `json:"usage"`
-	Cost         costReply          `json:"cost"`
+	Proxy        *Proxy             `json:"proxy" doc:"How to connect; null unless the session is active."`
+	Location     Location           `json:"location" doc:"Where the exits are."`
+	Rotation     rotationReply      `json:"rotation" doc:"When the exit changes."`
+	Health       workersHealthReply `json:"health" doc:"A short form of GET /sessions/{session_id}/health."`
+	Usage        Usage              `json:"usage" doc:"A short form of GET /sessions/{session_id}/usage."`
+	Cost         costReply          `json:"cost" doc:"What was charged, is held, and was given back."`
 	ExpiresAt    value.MaybeStamp   `json:"expires_at" doc:"When a static session ends. null for a dynamic one and before activation."`
 	IPList       []ipListReply      `json:"ip_list" doc:"The IPs of an active static session; empty otherwise."`
-	Failure      *failureReply      `json:"failure"`
+	Failure      *failureReply      `json:"failure" doc:"Why the session failed; null if it did not."`
 	Labels       value.Labels       `json:"labels" doc:"Your own words for the session."`
 	AllowedIPs   []string           `json:"allowed_ips" doc:"Networks that clients may connect from; empty: any."`
 	AutoTopUp    *autoTopUpReply    `json:"auto_top_up" doc:"What a dynamic session buys by itself; null: nothing."`
-	CreatedAt    value.Stamp        `json:"created_at"`
-	ActivatedAt  value.MaybeStamp   `json:"activated_at"`
-	EndedAt      value.MaybeStamp   `json:"ended_at"`
+	CreatedAt    value.Stamp        `json:"created_at" doc:"When it was made."`
+	ActivatedAt  value.MaybeStamp   `json:"activated_at" doc:"When the proxy was ready for use; null before."`
+	EndedAt      value.MaybeStamp   `json:"ended_at" doc:"When the session ended; null while it lives."`
 }
 
 // TransformSchema lets the objects that may be missing be null.
@@ -51,18 +51,18 @@ func (Session) TransformSchema(_ huma.Registry, s *huma.Schema) *huma.Schema {
 // Proxy is an address that traffic is routed through, with its credential.
 type Proxy struct {
 	Protocol  session.Protocol `json:"protocol" doc:"What full_url begins with. Both work on the same port."`
-	Host      string           `json:"host"`
-	Port      int              `json:"port" minimum:"1" maximum:"65535"`
+	Host      string           `json:"host" doc:"The host name or address."`
+	Port      int              `json:"port" minimum:"1" maximum:"65535" doc:"The port of the gateway or of the upstream."`
 	Username  string           `json:"username" doc:"Letters and digits only at the gateway."`
 	Password  string           `json:"password" doc:"At the gateway letters and digits only, and the same for the session's whole life."`
 	FullURL   string           `json:"full_url" doc:"The address to route traffic through."`
-	HTTPURL   string           `json:"http_url"`
-	SOCKS5URL string           `json:"socks5_url"`
+	HTTPURL   string           `json:"http_url" doc:"The proxy's URL for HTTP clients, credential included."`
+	SOCKS5URL string           `json:"socks5_url" doc:"The proxy's URL for SOCKS5 clients, credential included."`
 }
 
 type ipListReply struct {
-	IP      string          `json:"ip"`
-	Country value.MaybeText `json:"country"`
+	IP      string          `json:"ip" doc:"The address that targets see."`
+	Country value.MaybeText `json:"country" doc:"An ISO 3166-1 alpha-2 code."`
 	City    value.MaybeText `json:"city" doc:"null when none was asked for."`
 	Proxy
 }
@@ -74,19 +74,19 @@ type Location struct {
 }
 
 type rotationReply struct {
-	Mode            session.RotationMode `json:"mode"`
+	Mode            session.RotationMode `json:"mode" doc:"When the exit changes."`
 	IntervalSeconds value.MaybeInt       `json:"interval_seconds" doc:"null unless the mode is timed."`
 	NextRotationAt  value.MaybeStamp     `json:"next_rotation_at" doc:"null unless the mode is timed."`
-	LastRotatedAt   value.MaybeStamp     `json:"last_rotated_at"`
-	Count           int                  `json:"count" minimum:"0"`
+	LastRotatedAt   value.MaybeStamp     `json:"last_rotated_at" doc:"When it last rotated; null before the first time."`
+	Count           int                  `json:"count" minimum:"0" doc:"How often it has rotated."`
 }
 
 // SessionHealthBrief is a health verdict in short.
 type SessionHealthBrief struct {
-	HealthScore    int                   `json:"health_score" minimum:"0" maximum:"100"`
-	SuccessRate    value.Ratio           `json:"success_rate"`
-	RiskLevel      health.Risk           `json:"risk_level"`
-	Recommendation health.Recommendation `json:"recommendation"`
+	HealthScore    int                   `json:"health_score" minimum:"0" maximum:"100" doc:"100 is best. docs/health.md has the formula."`
+	SuccessRate    value.Ratio           `json:"success_rate" doc:"The weighted part of events that were good."`
+	RiskLevel      health.Risk           `json:"risk_level" doc:"The health score in words."`
+	Recommendation health.Recommendation `json:"recommendation" doc:"What to do with the session."`
 }
 
 // workersHealthReply is the health of a session that may have workers.
@@ -116,44 +116,44 @@ func ToWorkerCount(c health.WorkerCount) *WorkerCount {
 
 // Usage is what a session used and has left.
 type Usage struct {
-	Traffic     trafficReply `json:"traffic"`
-	Connections int64        `json:"connections" minimum:"0"`
-	Time        timeReply    `json:"time"`
-	Cost        costReply    `json:"cost"`
+	Traffic     trafficReply `json:"traffic" doc:"Bytes that were used and are left."`
+	Connections int64        `json:"connections" minimum:"0" doc:"Connections that are open now."`
+	Time        timeReply    `json:"time" doc:"When it began and ends."`
+	Cost        costReply    `json:"cost" doc:"What was charged, is held, and was given back."`
 	AsOf        value.Stamp  `json:"as_of" doc:"At most two seconds old."`
 }
 
 type trafficReply struct {
 	LimitGB        value.MaybeGB   `json:"limit_gb" doc:"null for a static session, like every limit."`
-	UsedGB         value.Gigabytes `json:"used_gb"`
-	RemainingGB    value.MaybeGB   `json:"remaining_gb"`
-	LimitBytes     value.MaybeInt  `json:"limit_bytes"`
+	UsedGB         value.Gigabytes `json:"used_gb" doc:"What was used, in GB of 1,000,000,000 bytes."`
+	RemainingGB    value.MaybeGB   `json:"remaining_gb" doc:"What is left of the limit; null without one."`
+	LimitBytes     value.MaybeInt  `json:"limit_bytes" doc:"The limit in bytes; null without one."`
 	FairUseGB      value.MaybeGB   `json:"fair_use_gb" doc:"Static: GB that it may transfer in all; null: no limit."`
-	UsedBytes      int64           `json:"used_bytes" minimum:"0"`
-	UploadBytes    int64           `json:"upload_bytes" minimum:"0"`
-	DownloadBytes  int64           `json:"download_bytes" minimum:"0"`
-	RemainingBytes value.MaybeInt  `json:"remaining_bytes"`
+	UsedBytes      int64           `json:"used_bytes" minimum:"0" doc:"What was used, in bytes."`
+	UploadBytes    int64           `json:"upload_bytes" minimum:"0" doc:"From the agent to targets."`
+	DownloadBytes  int64           `json:"download_bytes" minimum:"0" doc:"From targets to the agent."`
+	RemainingBytes value.MaybeInt  `json:"remaining_bytes" doc:"What is left of the limit; null without one."`
 	Percent        value.Percent   `json:"percent" doc:"Of the traffic bought, 0 to 100, with 2 decimals. null for a static session."`
 }
 
 type timeReply struct {
-	StartedAt        value.MaybeStamp `json:"started_at"`
-	ExpiresAt        value.MaybeStamp `json:"expires_at"`
+	StartedAt        value.MaybeStamp `json:"started_at" doc:"When the session became active; null before."`
+	ExpiresAt        value.MaybeStamp `json:"expires_at" doc:"When the session ends; null if no date is set."`
 	RemainingSeconds value.MaybeInt   `json:"remaining_seconds" doc:"null for a dynamic session and before activation."`
 }
 
 type costReply struct {
 	Charged  value.Money `json:"charged" doc:"What was used so far costs."`
 	Held     value.Money `json:"held" doc:"Kept for what may still be used."`
-	Refunded value.Money `json:"refunded"`
+	Refunded value.Money `json:"refunded" doc:"What was given back, in US dollars."`
 	// Forfeited is 0 while the session lives.
 	Forfeited value.Money `json:"forfeited" doc:"What you gave up by ending fixed IPs before their time."`
-	Currency  string      `json:"currency" enum:"USD"`
+	Currency  string      `json:"currency" enum:"USD" doc:"Of all amounts."`
 }
 
 type failureReply struct {
-	Code    string `json:"code"`
-	Message string `json:"message"`
+	Code    string `json:"code" doc:"For programs; it does not change."`
+	Message string `json:"message" doc:"For people: what is wrong and what to do."`
 }
 
 // ToSession returns the reply that shows a session to its agent.
@@ -246,7 +246,7 @@ type autoTopUpReply struct {
 	BelowPercent int             `json:"below_percent" doc:"Of the traffic."`
 	AddGB        value.Gigabytes `json:"add_gb" doc:"Of each purchase."`
 	MaxPerDay    int             `json:"max_per_day" doc:"Purchases on a UTC day."`
-	MaxPrice     value.Money     `json:"max_price_per_gb"`
+	MaxPrice     value.Money     `json:"max_price_per_gb" doc:"The most that auto_top_up pays; default: the session's price."`
 	Refused      value.MaybeText `json:"refused" doc:"The code for which the last purchase was refused; it is tried every minute. null: it was not."`
 }
 

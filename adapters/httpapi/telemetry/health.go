@@ -19,11 +19,11 @@ import (
 // sessionHealthReply is the health of a session.
 type sessionHealthReply struct {
 	sessionview.SessionHealthBrief
-	Reason            health.Reason            `json:"reason"`
+	Reason            health.Reason            `json:"reason" doc:"What the recommendation follows from most."`
 	Confidence        value.Ratio              `json:"confidence" doc:"How much evidence the score rests on."`
 	RetryAfterSeconds value.MaybeInt           `json:"retry_after_seconds" doc:"With the recommendation pause: how long. null otherwise."`
 	WorstHosts        []worstHostReply         `json:"worst_hosts" doc:"At most five target hosts, the worst first."`
-	Stats             healthStatsReply         `json:"stats"`
+	Stats             healthStatsReply         `json:"stats" doc:"What the score is made from."`
 	Workers           *sessionview.WorkerCount `json:"workers" doc:"null without workers."`
 }
 
@@ -33,19 +33,19 @@ func (sessionHealthReply) TransformSchema(_ huma.Registry, s *huma.Schema) *huma
 }
 
 type worstHostReply struct {
-	Host      string         `json:"host"`
-	Events    int64          `json:"events"`
-	BadWeight value.Hundreds `json:"bad_weight"`
+	Host      string         `json:"host" doc:"The host name or address."`
+	Events    int64          `json:"events" doc:"How many events there were."`
+	BadWeight value.Hundreds `json:"bad_weight" doc:"The weight of its bad events within the health score."`
 }
 
 // figuresReply are the counters of what the agent reported.
 type figuresReply struct {
-	TotalEvents  int64            `json:"total_events"`
-	ByType       byTypeReply      `json:"by_type"`
+	TotalEvents  int64            `json:"total_events" doc:"Events of every type."`
+	ByType       byTypeReply      `json:"by_type" doc:"How many events there were of each type."`
 	StatusCodes  map[string]int64 `json:"status_codes" doc:"The 32 codes most met."`
 	AvgLatencyMS value.Hundreds   `json:"avg_latency_ms" doc:"0 without latencies."`
 	P95LatencyMS int              `json:"p95_latency_ms" doc:"0 without latencies."`
-	LastEventAt  value.MaybeStamp `json:"last_event_at"`
+	LastEventAt  value.MaybeStamp `json:"last_event_at" doc:"When the last event occurred; null before the first."`
 }
 
 // FigureFields is figuresReply under an exported name, by which huma reads it where it is embedded.
@@ -53,32 +53,32 @@ type FigureFields = figuresReply
 
 // observedReply holds the counters of what the gateway observed.
 type observedReply struct {
-	TotalEvents int64            `json:"total_events"`
-	ByType      byTypeReply      `json:"by_type"`
-	StatusCodes map[string]int64 `json:"status_codes"`
-	LastEventAt value.MaybeStamp `json:"last_event_at"`
+	TotalEvents int64            `json:"total_events" doc:"Events of every type."`
+	ByType      byTypeReply      `json:"by_type" doc:"How many events there were of each type."`
+	StatusCodes map[string]int64 `json:"status_codes" doc:"How many answers had each HTTP status."`
+	LastEventAt value.MaybeStamp `json:"last_event_at" doc:"When the last event occurred; null before the first."`
 }
 
 type byTypeReply struct {
-	Success   int64 `json:"success"`
-	HTTPError int64 `json:"http_error"`
-	Captcha   int64 `json:"captcha"`
-	Timeout   int64 `json:"timeout"`
-	Block     int64 `json:"block"`
-	RateLimit int64 `json:"rate_limit"`
-	Custom    int64 `json:"custom"`
+	Success   int64 `json:"success" doc:"Events of this type."`
+	HTTPError int64 `json:"http_error" doc:"Events of this type."`
+	Captcha   int64 `json:"captcha" doc:"Events of this type."`
+	Timeout   int64 `json:"timeout" doc:"Events of this type."`
+	Block     int64 `json:"block" doc:"Events of this type."`
+	RateLimit int64 `json:"rate_limit" doc:"Events of this type."`
+	Custom    int64 `json:"custom" doc:"Events of this type."`
 }
 
 type healthStatsReply struct {
 	FigureFields
-	Rotations   int64         `json:"rotations"`
+	Rotations   int64         `json:"rotations" doc:"How many rotations there were."`
 	Observed    observedReply `json:"observed" doc:"What the gateway observed on the way to the target."`
 	CurrentExit exitReply     `json:"current_exit" doc:"The same since the last rotation."`
 }
 
 type exitReply struct {
 	FigureFields
-	Observed observedReply `json:"observed"`
+	Observed observedReply `json:"observed" doc:"What the gateway saw by itself."`
 }
 
 // declareHealth declares what shows how the exit of a session fares.

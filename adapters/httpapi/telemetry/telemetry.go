@@ -24,11 +24,11 @@ const batchBodyLimit = 2 << 20
 
 // eventFields are the fields that a single event and one of a batch share.
 type eventFields struct {
-	EventType    string        `json:"event_type"`
+	EventType    string        `json:"event_type" doc:"What came of the request."`
 	StatusCode   value.Decimal `json:"status_code,omitempty" nullable:"true" doc:"0: no answer."`
 	LatencyMS    value.Decimal `json:"latency_ms,omitempty" nullable:"true" doc:"Rounded to milliseconds."`
-	TargetHost   string        `json:"target_host,omitempty" nullable:"true"`
-	ErrorMessage string        `json:"error_message,omitempty" nullable:"true"`
+	TargetHost   string        `json:"target_host,omitempty" nullable:"true" doc:"The host of the request, or null."`
+	ErrorMessage string        `json:"error_message,omitempty" nullable:"true" doc:"What the client saw, or null."`
 	Worker       string        `json:"worker,omitempty" nullable:"true" doc:"Whose request it was; left out: the session's own exit."`
 	OccurredAt   string        `json:"occurred_at,omitempty" nullable:"true" format:"date-time"`
 }
@@ -66,36 +66,36 @@ type eventBody struct {
 
 type batchBody struct {
 	_      struct{}         `json:"-" additionalProperties:"true"`
-	Events []batchEventBody `json:"events" minItems:"1" maxItems:"1000"`
+	Events []batchEventBody `json:"events" minItems:"1" maxItems:"1000" doc:"The events, oldest first."`
 }
 
 type batchEventBody struct {
 	_         struct{} `json:"-" additionalProperties:"true"`
-	SessionID string   `json:"session_id" minLength:"1"`
+	SessionID string   `json:"session_id" minLength:"1" doc:"The session."`
 	EventFields
 }
 
 type reportedReply struct {
-	EventID       string             `json:"event_id"`
-	SessionHealth sessionHealthShort `json:"session_health"`
+	EventID       string             `json:"event_id" doc:"Names the event."`
+	SessionHealth sessionHealthShort `json:"session_health" doc:"The health after this event."`
 }
 
 type sessionHealthShort struct {
 	sessionview.SessionHealthBrief
-	Reason health.Reason `json:"reason"`
+	Reason health.Reason `json:"reason" doc:"What the recommendation follows from most."`
 }
 
 type batchReply struct {
 	Processed int           `json:"processed" doc:"Events that were accepted."`
-	Rejected  int           `json:"rejected"`
+	Rejected  int           `json:"rejected" doc:"How many events were refused."`
 	Results   []resultReply `json:"results" doc:"One for each event, in their order."`
 }
 
 type resultReply struct {
-	Index     int               `json:"index"`
-	SessionID string            `json:"session_id"`
-	Status    string            `json:"status" enum:"accepted,rejected"`
-	Error     *resultErrorReply `json:"error"`
+	Index     int               `json:"index" doc:"The position in the batch, from 0."`
+	SessionID string            `json:"session_id" doc:"The session."`
+	Status    string            `json:"status" enum:"accepted,rejected" doc:"Its state."`
+	Error     *resultErrorReply `json:"error" doc:"Why it was refused; null if it was accepted."`
 }
 
 // TransformSchema lets the objects that may be missing be null.
@@ -104,8 +104,8 @@ func (resultReply) TransformSchema(_ huma.Registry, s *huma.Schema) *huma.Schema
 }
 
 type resultErrorReply struct {
-	Code    string `json:"code" enum:"SESSION_NOT_FOUND,SESSION_EXPIRED"`
-	Message string `json:"message"`
+	Code    string `json:"code" enum:"SESSION_NOT_FOUND,SESSION_EXPIRED" doc:"For programs; it does not change."`
+	Message string `json:"message" doc:"For people: what is wrong and what to do."`
 }
 
 // UseCases are the use cases that the operations on telemetry call.

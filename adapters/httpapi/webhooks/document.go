@@ -21,7 +21,7 @@ order: webhook-id is the same at every attempt.`
 
 // webhookEvent is the body of an event.
 type webhookEvent struct {
-	Type      string            `json:"type"`
+	Type      string            `json:"type" doc:"What kind it is."`
 	Timestamp value.Stamp       `json:"timestamp" doc:"When it happened, at every attempt the same."`
 	Data      map[string]string `json:"data" doc:"Ids and the new status, by name, such as session_id, status, percent, expires_at, or charged, held and refunded of a session that ended while its order was on its way."`
 }

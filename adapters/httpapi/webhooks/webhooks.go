@@ -42,7 +42,7 @@ type webhookReply struct {
 
 type webhookSecretReply struct {
 	Secret    string      `json:"webhook_secret" pattern:"^whsec_" doc:"Shown once."`
-	RotatedAt value.Stamp `json:"rotated_at"`
+	RotatedAt value.Stamp `json:"rotated_at" doc:"When the new one took effect."`
 }
 
 type webhookTestReply struct {
@@ -50,20 +50,20 @@ type webhookTestReply struct {
 }
 
 type deliveryReply struct {
-	DeliveryID     string           `json:"delivery_id" pattern:"^dlv_[a-z0-9]+$"`
+	DeliveryID     string           `json:"delivery_id" pattern:"^dlv_[a-z0-9]+$" doc:"Names the delivery."`
 	EventID        string           `json:"event_id" pattern:"^evt_[a-z0-9]+$" doc:"The webhook-id; the same at every attempt."`
-	Type           webhook.Type     `json:"type"`
-	Status         webhook.Status   `json:"status"`
-	Attempts       int              `json:"attempts" minimum:"0"`
+	Type           webhook.Type     `json:"type" doc:"What kind it is."`
+	Status         webhook.Status   `json:"status" doc:"Its state."`
+	Attempts       int              `json:"attempts" minimum:"0" doc:"How often it was sent."`
 	LastStatusCode value.MaybeInt   `json:"last_status_code" doc:"What the endpoint answered last; null: nothing yet, or no answer came."`
 	LastError      value.MaybeText  `json:"last_error" doc:"Why the last attempt failed; null: it did not."`
 	NextAttemptAt  value.MaybeStamp `json:"next_attempt_at" doc:"null unless pending."`
-	CreatedAt      value.Stamp      `json:"created_at"`
+	CreatedAt      value.Stamp      `json:"created_at" doc:"When it was made."`
 }
 
 type deliveriesReply struct {
-	Items      []deliveryReply     `json:"items"`
-	Pagination endpoint.Pagination `json:"pagination"`
+	Items      []deliveryReply     `json:"items" doc:"This page."`
+	Pagination endpoint.Pagination `json:"pagination" doc:"Where this page is in the list."`
 }
 
 // UseCases are the use cases that the operations on webhooks call.

@@ -38,8 +38,8 @@ type makeWorkersInput struct {
 type makeWorkersBody struct {
 	Count       value.Decimal `json:"count,omitempty"`
 	Names       []string      `json:"names,omitempty" nullable:"true" maxItems:"1000" doc:"In place of count; each 1 to 32 letters, digits and _."`
-	Country     string        `json:"country,omitempty" nullable:"true"`
-	City        string        `json:"city,omitempty" nullable:"true"`
+	Country     string        `json:"country,omitempty" nullable:"true" doc:"An ISO 3166-1 alpha-2 code."`
+	City        string        `json:"city,omitempty" nullable:"true" doc:"A city that the product offers in the country."`
 	TTLSeconds  value.Decimal `json:"ttl_seconds,omitempty"`
 	Strict      bool          `json:"strict,omitempty" nullable:"true" doc:"A lost exit is not replaced."`
 	UniqueExits bool          `json:"unique_exits,omitempty" nullable:"true" doc:"No two such workers share an exit."`
@@ -106,8 +106,8 @@ type rotateWorkerInput struct {
 type rotateWorkerBody struct{ sessionview.RotateFields }
 
 type workersReply struct {
-	Items      []workerReply       `json:"items"`
-	Pagination endpoint.Pagination `json:"pagination"`
+	Items      []workerReply       `json:"items" doc:"This page."`
+	Pagination endpoint.Pagination `json:"pagination" doc:"Where this page is in the list."`
 }
 
 type madeWorkersReply struct {
@@ -115,20 +115,20 @@ type madeWorkersReply struct {
 }
 
 type workerReply struct {
-	Name          string                         `json:"name"`
-	Status        worker.Status                  `json:"status"`
-	Proxy         *sessionview.Proxy             `json:"proxy"`
+	Name          string                         `json:"name" doc:"For people."`
+	Status        worker.Status                  `json:"status" doc:"Its state."`
+	Proxy         *sessionview.Proxy             `json:"proxy" doc:"How to connect; null unless the session is active."`
 	ExitIP        value.MaybeText                `json:"exit_ip" doc:"null where the seller does not report it."`
-	Location      sessionview.Location           `json:"location"`
+	Location      sessionview.Location           `json:"location" doc:"Where the exits are."`
 	TTLSeconds    value.MaybeInt                 `json:"ttl_seconds" doc:"null: the exit is kept."`
 	ExitExpiresAt value.MaybeStamp               `json:"exit_expires_at" doc:"When its next new connection gets another exit; null: never."`
 	Strict        bool                           `json:"strict" doc:"Whether a lost exit is not replaced."`
 	MaxBytes      value.MaybeInt                 `json:"max_bytes" doc:"null: no limit of its own."`
-	Usage         workerUsageReply               `json:"usage"`
-	Health        sessionview.SessionHealthBrief `json:"health"`
-	Rotations     int                            `json:"rotations"`
+	Usage         workerUsageReply               `json:"usage" doc:"A short form of GET /sessions/{session_id}/usage."`
+	Health        sessionview.SessionHealthBrief `json:"health" doc:"A short form of GET /sessions/{session_id}/health."`
+	Rotations     int                            `json:"rotations" doc:"How many rotations there were."`
 	LastError     *workerErrorReply              `json:"last_error" doc:"What a connection of it last failed with; null if none did."`
-	CreatedAt     value.Stamp                    `json:"created_at"`
+	CreatedAt     value.Stamp                    `json:"created_at" doc:"When it was made."`
 	LastUsedAt    value.MaybeStamp               `json:"last_used_at" doc:"null before the first use."`
 }
 
@@ -138,16 +138,16 @@ func (workerReply) TransformSchema(_ huma.Registry, s *huma.Schema) *huma.Schema
 }
 
 type workerUsageReply struct {
-	UsedBytes     int64 `json:"used_bytes"`
-	UploadBytes   int64 `json:"upload_bytes"`
-	DownloadBytes int64 `json:"download_bytes"`
-	Connections   int64 `json:"connections"`
+	UsedBytes     int64 `json:"used_bytes" doc:"What was used, in bytes."`
+	UploadBytes   int64 `json:"upload_bytes" doc:"From the agent to targets."`
+	DownloadBytes int64 `json:"download_bytes" doc:"From targets to the agent."`
+	Connections   int64 `json:"connections" doc:"How many there were."`
 	OpenTunnels   int64 `json:"open_tunnels" doc:"On all replicas, a few seconds old."`
 }
 
 type workerErrorReply struct {
 	At   value.Stamp `json:"at" doc:"When it failed."`
-	Code string      `json:"code"`
+	Code string      `json:"code" doc:"For programs; it does not change."`
 }
 
 // ofWorkers is what an operation on workers of a live session can refuse with.
