@@ -41,6 +41,21 @@ func TestKeys(t *testing.T) {
 	w.do("GET", "/v1/sessions", "", ci.as).refused(401, "AUTH_INVALID_KEY")
 }
 
+// A key that another issued ends with it, unless the caller keeps it.
+func TestChildrenOfAKey(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, options{})
+	a := w.register("Parents")
+	for query, status := range map[string]int{"": 401, "?children=end": 401, "?children=keep": 200} {
+		parent := w.do("POST", "/v1/account/keys", `{"name":"Parent","permissions":["account:read","account:write"]}`, a.as).want(201)
+		issuer := agent{a.ID, parent.str("data.api_key"), ""}
+		child := w.do("POST", "/v1/account/keys", `{"name":"Child","permissions":["account:read"]}`, issuer.as).want(201)
+		w.do("DELETE", "/v1/account/keys/"+parent.str("data.key_id")+query, "", a.as).want(200)
+		w.do("GET", "/v1/account/info", "", agent{a.ID, child.str("data.api_key"), ""}.as).want(status)
+	}
+	w.do("DELETE", "/v1/account/keys/key_x?children=sell", "", a.as).refused(400, "INVALID_REQUEST")
+}
+
 func TestRotateKey(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, options{})

@@ -1,51 +1,35 @@
 package endpoint
 
 import (
-	"bytes"
-	"context"
-	"io"
 	"net/http"
 	"strings"
-	"time"
 
-	"github.com/danielgtaylor/huma/v2"
-	"github.com/danielgtaylor/huma/v2/adapters/humagin"
 	"github.com/gin-gonic/gin"
 )
 
-// adapter puts huma's operations on the gin group, behind our own steps.
-type adapter struct {
-	api   *API
-	group *gin.RouterGroup
-}
-
-// Handle registers the route of an operation.
-func (a adapter) Handle(h *huma.Operation, handler func(huma.Context)) {
-	path := strings.NewReplacer("{", ":", "}", "").Replace(h.Path)
-	o := a.api.ops[h.OperationID]
+// serve adds the route of an operation.
+func (a *API) serve(o *Operation, handle func(*Call)) {
+	path := Prefix + strings.NewReplacer("{", ":", "}", "").Replace(o.Path)
 	serve := func(g *gin.Context) {
 		c := CallOf(g)
 		for _, p := range g.Params {
 			if p.Value == "" { // a path such as /sessions//usage, which gin takes
-				a.api.refuseRoute(g)
+				a.refuseRoute(g)
 				return
 			}
 		}
 		c.op = o
-		if err := a.api.admit(c); err != nil {
-			a.api.Refuse(c, err)
+		if err := a.admit(c); err != nil {
+			a.Refuse(c, err)
 			return
 		}
-		handler(&humaContext{ginContext: humagin.NewContext(h, g), call: c})
+		handle(c)
 	}
-	a.group.Handle(h.Method, path, serve)
-	if h.Method == http.MethodGet && !o.Once { // the server leaves out the body
-		a.group.Handle(http.MethodHead, path, serve)
+	a.Engine.Handle(o.Method, path, serve)
+	if o.Method == http.MethodGet && !o.Once { // the server leaves out the body
+		a.Engine.Handle(http.MethodHead, path, serve)
 	}
 }
-
-// ServeHTTP serves the whole engine.
-func (a adapter) ServeHTTP(w http.ResponseWriter, r *http.Request) { a.api.Engine.ServeHTTP(w, r) }
 
 // admit does what comes before the handler: credentials, limits, and the
 // judgement of what was sent.
@@ -104,62 +88,4 @@ func (a *API) mayStore(c *Call) error {
 		return nil
 	}
 	return err
-}
-
-// ginContext is huma's own view of a gin request, under a name to embed.
-type ginContext = huma.Context
-
-// humaContext shows huma a request whose body was read and checked already.
-type humaContext struct {
-	ginContext
-	call *Call
-	body bodyReader
-}
-
-// Context returns a context with the call, from which handlers read the caller.
-func (h *humaContext) Context() context.Context { return h.call }
-
-// Unwrap gives huma's helpers the context below.
-func (h *humaContext) Unwrap() huma.Context { return h.ginContext }
-
-// Header hides the Content-Type, which is not checked, and Accept: there is one
-// format.
-func (h *humaContext) Header(name string) string {
-	switch name {
-	case "Content-Type":
-		return "application/json"
-	case "Accept":
-		return ""
-	}
-	return h.ginContext.Header(name)
-}
-
-// SetStatus keeps huma from setting a status after the answer.
-func (h *humaContext) SetStatus(status int) {
-	if !h.call.gin.Writer.Written() {
-		h.ginContext.SetStatus(status)
-	}
-}
-
-// SetReadDeadline does nothing: the body was read.
-func (h *humaContext) SetReadDeadline(time.Time) error { return nil }
-
-// bodyReader reads a checked body.
-type bodyReader struct{ bytes.Reader }
-
-// BodyReader gives huma the checked body.
-func (h *humaContext) BodyReader() io.Reader {
-	h.body.Reset(h.call.Body)
-	return &h.body
-}
-
-// callWriter is the writer of huma's own answers; it carries the call.
-type callWriter struct {
-	io.Writer
-	call *Call
-}
-
-// BodyWriter lets marshalForHuma find the call.
-func (h *humaContext) BodyWriter() io.Writer {
-	return &callWriter{Writer: h.ginContext.BodyWriter(), call: h.call}
 }

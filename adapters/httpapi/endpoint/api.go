@@ -48,15 +48,14 @@ type Config struct {
 // API is a set of operations, their document, and the engine that serves them.
 type API struct {
 	Config
-	Engine   *gin.Engine // to which paths beside the operations are added
-	huma     huma.API
-	ops      map[string]*Operation // by id
-	fixed    limitHeaderCache
-	patterns map[string]string // descriptions of the patterns of the document
-	pages    []string          // paths of what is served beside the operations
-	metrics  *metrics
-	outages  *outages
-	quiet    quiet
+	Engine  *gin.Engine // to which paths beside the operations are added
+	doc     *huma.OpenAPI
+	ops     map[string]*Operation // by id
+	fixed   limitHeaderCache
+	pages   []string // paths of what is served beside the operations
+	metrics *metrics
+	outages *outages
+	quiet   quiet
 }
 
 // AddPaths adds paths beside the operations to those that the refusal of an unknown one may name.

@@ -5,9 +5,9 @@ import (
 	"net/http"
 	"reflect"
 
-	"github.com/danielgtaylor/huma/v2"
-
+	"agentproxy/adapters/httpapi/binding"
 	"agentproxy/adapters/httpapi/openapi"
+	"agentproxy/domain"
 )
 
 // Result is what a handler answers with.
@@ -42,16 +42,20 @@ func Declare[I, O any](a *API, o Operation, handle func(context.Context, *I) (in
 
 // DeclareResult is like Declare for a handler that decides about headers too.
 func DeclareResult[I, O any](a *API, o Operation, handle func(context.Context, *I) (Result[O], error)) {
-	h := a.declare(&o)
-	h.RequestBody = &huma.RequestBody{}
+	in := binding.Of(reflect.TypeFor[I](), a.doc.Components.Schemas, o.ID)
+	a.declare(&o, in)
 	listed, reads := itemsField[O]()
 	reads = reads && o.Method == http.MethodGet && !o.Open
-	huma.Register(a.huma, h, func(ctx context.Context, in *I) (*struct{}, error) {
-		c := CallIn(ctx)
-		r, err := handle(ctx, in)
+	a.serve(&o, func(c *Call) {
+		input := new(I)
+		if issues := in.Read(c.gin, c.Body, reflect.ValueOf(input).Elem()); issues != nil {
+			a.Refuse(c, domain.InvalidFields(issues...))
+			return
+		}
+		r, err := handle(c, input)
 		if err != nil {
 			a.Refuse(c, err)
-			return nil, nil
+			return
 		}
 		if reads {
 			a.chargeRead(c, reflect.ValueOf(r.Data).Field(listed).Len())
@@ -62,26 +66,30 @@ func DeclareResult[I, O any](a *API, o Operation, handle func(context.Context, *
 		if r.Replayed {
 			c.gin.Header("Idempotency-Replayed", "true")
 		}
-		switch data := any(r.Data).(type) {
-		case PNG:
-			a.show(c, r.Status, data)
-		case Text:
-			a.showText(c, r.Status, data)
-		default:
-			if o.CSV {
-				c.gin.Writer.Header().Add("Vary", "Accept")
-				if p, ok := data.(printed); ok && c.form() == openapi.HTMLType {
-					a.showPage(c, r.Status, p)
-					return nil, nil
-				}
-				if acceptsCSV(c.gin.Request) {
-					a.answerCSV(c, r.Status, r.Data)
-					return nil, nil
-				}
-			}
-			a.Answer(c, r.Status, r.Data)
-		}
-		return nil, nil
+		a.answerIn(c, r.Status, r.Data)
 	})
-	a.documentOp(&o)
+}
+
+// answerIn answers data in the form that it has, or that the caller prefers.
+func (a *API) answerIn(c *Call, status int, data any) {
+	switch data := data.(type) {
+	case PNG:
+		a.show(c, status, data)
+		return
+	case Text:
+		a.showText(c, status, data)
+		return
+	}
+	if c.op.CSV {
+		c.gin.Writer.Header().Add("Vary", "Accept")
+		if p, ok := data.(printed); ok && c.form() == openapi.HTMLType {
+			a.showPage(c, status, p)
+			return
+		}
+		if acceptsCSV(c.gin.Request) {
+			a.answerCSV(c, status, data)
+			return
+		}
+	}
+	a.Answer(c, status, data)
 }

@@ -1,8 +1,6 @@
 package endpoint
 
 import (
-	"encoding/json"
-	"io"
 	"net/http"
 	"reflect"
 	"slices"
@@ -11,6 +9,7 @@ import (
 
 	"github.com/danielgtaylor/huma/v2"
 
+	"agentproxy/adapters/httpapi/binding"
 	"agentproxy/adapters/httpapi/openapi"
 	"agentproxy/domain"
 	"agentproxy/domain/account"
@@ -19,72 +18,72 @@ import (
 // newDocument prepares the document that the operations are added to.
 func (a *API) newDocument() {
 	openapi.Configure()
-	group := a.Engine.Group(Prefix)
-	a.huma = huma.NewAPI(huma.Config{
-		OpenAPI: &huma.OpenAPI{
-			OpenAPI: "3.1.0",
-			Info: &huma.Info{Title: "Agent Proxy Session Service", Version: a.Version,
-				Description: apiDescription,
-				Contact:     &huma.Contact{Name: "The operator of this service", URL: a.PublicURL},
-				License:     &huma.License{Name: "Apache-2.0", Identifier: "Apache-2.0"}},
-			Servers: []*huma.Server{{URL: strings.TrimSuffix(a.PublicURL, "/") + Prefix}},
-			Tags:    apiTags,
-			// Of every operation that does not have its own: one without a credential has none.
-			Security: []map[string][]string{{"ApiKey": {}}, {"Bearer": {}}},
-			Components: &huma.Components{
-				Schemas: huma.NewMapRegistry("#/components/schemas/", openapi.SchemaName),
-				SecuritySchemes: map[string]*huma.SecurityScheme{
-					"ApiKey": {Type: "apiKey", In: "header", Name: "X-API-Key",
-						Description: "The api_key of the registration. It holds every permission. It may be sent as Bearer too."},
-					"Bearer": {Type: "http", Scheme: "bearer", BearerFormat: "JWT",
-						Description: "An access_token of POST /auth/token. It is used when both are sent."},
-				},
+	a.doc = &huma.OpenAPI{
+		OpenAPI: "3.1.0",
+		Info: &huma.Info{Title: "Agent Proxy Session Service", Version: a.Version,
+			Description: apiDescription,
+			Contact:     &huma.Contact{Name: "The operator of this service", URL: a.PublicURL},
+			License:     &huma.License{Name: "Apache-2.0", Identifier: "Apache-2.0"}},
+		Servers: []*huma.Server{{URL: strings.TrimSuffix(a.PublicURL, "/") + Prefix}},
+		Tags:    apiTags,
+		// Of every operation that does not have its own: one without a credential has none.
+		Security: []map[string][]string{{"ApiKey": {}}, {"Bearer": {}}},
+		Components: &huma.Components{
+			Schemas: openapi.NewRegistry(),
+			SecuritySchemes: map[string]*huma.SecurityScheme{
+				"ApiKey": {Type: "apiKey", In: "header", Name: "X-API-Key",
+					Description: "The api_key of the registration. It holds every permission. It may be sent as Bearer too."},
+				"Bearer": {Type: "http", Scheme: "bearer", BearerFormat: "JWT",
+					Description: "An access_token of POST /auth/token. It is used when both are sent."},
 			},
 		},
-		Formats: map[string]huma.Format{
-			openapi.JSONType: {Marshal: a.marshalForHuma, Unmarshal: json.Unmarshal},
-			"json":           {Marshal: a.marshalForHuma}, // the suffix of application/problem+json
-		},
-		DefaultFormat: openapi.JSONType,
-	}, adapter{a, group})
-	registry := a.huma.OpenAPI().Components.Schemas
-	openapi.RegisterEnums(registry)
-	schemas := registry.Map()
+	}
+	schemas := a.doc.Components.Schemas.Map()
 	null, meta := &huma.Schema{Type: "null"}, a.SchemaOf(metaReply{})
 	schemas["Error"] = openapi.ErrorSchema()
 	schemas["ErrorEnvelope"] = openapi.EnvelopeSchema(false, null, &huma.Schema{Ref: "#/components/schemas/Error"}, meta)
 	schemas["Envelope"] = openapi.EnvelopeSchema(true, &huma.Schema{}, null, meta)
 }
 
-// marshalForHuma writes what huma answers by itself: the issues of an input that
-// it found invalid, as a refusal.
-func (a *API) marshalForHuma(w io.Writer, v any) error {
-	e, isError := v.(*huma.ErrorModel)
-	c, isCall := w.(*callWriter)
-	switch {
-	case !isError || !isCall:
-		return json.NewEncoder(w).Encode(v)
-	case e.Status >= http.StatusInternalServerError:
-		a.Refuse(c.call, errInternal)
-	default:
-		a.Refuse(c.call, a.invalidInput(c.call.op, e.Errors))
-	}
-	return nil
-}
-
-// declare completes an operation with what its kind always has, and gives
-// huma's form of it.
-func (a *API) declare(o *Operation) huma.Operation {
-	refuses := slices.Clone(o.Refuses)
-	h := huma.Operation{OperationID: o.ID, Method: o.Method, Path: o.Path, Tags: []string{o.Tag},
-		Summary: o.Summary, Description: o.Doc, MaxBodyBytes: -1, BodyReadTimeout: -1}
+// declare completes an operation with what its kind always has, and documents it with its input.
+func (a *API) declare(o *Operation, in *binding.Input) {
+	o.Refuses = append(slices.Clone(o.Refuses), o.usualRefusals()...)
+	h := &huma.Operation{OperationID: o.ID, Method: o.Method, Path: o.Path, Tags: []string{o.Tag},
+		Summary: o.Summary, Description: o.Doc, Parameters: in.Parameters}
 	if o.Open {
 		h.Security = []map[string][]string{}
+	} else if o.Scope != "" {
+		h.Extensions = map[string]any{"x-required-permission": string(o.Scope)}
+	}
+	for _, p := range in.Parameters {
+		if p.In == "query" {
+			o.query = append(o.query, p.Name)
+		}
+	}
+	body := in.Body
+	if o.OwnBody != nil {
+		body = a.SchemaOf(o.OwnBody)
+	}
+	if o.hasBody = body != nil; o.hasBody {
+		h.RequestBody = &huma.RequestBody{Required: !o.EmptyBody,
+			Content: map[string]*huma.MediaType{openapi.JSONType: {Schema: body, Example: o.Example}}}
+	}
+	if o.Method != http.MethodGet {
+		o.Refuses = append(o.Refuses, errTooLarge)
+		o.fields = a.namesOf(o, body)
+	}
+	a.ops[o.ID] = o
+	a.documentAnswers(o, h)
+	a.doc.AddOperation(h)
+}
+
+// usualRefusals returns the refusals that an operation has beside its own.
+func (o *Operation) usualRefusals() (refuses []*domain.Error) {
+	if o.Open {
 		refuses = append(refuses, ErrMisdirected)
 	} else {
 		if o.Scope != "" {
 			refuses = append(refuses, account.ErrScope)
-			h.Extensions = map[string]any{"x-required-permission": string(o.Scope)}
 		}
 		refuses = append(
 			refuses,
@@ -100,35 +99,11 @@ func (a *API) declare(o *Operation) huma.Operation {
 	if o.Idempotent {
 		refuses = append(refuses, domain.ErrIdempotencyConflict)
 	}
-	refuses = append(refuses, domain.ErrUnavailable, errInternal)
-	o.Refuses = refuses
-	a.ops[o.ID] = o
-	return h
+	return append(refuses, domain.ErrUnavailable, errInternal)
 }
 
-// documentOp completes the document of an operation once huma has read its input.
-func (a *API) documentOp(o *Operation) {
-	item := a.huma.OpenAPI().Paths[o.Path]
-	h := operationOf(item, o.Method)
-	for _, p := range h.Parameters {
-		if p.In == "query" {
-			o.query = append(o.query, p.Name)
-		}
-	}
-	if o.OwnBody != nil {
-		h.RequestBody.Content = map[string]*huma.MediaType{openapi.JSONType: {Schema: a.SchemaOf(o.OwnBody)}}
-	}
-	o.hasBody = h.RequestBody != nil && len(h.RequestBody.Content) > 0
-	if !o.hasBody {
-		h.RequestBody = nil
-	} else {
-		h.RequestBody.Required = !o.EmptyBody
-		h.RequestBody.Content[openapi.JSONType].Example = o.Example
-	}
-	if o.Method != http.MethodGet {
-		o.Refuses = append(o.Refuses, errTooLarge)
-		o.fields = a.namesOf(o, h.RequestBody)
-	}
+// documentAnswers documents what an operation answers.
+func (a *API) documentAnswers(o *Operation, h *huma.Operation) {
 	// First, so that the document has one example of its code, whatever else has the code.
 	o.Refuses = append([]*domain.Error{domain.ErrInvalid}, o.Refuses...)
 	o.codes = map[int][]*domain.Error{}
@@ -153,7 +128,7 @@ func (a *API) documentOp(o *Operation) {
 // SchemaOf returns the schema of an example's type.
 func (a *API) SchemaOf(v any) *huma.Schema {
 	t := reflect.TypeOf(v)
-	return a.huma.OpenAPI().Components.Schemas.Schema(t, true, t.Name())
+	return a.doc.Components.Schemas.Schema(t, true, t.Name())
 }
 
 func (a *API) successResponse(o *Operation, r Reply) *huma.Response {
@@ -205,4 +180,4 @@ func (a *API) errorResponse(o *Operation, status int, errs []*domain.Error) *hum
 }
 
 // OpenAPI returns the document, to which more than operations may be added.
-func (a *API) OpenAPI() *huma.OpenAPI { return a.huma.OpenAPI() }
+func (a *API) OpenAPI() *huma.OpenAPI { return a.doc }

@@ -11,7 +11,6 @@ import (
 
 	"github.com/danielgtaylor/huma/v2"
 
-	"agentproxy/adapters/httpapi/openapi"
 	"agentproxy/adapters/httpapi/strictjson"
 	"agentproxy/domain"
 	"agentproxy/domain/spelling"
@@ -32,10 +31,10 @@ type bodyNames struct {
 
 // namesOf returns the fields of a body and what becomes of other keys, as its schema has them. Of an operation
 // without a body every field is unknown.
-func (a *API) namesOf(o *Operation, body *huma.RequestBody) *strictjson.Names {
+func (a *API) namesOf(o *Operation, body *huma.Schema) *strictjson.Names {
 	n := &bodyNames{op: o}
 	if body != nil {
-		return n.of(a, body.Content[openapi.JSONType].Schema, "")
+		return n.of(a, body, "")
 	}
 	n.objects = []*object{{strict: !o.Published}}
 	return &strictjson.Names{Refuse: n.refuse(n.objects[0])}
@@ -44,7 +43,7 @@ func (a *API) namesOf(o *Operation, body *huma.RequestBody) *strictjson.Names {
 // of returns the names of a schema, or nil if it is no object or takes any name.
 func (n *bodyNames) of(a *API, schema *huma.Schema, path string) *strictjson.Names {
 	for schema != nil && schema.Ref != "" {
-		schema = a.huma.OpenAPI().Components.Schemas.SchemaFromRef(schema.Ref)
+		schema = a.doc.Components.Schemas.SchemaFromRef(schema.Ref)
 	}
 	switch {
 	case schema == nil:

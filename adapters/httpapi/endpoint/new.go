@@ -9,8 +9,7 @@ import (
 
 // New returns an API without operations.
 func New(cfg Config) *API {
-	a := &API{Config: cfg, Engine: newEngine(), ops: map[string]*Operation{}, patterns: map[string]string{},
-		metrics: newMetrics()}
+	a := &API{Config: cfg, Engine: newEngine(), ops: map[string]*Operation{}, metrics: newMetrics()}
 	a.outages = newOutages(cfg.Log, cfg.Clock, a.metrics)
 	a.Engine.Use(a.observe, a.guard)
 	a.Engine.NoRoute(a.refuseRoute)

@@ -3,10 +3,7 @@ package endpoint
 import (
 	"cmp"
 	"context"
-	"net/http"
 	"time"
-
-	"github.com/danielgtaylor/huma/v2"
 
 	"agentproxy/adapters/httpapi/strictjson"
 	"agentproxy/domain"
@@ -40,7 +37,7 @@ type Operation struct {
 	EmptyBody  bool            // the body may be left out
 	CSV        bool            // the items of the answer are written as CSV on request
 	Once       bool            // a GET that answers once: HEAD, which a preview sends, is refused
-	OwnBody    any             // what the handler checks and binds by itself, for the document; huma gets no body then
+	OwnBody    any             // what the handler checks and binds by itself, for the document
 	Published  bool            // other services have this call too: without a body of its own it ignores unknown fields
 	BodyLimit  int             // bytes; 0: 1 MiB, and 16 KiB if Open
 	Stores     bool            // it adds rows: an agent that had as much stored as it may is refused
@@ -78,11 +75,4 @@ func (o *Operation) bodyLimit() int {
 		return cmp.Or(o.BodyLimit, openBodyLimit)
 	}
 	return cmp.Or(o.BodyLimit, bodyLimit)
-}
-
-// operationOf returns the operation of a path and a method in the document.
-func operationOf(item *huma.PathItem, method string) *huma.Operation {
-	return map[string]*huma.Operation{http.MethodGet: item.Get, http.MethodPost: item.Post,
-		http.MethodPut: item.Put, http.MethodPatch: item.Patch,
-		http.MethodDelete: item.Delete}[method]
 }

@@ -11,87 +11,59 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/danielgtaylor/huma/v2"
+
 	"agentproxy/adapters/httpapi/value"
 )
 
-// object is an object of the document.
-type object = map[string]any
-
-// Compact writes the document for readers and generators of clients: what it has more than once
-// becomes a component, enumerations have names, and each form of a create call has a schema of its own. The operations
-// keep the schemas that they validate with.
-func Compact(text []byte) ([]byte, error) {
-	var doc object
-	if err := json.Unmarshal(text, &doc); err != nil {
-		return nil, err
-	}
-	components := doc["components"].(object)
-	schemas := components["schemas"].(object)
-	splitCreate(schemas)
+// Finish gives a document its final form, for readers and generators of clients: enumerations have names, and what
+// occurs more than once, like every refusal, is a component.
+func Finish(doc *huma.OpenAPI) {
+	schemas := doc.Components.Schemas.Map()
 	for _, name := range slices.Sorted(maps.Keys(schemas)) {
-		nameEnums(schemas, schemas[name])
+		finishSchema(schemas, schemas[name])
 	}
-	nameEnums(schemas, doc["paths"])
-	var parameters, headers, examples, responses []site
-	for operation := range operationsOf(doc) {
-		list, _ := operation["parameters"].([]any)
-		for i, p := range list {
-			in, name := p.(object)["in"].(string), p.(object)["name"].(string)
-			delete(p.(object), "explode") // no parameter is a list, which alone it matters to
-			if schema := objectIn(p.(object), "schema"); schema["description"] == p.(object)["description"] {
-				delete(schema, "description")
-			}
-			parameters = append(parameters, site{p, func(ref any) { list[i] = ref },
-				camel(in + "_" + strings.ReplaceAll(name, "-", "_"))})
+	var s sites
+	for o := range operationsOf(doc) {
+		for i, p := range o.Parameters {
+			finishSchema(schemas, p.Schema)
+			name := camel(p.In + "_" + strings.ReplaceAll(p.Name, "-", "_"))
+			s.parameters = append(s.parameters, site[huma.Param]{p, func(ref *huma.Param) { o.Parameters[i] = ref }, name})
 		}
-		for status, r := range objectIn(operation, "responses") {
-			for _, h := range sitesOf(objectIn(r.(object), "headers")) {
-				h.name = strings.ReplaceAll(strings.TrimPrefix(h.name, "X-"), "RateLimit-", "")
-				h.name = cmp.Or(headerNames[h.name], h.name)
-				headers = append(headers, h)
+		for status, r := range o.Responses {
+			for _, m := range r.Content {
+				finishSchema(schemas, m.Schema)
 			}
-			withoutType(objectIn(r.(object), "content", JSONType, "schema"))
-			shown := objectIn(r.(object), "content", JSONType, "examples")
-			if status < "400" {
-				examples = append(examples, sameReplies(shown)...)
-				continue
-			}
-			examples = append(examples, sitesOf(shown)...)
-			name := strings.Join(value.Each(slices.Sorted(maps.Keys(shown)), camel), "Or")
-			name = cmp.Or(responseNames[name], name)
-			if status == "429" && objectIn(r.(object), "headers")["X-RateLimit-Limit"] == nil {
-				name = "Open" + name // of a call without a credential, which has no rate
-			}
-			responses = append(responses, site{r, func(ref any) { objectIn(operation, "responses")[status] = ref }, name})
+			s.response(o, status, r)
 		}
 	}
-	share(components, "parameters", parameters, 2)
-	share(components, "headers", headers, 2)
-	share(components, "examples", examples, 2)
-	share(components, "responses", responses, 1)
-	return json.Marshal(doc)
+	c := doc.Components
+	c.Parameters = share(s.parameters, 2, func(name string) *huma.Param {
+		return &huma.Param{Ref: "#/components/parameters/" + name}
+	})
+	c.Headers = share(s.headers, 2, func(name string) *huma.Header {
+		return &huma.Header{Ref: "#/components/headers/" + name}
+	})
+	c.Examples = share(s.examples, 2, func(name string) *huma.Example {
+		return &huma.Example{Ref: "#/components/examples/" + name}
+	})
+	c.Responses = share(s.responses, 1, func(name string) *huma.Response {
+		return &huma.Response{Ref: "#/components/responses/" + name}
+	})
 }
 
 // operationsOf iterates over the operations by path.
-func operationsOf(doc object) iter.Seq[object] {
-	return func(yield func(object) bool) {
-		paths := doc["paths"].(object)
-		for _, path := range slices.Sorted(maps.Keys(paths)) {
-			for _, operation := range paths[path].(object) {
-				if !yield(operation.(object)) {
+func operationsOf(doc *huma.OpenAPI) iter.Seq[*huma.Operation] {
+	return func(yield func(*huma.Operation) bool) {
+		for _, path := range slices.Sorted(maps.Keys(doc.Paths)) {
+			item := doc.Paths[path]
+			for _, o := range []*huma.Operation{item.Delete, item.Get, item.Patch, item.Post, item.Put} {
+				if o != nil && !yield(o) {
 					return
 				}
 			}
 		}
 	}
-}
-
-// objectIn returns the object at a path of keys, or nil.
-func objectIn(at object, keys ...string) object {
-	for _, key := range keys {
-		at, _ = at[key].(object)
-	}
-	return at
 }
 
 // camel returns a name with underscores in camel case.
@@ -104,46 +76,82 @@ func camel(code string) string {
 }
 
 // site is a place whose value may become a reference to a component.
-type site struct {
-	value   any
-	replace func(ref any)
+type site[T any] struct {
+	value   *T
+	replace func(ref *T)
 	name    string // of the component
 }
 
-// sitesOf returns the values of an object, under their keys.
-func sitesOf(o object) (sites []site) {
-	for key, value := range o {
-		sites = append(sites, site{value, func(ref any) { o[key] = ref }, key})
-	}
-	return sites
+// sites are the places of a document, by the kind of component.
+type sites struct {
+	parameters []site[huma.Param]
+	headers    []site[huma.Header]
+	examples   []site[huma.Example]
+	responses  []site[huma.Response]
 }
 
-// sameReplies returns the examples of successes under names that equal ones share.
-func sameReplies(shown object) []site {
-	sites := sitesOf(shown)
-	for i := range sites {
-		text, _ := json.Marshal(sites[i].value) // it was read from JSON
-		sum := sha256.Sum256(text)
-		sites[i].name = "Reply" + hex.EncodeToString(sum[:4])
+// response adds a response and what it has.
+func (s *sites) response(o *huma.Operation, status string, r *huma.Response) {
+	for key, h := range r.Headers {
+		name := strings.ReplaceAll(strings.TrimPrefix(key, "X-"), "RateLimit-", "")
+		name = cmp.Or(headerNames[name], name)
+		s.headers = append(s.headers, site[huma.Header]{h, func(ref *huma.Header) { r.Headers[key] = ref }, name})
 	}
-	return sites
+	media := r.Content[JSONType]
+	if media == nil {
+		return
+	}
+	for key, e := range media.Examples {
+		name := key // the code of a refusal
+		if status < "400" {
+			name = "Reply" + digest(e)
+		}
+		s.examples = append(s.examples, site[huma.Example]{e, func(ref *huma.Example) { media.Examples[key] = ref }, name})
+	}
+	if status < "400" {
+		return
+	}
+	name := strings.Join(value.Each(slices.Sorted(maps.Keys(media.Examples)), camel), "Or")
+	name = cmp.Or(responseNames[name], name)
+	if status == "429" && r.Headers["X-RateLimit-Limit"] == nil {
+		name = "Open" + name // of a call without a credential, which has no rate
+	}
+	s.responses = append(s.responses, site[huma.Response]{r, func(ref *huma.Response) { o.Responses[status] = ref }, name})
 }
 
-// share replaces what occurs at least so often by references to components. Different values of one
+// digest returns what equal examples have in common, whatever the order of their members.
+func digest(e *huma.Example) string {
+	var v any
+	if err := json.Unmarshal(textOf(e), &v); err != nil {
+		panic(err) // it was written as JSON
+	}
+	sum := sha256.Sum256(textOf(v))
+	return hex.EncodeToString(sum[:4])
+}
+
+// textOf returns a part of the document as JSON. It panics at what cannot be written, a fault of the program.
+func textOf(v any) []byte {
+	text, err := json.Marshal(v)
+	if err != nil {
+		panic("httpapi: the document cannot be written: " + err.Error())
+	}
+	return text
+}
+
+// share replaces what occurs at least so often by references to components, which it returns. Different values of one
 // name are numbered, the most frequent first.
-func share(components object, kind string, sites []site, least int) {
+func share[T any](all []site[T], least int, ref func(name string) *T) map[string]*T {
 	counts := map[string]map[string]int{} // by name and value
-	texts := make([]string, len(sites))
-	for i, s := range sites {
-		text, _ := json.Marshal(s.value) // it was read from JSON
-		texts[i] = string(text)
+	texts := make([]string, len(all))
+	for i, s := range all {
+		texts[i] = string(textOf(s.value))
 		if counts[s.name] == nil {
 			counts[s.name] = map[string]int{}
 		}
 		counts[s.name][texts[i]]++
 	}
-	shared := object{}
-	for i, s := range sites {
+	shared := map[string]*T{}
+	for i, s := range all {
 		values := counts[s.name]
 		if values[texts[i]] < least {
 			continue
@@ -160,70 +168,48 @@ func share(components object, kind string, sites []site, least int) {
 			name += strconv.Itoa(before + 1)
 		}
 		shared[name] = s.value
-		s.replace(object{"$ref": "#/components/" + kind + "/" + name})
+		s.replace(ref(name))
 	}
-	components[kind] = shared
+	return shared
 }
 
-// nameEnums replaces the enumerations below a node by references to schemas of their own. A
-// nullable one becomes a choice, because null is none of its values.
-func nameEnums(schemas object, node any) {
-	switch node := node.(type) {
-	case []any:
-		for _, n := range node {
-			nameEnums(schemas, n)
-		}
-	case object:
-		values, _ := node["enum"].([]any)
-		if name := enumNames[joined(values)]; name != "" {
-			schemas[name] = object{"type": "string", "enum": values}
-			ref := object{"$ref": "#/components/schemas/" + name}
-			if _, nullable := node["type"].([]any); nullable {
-				node["anyOf"] = []any{ref, object{"type": "null"}}
-			} else {
-				maps.Copy(node, ref)
-			}
-			delete(node, "enum")
-			delete(node, "type")
-			return
-		}
-		for key, n := range node {
-			if key != "example" && key != "examples" {
-				nameEnums(schemas, n)
-			}
-		}
+// finishSchema replaces the enumerations in a schema by references to schemas of their own, and removes the
+// descriptions of patterns, which the standard does not have. A nullable enumeration becomes a choice, because null is
+// none of its values.
+func finishSchema(schemas map[string]*huma.Schema, s *huma.Schema) {
+	if s == nil {
+		return
 	}
-}
-
-// withoutType removes the type of the data of a success, which the envelope has.
-func withoutType(schema object) {
-	if all, _ := schema["allOf"].([]any); len(all) > 1 {
-		delete(all[1].(object), "type")
+	s.PatternDescription = ""
+	if name := enumNames[joined(s.Enum)]; name != "" {
+		schemas[name] = &huma.Schema{Type: huma.TypeString, Enum: s.Enum}
+		ref := schemaRef + name
+		if s.Nullable {
+			s.AnyOf = []*huma.Schema{{Ref: ref}, {Type: "null"}}
+		} else {
+			s.Ref = ref
+		}
+		s.Type, s.Enum, s.Nullable = "", nil, false
+		return
+	}
+	finishSchema(schemas, s.Items)
+	for _, p := range s.Properties {
+		finishSchema(schemas, p)
+	}
+	if others, ok := s.AdditionalProperties.(*huma.Schema); ok {
+		finishSchema(schemas, others)
+	}
+	for _, one := range slices.Concat(s.AllOf, s.AnyOf, s.OneOf) {
+		finishSchema(schemas, one)
 	}
 }
 
-// splitCreate makes one schema of each form of a create call.
-func splitCreate(schemas object) {
-	both := schemas["CreateRequest"].(object)
-	fields := both["properties"].(object)
-	nested, flat := object{}, maps.Clone(fields)
-	for _, name := range []string{"type", "config", "max_cost", "provisioning_mode", "labels", "allowed_ips", "policy"} {
-		nested[name] = fields[name]
-	}
-	delete(flat, "type")
-	delete(flat, "config")
-	for _, form := range []struct {
-		fields object
-		name   string
-	}{{nested, "type"}, {flat, "session_type"}, {flat, "product_no"}} {
-		required := maps.Clone(form.fields[form.name].(object))
-		required["type"] = "string" // and not null, which counts as absent
-		form.fields[form.name] = required
-	}
-	schemas["CreateNested"] = object{"type": "object", "properties": nested, "required": []any{"type", "config"},
-		"additionalProperties": true, "description": "The nested form."}
-	schemas["CreateFlat"] = object{"type": "object", "properties": flat, "required": []any{"session_type", "product_no"},
-		"additionalProperties": true, "description": "The flat form."}
-	schemas["CreateRequest"] = object{"description": "Either form.", "oneOf": []any{
-		object{"$ref": "#/components/schemas/CreateNested"}, object{"$ref": "#/components/schemas/CreateFlat"}}}
+// responseNames are the names of the refusals that most operations share, by those made of their codes.
+var responseNames = map[string]string{
+	"AuthExpiredTokenOrAuthInvalidKey":            "Unauthorized",
+	"AccountDisabledOrAuthInsufficientPermission": "Forbidden",
+	"RateLimitExceededOrStorageLimit":             "RateOrStorage",
 }
+
+// headerNames are the short names of headers.
+var headerNames = map[string]string{"Remaining": "Left", "Idempotency-Replayed": "Replayed"}

@@ -100,8 +100,8 @@ func (enumSchema[T]) Schema(huma.Registry) *huma.Schema {
 	return nil
 }
 
-// RegisterEnums gives the types of enumerations the schemas that list their values.
-func RegisterEnums(r huma.Registry) {
+// registerEnums gives the types of enumerations the schemas that list their values.
+func registerEnums(r huma.Registry) {
 	for _, e := range enumerations {
 		r.RegisterTypeAlias(e.of, e.schema)
 	}

@@ -17,15 +17,23 @@ const (
 	HTMLType = "text/html"
 )
 
+const schemaRef = "#/components/schemas/"
+
+// NewRegistry returns the schemas of a document, with those of enumerations.
+func NewRegistry() huma.Registry {
+	r := huma.NewMapRegistry(schemaRef, schemaName)
+	registerEnums(r)
+	return r
+}
+
 // Configure sets the options that huma has for all APIs of a process only.
 var Configure = sync.OnceFunc(func() {
 	huma.DefaultArrayNullable = false
-	huma.ValidateStrictCasing = true
 })
 
-// SchemaName names a schema for its Go type without the suffix of the role:
+// schemaName names a schema for its Go type without the suffix of the role:
 // accountReply is Account.
-func SchemaName(t reflect.Type, hint string) string {
+func schemaName(t reflect.Type, hint string) string {
 	name := huma.DefaultSchemaNamer(t, hint)
 	if base, ok := strings.CutSuffix(name, "Reply"); ok {
 		return base
@@ -64,8 +72,8 @@ const dataText = "Result."
 func EnvelopeOf(data *huma.Schema) *huma.Schema {
 	data.Description = dataText
 	return &huma.Schema{AllOf: []*huma.Schema{
-		{Ref: "#/components/schemas/Envelope"},
-		{Type: huma.TypeObject, Required: []string{"data"}, Properties: map[string]*huma.Schema{"data": data}},
+		{Ref: schemaRef + "Envelope"},
+		{Required: []string{"data"}, Properties: map[string]*huma.Schema{"data": data}},
 	}}
 }
 

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -275,4 +276,29 @@ func renamed(err error, path func(field string) string) error {
 		sent[i] = domain.FieldIssue{Field: path(issue.Field), Issue: issue.Issue}
 	}
 	return e.Msgf("%s", domain.InvalidFields(sent...).Message).With("fields", sent)
+}
+
+// documentForms makes one schema of each form of a create call.
+func documentForms(schemas map[string]*huma.Schema) {
+	nested, flat := map[string]*huma.Schema{}, maps.Clone(schemas["CreateRequest"].Properties)
+	for _, name := range []string{"type", "config", "max_cost", "provisioning_mode", "labels", "allowed_ips", "policy"} {
+		nested[name] = flat[name]
+	}
+	delete(flat, "type")
+	delete(flat, "config")
+	form := func(text string, fields map[string]*huma.Schema, required ...string) *huma.Schema {
+		for _, name := range required {
+			if fields[name].Ref == "" {
+				set := *fields[name]
+				set.Nullable = false // null counts as absent
+				fields[name] = &set
+			}
+		}
+		return &huma.Schema{Type: huma.TypeObject, Properties: fields, Required: required, AdditionalProperties: true,
+			Description: text}
+	}
+	schemas["CreateNested"] = form("The nested form.", nested, "type", "config")
+	schemas["CreateFlat"] = form("The flat form.", flat, "session_type", "product_no")
+	schemas["CreateRequest"] = &huma.Schema{Description: "Either form.", OneOf: []*huma.Schema{
+		{Ref: "#/components/schemas/CreateNested"}, {Ref: "#/components/schemas/CreateFlat"}}}
 }

@@ -3,7 +3,7 @@
 // The Reader refuses what encoding/json accepts and a client cannot have meant:
 // duplicate keys (also keys that differ only in case), invalid UTF-8, lone
 // surrogates, NUL, numbers beyond float64, deep nesting and trailing data. Check
-// reads a whole body with it before huma binds the fields; a batch of telemetry
+// reads a whole body with it before the fields are bound; a batch of telemetry
 // is bound from it directly. Append writes what encoding/json would.
 //
 // Both replace a general library on the calls that agents make most. Measured

@@ -5,6 +5,7 @@ import (
 	"math"
 	"strconv"
 
+	"agentproxy/adapters/httpapi/binding"
 	"agentproxy/adapters/httpapi/endpoint"
 	"agentproxy/adapters/httpapi/strictjson"
 	"agentproxy/adapters/httpapi/value"
@@ -13,9 +14,8 @@ import (
 	"agentproxy/domain/health"
 )
 
-// decodeBatch checks and binds a telemetry batch in one pass. Huma would build a
-// map of every event and validate it against the schema, which takes longer than
-// all the rest of the call. Types are checked here, bounds by telemetry.Telemetry.
+// decodeBatch checks and binds a telemetry batch in one pass. Package binding would build
+// a map of every event to check it, which takes longer than all the rest of the call. Types are checked here, bounds by telemetry.Telemetry.
 func decodeBatch(body []byte, fields *strictjson.Names) ([]telemetry.ReportedEvent, error) {
 	d := batchDecoder{Reader: strictjson.NewReader(body, fields)}
 	if d.Next() != '{' {
@@ -58,7 +58,7 @@ type batchDecoder struct {
 }
 
 func (d *batchDecoder) refuse(field, issue string) {
-	if len(d.issues) < endpoint.MaxFields {
+	if len(d.issues) < binding.MaxIssues {
 		d.issues = append(d.issues, domain.FieldIssue{Field: field, Issue: issue})
 	}
 }
