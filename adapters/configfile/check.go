@@ -102,7 +102,7 @@ func (c *check) settings(config Config, providers int) (Settings, error) {
 	if s.FundedFrom = account.Funding(from); err != nil || from < 0 {
 		c.fault("AGENTPROXY_FUNDED_FROM", "must be an amount of 0 or more with at most 6 decimals")
 	}
-	c.trial = c.trialPolicy(config.TrialPorts, s.Dev)
+	c.trial, s.TrialPorts = c.trialPolicy(config.TrialPorts, s.Dev)
 	s.TrialDailyTotal = c.trialTotal(config.TrialDailyTotal, s.TrialBalance)
 	if config.Secret != "" {
 		if err := c.rules.RootSecret(config.Secret); err != nil {

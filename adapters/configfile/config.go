@@ -249,6 +249,7 @@ type Settings struct {
 	TrialStoredPerDay     int
 	AgentConnections      int
 	TrialConnections      int
+	TrialPorts            []string // of targets; nil: every port
 	SessionTunnels        int
 	ConnectionRate        int
 	TrialConnectionRate   int

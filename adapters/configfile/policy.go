@@ -25,21 +25,23 @@ func defaultPolicy() *policy.Shared {
 	return &policy.Shared{Operator: b.Rules()}
 }
 
-// trialPolicy returns the rules for accounts on trial; nil if they reach every port.
-func (c *check) trialPolicy(texts []string, dev bool) *policy.Rules {
+// trialPolicy returns the rules for accounts on trial and their ports; nil if they reach every port.
+func (c *check) trialPolicy(texts []string, dev bool) (*policy.Rules, []string) {
 	if len(texts) == 0 && !dev {
 		texts = policy.TrialPorts
 	}
 	if len(texts) == 1 && strings.TrimSpace(texts[0]) == "all" {
-		return nil
+		return nil, nil
 	}
 	var b policy.Builder
+	var ports []string
 	for _, text := range texts {
+		ports = append(ports, strings.TrimSpace(text))
 		if err := b.Port(strings.TrimSpace(text)); err != nil {
 			c.fault("AGENTPROXY_TRIAL_PORTS", "%v, or all alone", err)
 		}
 	}
-	return b.Rules()
+	return b.Rules(), ports
 }
 
 // operatorPolicy reads the rules for all sessions. Ports that the operator does not name

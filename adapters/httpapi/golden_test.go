@@ -120,6 +120,7 @@ func TestGolden(t *testing.T) {
 	goldenSessions(w, a)
 	goldenMoney(w, a)
 	goldenRecharges(w, a)
+	w.do("GET", "/v1/account/limits", "", a.as).want(200).golden("get-limits")
 	goldenWebhooks(t)
 	goldenCallback(t)
 	goldenReveal(t)

@@ -28,6 +28,7 @@ type Config struct {
 	Exits           Exits
 	Dev             bool // development mode: webhooks may use http
 	PerMinute       int  // default rate limit of an agent; 0: unlimited
+	Bounds          Bounds
 }
 
 // Service is the use cases of accounts and their credentials.

@@ -174,6 +174,27 @@ func (s *Stored) Over(agentID string, tier account.Tier) bool {
 	return a.used >= int64(limit) || a.full && a.limit == limit && a.used >= a.granted
 }
 
+// Left returns how many bytes an agent of a known tier may make the service store on a UTC day, and how many of them
+// are left today by what this process has counted. limited is false without a limit.
+func (s *Stored) Left(agentID string, tier account.Tier) (limit, left int64, limited bool) {
+	if s == nil || s.limitOf(tier) <= 0 {
+		return 0, 0, false
+	}
+	limit = int64(s.limitOf(tier))
+	if s.Over(agentID, tier) {
+		return limit, 0, true
+	}
+	a, known := s.agents.GetIfPresent(agentID)
+	if !known {
+		return limit, limit, true
+	}
+	day, _ := ratelimit.Day(s.clock.Now())
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.on(day, s.first)
+	return limit, max(limit-a.used, 0), true
+}
+
 func (s *Stored) limitOf(tier account.Tier) ratelimit.Daily {
 	if tier == account.TrialTier {
 		return s.cfg.Trial

@@ -123,6 +123,7 @@ func Declare(a *endpoint.API, u UseCases) {
 	s.declareAccounts()
 	s.declareCredentials()
 	s.declareKeys()
+	s.declareLimits()
 }
 
 // declareAccounts declares the registration and the profile.

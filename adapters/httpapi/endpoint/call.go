@@ -9,6 +9,7 @@ import (
 	"agentproxy/adapters/conns"
 	"agentproxy/adapters/httpapi/strictjson"
 	"agentproxy/app/accounts"
+	"agentproxy/domain/ratelimit"
 	"agentproxy/ports"
 )
 
@@ -22,10 +23,11 @@ type Call struct {
 	op              *Operation  // nil: no route
 	id              string      // meta.request_id
 	Caller          accounts.Caller
-	inside          bool   // run by Agent.Run: the request around it is counted, logged and authenticated
-	Found           any    // what Operation.Before found, for the handler
-	Challenge       string // of a 401; empty: the usual one
-	Body            []byte // checked; of operations that have one
+	Rate            ratelimit.Decision // of the agent's limit, for this call; its Limit is 0 without one
+	inside          bool               // run by Agent.Run: the request around it is counted, logged and authenticated
+	Found           any                // what Operation.Before found, for the handler
+	Challenge       string             // of a 401; empty: the usual one
+	Body            []byte             // checked; of operations that have one
 	headers         [6]string
 	overBudget      error // refuses the call unless it repeats an earlier one
 }

@@ -19,6 +19,7 @@ func (a *API) observe(c *gin.Context) {
 	call := &Call{Context: ctx, api: a, gin: c, conn: conns.Of(ctx), id: a.IDs.New("req_")}
 	if outer := outerCall(ctx); outer != nil {
 		call.inside, call.Caller, call.conn, call.id = true, outer.Caller, nil, outer.id
+		call.Rate = outer.Rate
 	}
 	c.Set(ginCallKey, call)
 	if a.Trace != nil {

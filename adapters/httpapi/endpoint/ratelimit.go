@@ -48,6 +48,7 @@ func ChargeWorkers(ctx context.Context, workers int) {
 
 // decided shows what is left of the agent's limit, and counts the cost for the network of an account on trial.
 func (a *API) decided(c *Call, d ratelimit.Decision, cost int) error {
+	c.Rate = d
 	if d.Limit > 0 {
 		a.limitHeaders(c, d)
 	}

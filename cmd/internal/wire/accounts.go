@@ -23,7 +23,10 @@ func accountsConfig(s configfile.Settings, exits *embedded.Provider) accounts.Co
 	return accounts.Config{TrialBalance: s.TrialBalance, TrialDays: s.TrialDays, TrialDailyTotal: s.TrialDailyTotal,
 		TrialPerNetwork: s.TrialPerNetwork, FundedFrom: s.FundedFrom, Registration: s.Registration,
 		KeepOriginDays: s.ClientAddressDays,
-		Exits:          accounts.Exits{Sold: exits.Has, Other: otherExits(s)}, Dev: s.Dev, PerMinute: s.RateLimit}
+		Exits:          accounts.Exits{Sold: exits.Has, Other: otherExits(s)}, Dev: s.Dev, PerMinute: s.RateLimit,
+		Bounds: accounts.Bounds{Sessions: s.SessionLimit, Connections: s.AgentConnections,
+			TrialConnections: s.TrialConnections, ConnectionRate: s.ConnectionRate,
+			TrialConnectionRate: s.TrialConnectionRate, TrialPorts: s.TrialPorts}}
 }
 
 // otherExits returns a function that reports whether traffic of agents may leave from an address besides
