@@ -93,12 +93,27 @@ func (g *generator) inputStruct(c *call, s *schema) {
 		g.comment(g.parameters(c.operation, "header")[0].Description + " A new one is made if it is empty.")
 		g.line("IdempotencyKey string `json:\"-\"`")
 	}
+	set := g.queryFields(c, " `json:\"-\"`")
 	g.line("}\n")
+	if c.isQuery = set != ""; c.isQuery {
+		g.queryMethod(c, set)
+	}
 }
 
 func (g *generator) queryStruct(c *call) {
 	g.comment(c.name + " is what " + c.name + " of Client takes. A field with the zero value is left out.")
 	g.line("type %s struct {", c.name)
+	set := g.queryFields(c, "")
+	g.line("}\n")
+	g.queryMethod(c, set)
+}
+
+func (g *generator) queryMethod(c *call, set string) {
+	g.line("func (in %s) query() (q query) {\n%sreturn q\n}\n", c.name, set)
+}
+
+// queryFields writes the parameters as fields with a tag, and returns what puts them into a query.
+func (g *generator) queryFields(c *call, tag string) string {
 	var set strings.Builder
 	for _, p := range g.queryOf(c.operation) {
 		typ, put, value := g.typeOf(p.Schema, c.name+"."+p.Name), "text", "in."+nameOf(p.Name)
@@ -111,10 +126,10 @@ func (g *generator) queryStruct(c *call) {
 			typ, put = "bool", "flag"
 		}
 		g.comment(p.Description)
-		g.line("%s %s", nameOf(p.Name), typ)
+		g.line("%s %s%s", nameOf(p.Name), typ, tag)
 		fmt.Fprintf(&set, "q.%s(%q, %s)\n", put, p.Name, value)
 	}
-	g.line("}\n\nfunc (in %s) query() (q query) {\n%sreturn q\n}\n", c.name, &set)
+	return set.String()
 }
 
 // variants writes the methods.

@@ -243,11 +243,22 @@ func (c *Client) CreateSessionFlatDryRun(ctx context.Context, in CreateSessionFl
 	return out, err
 }
 
+// DeleteKey is what DeleteKey of Client takes. A field with the zero value is left out.
+type DeleteKey struct {
+	// Whether the keys that it issued end with it, which is the default.
+	Children string
+}
+
+func (in DeleteKey) query() (q query) {
+	q.text("children", in.Children)
+	return q
+}
+
 // DeleteKey sends DELETE /v1/account/keys/{key_id}: end a further API key.
 //
 // At once, on every replica within a second. The first key is replaced with POST /account/rotate-key instead.
-func (c *Client) DeleteKey(ctx context.Context, keyID string, options ...Option) (out Keys, err error) {
-	err = c.call(ctx, request{method: "DELETE", path: "/account/keys/{key_id}", ids: []string{keyID}}, &out, options)
+func (c *Client) DeleteKey(ctx context.Context, keyID string, in DeleteKey, options ...Option) (out Keys, err error) {
+	err = c.call(ctx, request{method: "DELETE", path: "/account/keys/{key_id}", ids: []string{keyID}, query: in.query()}, &out, options)
 	return out, err
 }
 
@@ -341,6 +352,14 @@ func (c *Client) GetHealth(ctx context.Context, options ...Option) (out Health, 
 // Through a proxy session it is the exit, so a call shows whether the session works.
 func (c *Client) GetIP(ctx context.Context, options ...Option) (out IP, err error) {
 	err = c.call(ctx, request{method: "GET", path: "/ip", safe: true}, &out, options)
+	return out, err
+}
+
+// GetLimits sends GET /v1/account/limits: what the account may still do now.
+//
+// The limits in force with what is left of them, before a call is refused for one.
+func (c *Client) GetLimits(ctx context.Context, options ...Option) (out Limits, err error) {
+	err = c.call(ctx, request{method: "GET", path: "/account/limits", safe: true}, &out, options)
 	return out, err
 }
 
@@ -1375,6 +1394,13 @@ type RotateKey struct {
 	APISecret string `json:"api_secret"`
 	// How long the old key stays valid beside the new one; 0: it ends at once.
 	GraceSeconds int `json:"grace_seconds,omitzero"`
+	// Whether the keys that it issued end with it, which is the default.
+	Children string `json:"-"`
+}
+
+func (in RotateKey) query() (q query) {
+	q.text("children", in.Children)
+	return q
 }
 
 // RotateKey sends POST /v1/account/rotate-key: replace the first API key.
@@ -1382,7 +1408,7 @@ type RotateKey struct {
 // Needs the api_secret and a credential with every permission. The old key ends at once, or after
 // grace_seconds, with its tokens; a key that was replaced before ends now.
 func (c *Client) RotateKey(ctx context.Context, in RotateKey, options ...Option) (out IssuedKey, err error) {
-	err = c.call(ctx, request{method: "POST", path: "/account/rotate-key", body: in}, &out, options)
+	err = c.call(ctx, request{method: "POST", path: "/account/rotate-key", query: in.query(), body: in}, &out, options)
 	return out, err
 }
 

@@ -226,6 +226,16 @@ type Budget struct {
 	TotalLimit *json.Number `json:"total_limit"`
 }
 
+// BudgetLeft is the type of Limits.budget.
+type BudgetLeft struct {
+	// In US dollars; null: no limit.
+	LeftToday *json.Number `json:"left_today"`
+	// In US dollars; null: no limit.
+	LeftTotal *json.Number `json:"left_total"`
+	// Refuses every purchase.
+	Paused bool `json:"paused"`
+}
+
 // ByType is the type of Exit.by_type, HealthStats.by_type, Observed.by_type.
 type ByType struct {
 	// Events of this type.
@@ -579,6 +589,16 @@ type Failure struct {
 	Message string `json:"message"`
 }
 
+// GatewayBounds is the type of Limits.gateway.
+type GatewayBounds struct {
+	// At a time; null: unlimited.
+	Connections *int `json:"connections"`
+	// New ones; null: unlimited.
+	ConnectionsPerSecond *int `json:"connections_per_second"`
+	// The only ports of targets, which may be ranges; null: all but those that the operator denies.
+	Ports []string `json:"ports"`
+}
+
 // Granularity is the type of CostStats.granularity, GetCostStats.granularity, GetTrafficStats.granularity,
 // TrafficStats.granularity.
 type Granularity string
@@ -741,6 +761,24 @@ type Keys struct {
 	Items []Key `json:"items"`
 	// Where this page is in the list.
 	Pagination Pagination `json:"pagination"`
+}
+
+// Limits is the answer of GetLimits.
+type Limits struct {
+	// What can be spent, in US dollars; it includes the trial credit.
+	Balance json.Number `json:"balance"`
+	// What PUT /billing/budget leaves.
+	Budget BudgetLeft `json:"budget"`
+	// Connections through all sessions together.
+	Gateway GatewayBounds `json:"gateway"`
+	// Calls of this API; null: unlimited.
+	Requests *RequestsLeft `json:"requests"`
+	// Sessions that live at a time.
+	Sessions SessionsLeft `json:"sessions"`
+	// What the service stores for the account on a UTC day, mostly telemetry; null: unlimited.
+	StoredToday *StoredLeft `json:"stored_today"`
+	// A trial account has limits of its own.
+	Tier Tier `json:"tier"`
 }
 
 // Location is the type of Rotate.location, Session.location, Worker.location.
@@ -1218,6 +1256,16 @@ type Reported struct {
 	SessionHealth SessionHealthShort `json:"session_health"`
 }
 
+// RequestsLeft is the type of Limits.requests.
+type RequestsLeft struct {
+	// Calls that may be sent at once, after this one.
+	Left int `json:"left"`
+	// The limit, and the burst.
+	PerMinute int `json:"per_minute"`
+	// When the whole limit is free again.
+	ResetAt time.Time `json:"reset_at"`
+}
+
 // Result is the type of Batch.results.
 type Result struct {
 	// Why it was refused; null if it was accepted.
@@ -1492,6 +1540,14 @@ type Sessions struct {
 	Pagination Pagination `json:"pagination"`
 }
 
+// SessionsLeft is the type of Limits.sessions.
+type SessionsLeft struct {
+	// How many there may be; null: unlimited.
+	Limit *int `json:"limit"`
+	// How many there are.
+	Live int `json:"live"`
+}
+
 // Statement is the answer of GetStatement.
 type Statement struct {
 	// Signed changes of the balance.
@@ -1540,6 +1596,14 @@ type StatementItem struct {
 	Type SessionType `json:"type"`
 }
 
+// StoredLeft is the type of Limits.stored_today.
+type StoredLeft struct {
+	// Of today.
+	LeftBytes int64 `json:"left_bytes"`
+	// Of a day.
+	LimitBytes int64 `json:"limit_bytes"`
+}
+
 // SuggestedConfig is the type of Suggestion.config.
 type SuggestedConfig struct {
 	// An ISO 3166-1 alpha-2 code.
@@ -1562,7 +1626,7 @@ type Suggestion struct {
 	Type SessionType `json:"type"`
 }
 
-// Tier is the type of Account.tier, Product.min_tier, Updated.tier.
+// Tier is the type of Account.tier, Limits.tier, Product.min_tier, Updated.tier.
 type Tier string
 
 // The values of Tier.

@@ -10,6 +10,7 @@ import (
 
 	"github.com/gin-gonic/gin"
 
+	"agentproxy/adapters/httpapi/binding"
 	"agentproxy/adapters/httpapi/endpoint"
 	"agentproxy/adapters/httpapi/openapi"
 )
@@ -54,7 +55,7 @@ func (s *Server) serveDocument(write func() []byte) {
 	answer := sync.OnceValue(func() gin.HandlerFunc { return document(openapi.JSONType, write(), nil) })
 	for _, path := range []string{"/openapi.json", endpoint.Prefix + "/openapi.json"} {
 		s.both(path, func(c *gin.Context) {
-			if err := endpoint.CheckQuery(c.Request.URL.RawQuery); err != nil {
+			if err := binding.CheckQuery(c.Request.URL.RawQuery); err != nil {
 				s.api.Refuse(endpoint.CallOf(c), err)
 				return
 			}

@@ -35,12 +35,12 @@ func TestWhatAnAccountMayStillDo(t *testing.T) {
 			t.Errorf("got\n%s, want\n%s", got, want)
 		}
 	}
-	read(`{"balance":9.75,"budget":{"left_today":4.75,"left_total":null,"paused":false},` +
+	read(`{"balance":9.5,"budget":{"left_today":4.5,"left_total":null,"paused":false},` +
 		`"gateway":{"connections":5,"connections_per_second":2,"ports":["443","8000-8010"]},` +
 		`"requests":{"left":57,"per_minute":60},"sessions":{"limit":3,"live":1},"stored_today":{"limit_bytes":1000000000},"tier":"trial"}`)
 	_, err := w.accounts.SetTier(t.Context(), a.ID, account.VerifiedTier, "contract 12")
 	w.must(err)
-	read(`{"balance":9.75,"budget":{"left_today":4.75,"left_total":null,"paused":false},` +
+	read(`{"balance":9.5,"budget":{"left_today":4.5,"left_total":null,"paused":false},` +
 		`"gateway":{"connections":null,"connections_per_second":40,"ports":null},` +
 		`"requests":{"left":56,"per_minute":60},"sessions":{"limit":3,"live":1},"stored_today":null,"tier":"verified"}`)
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/gin-gonic/gin"
 
 	"agentproxy/adapters/httpapi/endpoint"
+	"agentproxy/adapters/httpapi/format"
 	"agentproxy/adapters/httpapi/openapi"
 	"agentproxy/adapters/httpapi/pages"
 	"agentproxy/domain"
@@ -57,7 +58,7 @@ func (s *Server) serveHome(set *pages.Set) {
 		h := g.Writer.Header()
 		h.Add("Vary", "Accept")
 		h["Link"] = slices.Clone(pagesLinks)
-		switch endpoint.Negotiate(g.GetHeader("Accept"), openapi.JSONType, markdownType, openapi.HTMLType) {
+		switch format.Negotiate(g.GetHeader("Accept"), openapi.JSONType, markdownType, openapi.HTMLType) {
 		case markdownType:
 			index(g)
 		case openapi.HTMLType:
@@ -81,7 +82,7 @@ func (s *Server) serveReference(markdown []byte) {
 		h := g.Writer.Header()
 		h.Add("Vary", "Accept")
 		h["Link"] = slices.Clone(pagesLinks)
-		if endpoint.Negotiate(g.GetHeader("Accept"), openapi.HTMLType, markdownType) == markdownType {
+		if format.Negotiate(g.GetHeader("Accept"), openapi.HTMLType, markdownType) == markdownType {
 			text(g)
 			return
 		}

@@ -41,7 +41,8 @@ func Allowed(ctx context.Context, a *Service, stored *ratelimit.Stored, agentID 
 	}
 	b, w, now := a.cfg.Bounds, info.Wallet, a.clock.Now()
 	out := Allowance{Info: info, Live: w.LiveSessions, Sessions: b.Sessions, Connections: b.Connections,
-		PerSecond: b.ConnectionRate, Daily: leftOf(w.Budget.Daily, w.SpentOn(now)), Total: leftOf(w.Budget.Total, w.SpentEver())}
+		PerSecond: b.ConnectionRate, Daily: leftOf(w.Budget.Daily, w.SpentOn(now)),
+		Total: leftOf(w.Budget.Total, w.SpentEver())}
 	if info.Tier == account.TrialTier {
 		out.Connections, out.PerSecond, out.Ports = b.TrialConnections, b.TrialConnectionRate, b.TrialPorts
 	}

@@ -5,6 +5,8 @@ import (
 	"strings"
 
 	"github.com/gin-gonic/gin"
+
+	"agentproxy/adapters/httpapi/binding"
 )
 
 // serve adds the route of an operation.
@@ -53,11 +55,11 @@ func (a *API) admit(c *Call) error {
 			return err
 		}
 	}
-	if err := o.checkQuery(c.gin.Request.URL.RawQuery); err != nil {
+	if err := o.names.CheckQuery(c.gin.Request.URL.RawQuery); err != nil {
 		return err
 	}
 	if o.Idempotent {
-		if err := checkKeyHeader(c.gin.Request.Header); err != nil {
+		if err := binding.CheckKeyHeader(c.gin.Request.Header); err != nil {
 			return err
 		}
 	}

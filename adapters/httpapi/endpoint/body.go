@@ -51,7 +51,7 @@ func (a *API) readBody(c *Call) error {
 	if !c.op.hasBody && c.op.Published && !json.Valid(body) {
 		return nil // a client of another service may send anything
 	}
-	return CheckBody(body, c.op.fields)
+	return CheckBody(body, c.op.names.Fields)
 }
 
 // checkLength refuses a body that announces more bytes than a limit.

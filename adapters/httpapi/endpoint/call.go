@@ -61,7 +61,7 @@ func (c *Call) Request() *http.Request { return c.gin.Request }
 func (c *Call) Query(name string) (string, bool) { return c.gin.GetQuery(name) }
 
 // BodyFields returns the names of the fields of the body, as the document has them.
-func (c *Call) BodyFields() *strictjson.Names { return c.op.fields }
+func (c *Call) BodyFields() *strictjson.Names { return c.op.names.Fields }
 
 const ginCallKey = "call"
 

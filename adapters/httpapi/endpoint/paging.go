@@ -4,8 +4,10 @@ import (
 	"context"
 	"strconv"
 	"strings"
+	"time"
 
 	"agentproxy/adapters/httpapi/value"
+	"agentproxy/app/ledger"
 	"agentproxy/domain"
 )
 
@@ -99,3 +101,18 @@ func PageOf[T, R any](l domain.List[T], one func(T) R) ([]R, Pagination) {
 
 // ExamplePagination is the position of a page that is the only one.
 var ExamplePagination = Pagination{Page: 1, PageSize: 20, Total: 1, TotalPages: 1}
+
+// Between reads two dates of the query, the second exclusive. What is not given is the zero time.
+func Between(ctx context.Context, from, to string) (a, b time.Time, err error) {
+	for name, at := range map[string]*time.Time{from: &a, to: &b} {
+		if text, given := CallIn(ctx).Query(name); given {
+			if *at, err = ledger.ParseDate(name, text); err != nil {
+				return a, b, err
+			}
+		}
+	}
+	if !a.IsZero() && !b.IsZero() && !a.Before(b) {
+		return a, b, domain.InvalidField(from, "must be before %s", to)
+	}
+	return a, b, nil
+}

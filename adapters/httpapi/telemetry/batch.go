@@ -15,7 +15,8 @@ import (
 )
 
 // decodeBatch checks and binds a telemetry batch in one pass. Package binding would build
-// a map of every event to check it, which takes longer than all the rest of the call. Types are checked here, bounds by telemetry.Telemetry.
+// a map of every event to check it, which takes longer than all the rest of the call. Types are checked here,
+// bounds by telemetry.Telemetry.
 func decodeBatch(body []byte, fields *strictjson.Names) ([]telemetry.ReportedEvent, error) {
 	d := batchDecoder{Reader: strictjson.NewReader(body, fields)}
 	if d.Next() != '{' {

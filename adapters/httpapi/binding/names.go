@@ -1,4 +1,4 @@
-package endpoint
+package binding
 
 import (
 	"maps"
@@ -23,36 +23,44 @@ type object struct {
 	strict bool // the schema has additionalProperties false
 }
 
-// bodyNames finds what the unknown keys of one operation's body were meant as.
-type bodyNames struct {
-	op      *Operation
-	objects []*object // the first is the body
+// Names are those that one operation takes, and what others were meant as.
+type Names struct {
+	Fields  *strictjson.Names // of the body
+	query   []string
+	objects []*object // of the body, which is the first
 }
 
-// namesOf returns the fields of a body and what becomes of other keys, as its schema has them. Of an operation
-// without a body every field is unknown.
-func (a *API) namesOf(o *Operation, body *huma.Schema) *strictjson.Names {
-	n := &bodyNames{op: o}
-	if body != nil {
-		return n.of(a, body, "")
+// NamesOf returns the names of an operation with parameters and a body, as its schema in a registry has them. Without a
+// body every field is unknown, and refused unless it is lenient.
+func NamesOf(r huma.Registry, in []*huma.Param, body *huma.Schema, lenient bool) *Names {
+	n := &Names{}
+	for _, p := range in {
+		if p.In == "query" {
+			n.query = append(n.query, p.Name)
+		}
 	}
-	n.objects = []*object{{strict: !o.Published}}
-	return &strictjson.Names{Refuse: n.refuse(n.objects[0])}
+	if body != nil {
+		n.Fields = n.of(r, body, "")
+		return n
+	}
+	n.objects = []*object{{strict: !lenient}}
+	n.Fields = &strictjson.Names{Refuse: n.refuse(n.objects[0])}
+	return n
 }
 
 // of returns the names of a schema, or nil if it is no object or takes any name.
-func (n *bodyNames) of(a *API, schema *huma.Schema, path string) *strictjson.Names {
+func (n *Names) of(r huma.Registry, schema *huma.Schema, path string) *strictjson.Names {
 	for schema != nil && schema.Ref != "" {
-		schema = a.doc.Components.Schemas.SchemaFromRef(schema.Ref)
+		schema = r.SchemaFromRef(schema.Ref)
 	}
 	switch {
 	case schema == nil:
 		return nil
 	case schema.Items != nil:
-		return n.of(a, schema.Items, strings.TrimSuffix(path, ".")+"[].")
+		return n.of(r, schema.Items, strings.TrimSuffix(path, ".")+"[].")
 	case schema.Type != huma.TypeObject:
 		for _, one := range slices.Concat(schema.AnyOf, schema.OneOf) {
-			if names := n.of(a, one, path); names != nil {
+			if names := n.of(r, one, path); names != nil {
 				return names
 			}
 		}
@@ -67,13 +75,13 @@ func (n *bodyNames) of(a *API, schema *huma.Schema, path string) *strictjson.Nam
 	names := &strictjson.Names{Refuse: n.refuse(at)}
 	for _, field := range at.fields {
 		names.Fields = append(names.Fields,
-			strictjson.Name{Name: field, Within: n.of(a, schema.Properties[field], path+field+".")})
+			strictjson.Name{Name: field, Within: n.of(r, schema.Properties[field], path+field+".")})
 	}
 	return names
 }
 
 // refuse returns what refuses the keys of an object that are none of its fields.
-func (n *bodyNames) refuse(at *object) func(key string) string {
+func (n *Names) refuse(at *object) func(key string) string {
 	return func(key string) string {
 		const unknown = "is not a field of this body"
 		if meant := n.meant(at, key); meant != "" {
@@ -87,7 +95,7 @@ func (n *bodyNames) refuse(at *object) func(key string) string {
 }
 
 // meant returns the name that an unknown key of an object was meant as and where it belongs, or "".
-func (n *bodyNames) meant(at *object, key string) string {
+func (n *Names) meant(at *object, key string) string {
 	if field := spelling.Meant(key, at.fields); field != "" {
 		return field
 	}
@@ -104,7 +112,7 @@ func (n *bodyNames) meant(at *object, key string) string {
 				return other.path + name
 			}
 		}
-		if slices.Contains(n.op.query, name) {
+		if slices.Contains(n.query, name) {
 			return parameter(name)
 		}
 	}
@@ -112,14 +120,14 @@ func (n *bodyNames) meant(at *object, key string) string {
 }
 
 // elsewhere returns the field of another object, or the parameter, that a key was meant as, or "".
-func (n *bodyNames) elsewhere(key string) string {
+func (n *Names) elsewhere(key string) string {
 	for _, other := range n.objects {
 		field := spelling.Meant(key, other.fields)
 		if field != "" && (len(field) > 4 || spelling.Fold(key) == spelling.Fold(field)) {
 			return other.path + field
 		}
 	}
-	if meant := spelling.Meant(key, n.op.query); meant != "" {
+	if meant := spelling.Meant(key, n.query); meant != "" {
 		return parameter(meant)
 	}
 	return ""
@@ -136,11 +144,11 @@ func firstOf(names, fields []string) string {
 func parameter(name string) string { return "?" + name + "= in the query" }
 
 // CheckQuery refuses every parameter of a path that has none.
-func CheckQuery(raw string) error { return new(Operation).checkQuery(raw) }
+func CheckQuery(raw string) error { return new(Names).CheckQuery(raw) }
 
-// checkQuery refuses a query that is malformed, that no database would keep, or whose parameters the
+// CheckQuery refuses a query that is malformed, that no database would keep, or whose parameters the
 // operation does not have.
-func (o *Operation) checkQuery(raw string) error {
+func (n *Names) CheckQuery(raw string) error {
 	if raw == "" {
 		return nil
 	}
@@ -153,9 +161,9 @@ func (o *Operation) checkQuery(raw string) error {
 		if len(name) > 64 || !strictjson.IsName(name) {
 			shown = "query"
 		}
-		if !slices.Contains(o.query, name) {
+		if !slices.Contains(n.query, name) {
 			const unknown = "is not a parameter of this call"
-			if meant := o.meantParameter(name); meant != "" {
+			if meant := n.meantParameter(name); meant != "" {
 				return domain.InvalidField(shown, unknown+"; did you mean %s?", meant)
 			}
 			return domain.InvalidField(shown, unknown)
@@ -170,15 +178,15 @@ func (o *Operation) checkQuery(raw string) error {
 }
 
 // meantParameter returns the parameter that an unknown one was meant as, or "".
-func (o *Operation) meantParameter(name string) string {
-	if meant := spelling.Meant(name, o.query); meant != "" {
+func (n *Names) meantParameter(name string) string {
+	if meant := spelling.Meant(name, n.query); meant != "" {
 		return meant
 	}
-	return firstOf(guessed[spelling.Fold(name)].names, o.query)
+	return firstOf(guessed[spelling.Fold(name)].names, n.query)
 }
 
-// checkKeyHeader refuses a header that was meant as the Idempotency-Key: without it a repeated call is paid twice.
-func checkKeyHeader(h http.Header) error {
+// CheckKeyHeader refuses a header that was meant as the Idempotency-Key: without it a repeated call is paid twice.
+func CheckKeyHeader(h http.Header) error {
 	for name := range h {
 		folded := spelling.Fold(name)
 		if name != "Idempotency-Key" && (strings.HasPrefix(folded, "xidempoten") ||

@@ -1,4 +1,5 @@
-package endpoint
+// Package format writes answers in other forms than the envelope, and chooses the form that a caller asks for.
+package format
 
 import (
 	"encoding/csv"
@@ -9,16 +10,19 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/danielgtaylor/huma/v2"
-
 	"agentproxy/adapters/httpapi/openapi"
 	"agentproxy/adapters/httpapi/strictjson"
 )
 
-const csvType = "text/csv"
+// The media types of answers beside those of package openapi.
+const (
+	CSVType  = "text/csv"
+	PNGType  = "image/png"
+	TextType = "text/plain"
+)
 
-// acceptsCSV reports whether a client asks for CSV by name, and no less than for JSON.
-func acceptsCSV(r *http.Request) bool {
+// AcceptsCSV reports whether a client asks for CSV by name, and no less than for JSON.
+func AcceptsCSV(r *http.Request) bool {
 	var ofCSV, ofJSON float64
 	for _, header := range r.Header["Accept"] {
 		for part := range strings.SplitSeq(header, ",") {
@@ -33,7 +37,7 @@ func acceptsCSV(r *http.Request) bool {
 				}
 			}
 			switch kind {
-			case csvType:
+			case CSVType:
 				ofCSV = max(ofCSV, quality)
 			case openapi.JSONType:
 				ofJSON = max(ofJSON, quality)
@@ -43,11 +47,8 @@ func acceptsCSV(r *http.Request) bool {
 	return ofCSV > 0 && ofCSV >= ofJSON
 }
 
-// answerCSV writes the items of an answer as CSV (RFC 4180), a line each, under the names of their
-// fields. If more items follow, Link has their address.
-func (a *API) answerCSV(c *Call, status int, data any) {
-	v := reflect.ValueOf(data)
-	items := v.FieldByName("Items")
+// CSV writes a list of structs as CSV (RFC 4180), a line each, under the names of their fields.
+func CSV(items reflect.Value) string {
 	var b strings.Builder
 	w := csv.NewWriter(&b)
 	w.UseCRLF = true
@@ -64,22 +65,7 @@ func (a *API) answerCSV(c *Call, status int, data any) {
 		_ = w.Write(row)
 	}
 	w.Flush()
-	h := c.gin.Writer.Header()
-	h["Content-Type"] = []string{csvType + "; charset=utf-8; header=present"}
-	h["Cache-Control"] = noStore
-	h["X-Content-Type-Options"] = noSniff
-	h.Set("Content-Disposition", `attachment; filename="`+strings.TrimPrefix(c.op.ID, "list-")+`.csv"`)
-	if p := reflect.Indirect(v.FieldByName("Pagination")); p.IsValid() {
-		if next := p.Interface().(Pagination).NextCursor; next != "" {
-			query := c.gin.Request.URL.Query()
-			query.Del("page")
-			query.Set("cursor", string(next))
-			h.Set("Link", "<"+c.gin.Request.URL.Path+"?"+query.Encode()+`>; rel="next"`)
-		}
-	}
-	c.conn.Wait() // for the client, which may read slowly
-	c.gin.Writer.WriteHeader(status)
-	_, _ = c.gin.Writer.WriteString(b.String()) // an error means that the client is gone
+	return b.String()
 }
 
 // csvColumn is a field of an item.
@@ -116,11 +102,3 @@ func csvCell(v any) string {
 }
 
 const formulaStarts = "=+-@\t\r\n"
-
-// documentCSV adds the form that answerCSV writes to the document of an answer.
-func documentCSV(r *huma.Response) {
-	r.Content[csvType] = &huma.MediaType{Schema: &huma.Schema{Type: huma.TypeString}}
-}
-
-// CSVDoc documents the form of an operation that answers CSV on request.
-const CSVDoc = "With Accept: text/csv the items are a table; Link has the address of those that follow."
