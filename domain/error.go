@@ -29,6 +29,7 @@ const (
 	BadGateway
 	Unavailable
 	UpstreamTimeout
+	UpgradeRequired
 )
 
 // Error is a refusal that a caller can act on. Kind is for transports, Code is

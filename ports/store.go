@@ -57,6 +57,7 @@ type Tx interface {
 	AuditTrail() AuditTrail
 	Overview() Overview
 	Folds() Folds
+	Certificates() Certificates
 }
 
 // ErrDuplicate reports that a row with the same unique reference exists.

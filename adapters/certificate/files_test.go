@@ -80,7 +80,8 @@ func TestFilesAreReadAgain(t *testing.T) {
 	f := folder(t.TempDir())
 	cert, key := pair(t, "one.test", start)
 	f.write(t, cert, key)
-	k, err := certificate.New(f.config(), func() time.Time { return now }, slog.New(slog.NewTextHandler(&log, nil)))
+	k, err := certificate.New(f.config(), certificate.Deps{Now: func() time.Time { return now },
+		Log: slog.New(slog.NewTextHandler(&log, nil))})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -102,8 +103,8 @@ func TestFilesAreReadAgain(t *testing.T) {
 		{"the first again", cert, key, "one.test", 3},
 	} {
 		f.write(t, step.cert, step.key)
-		k.Reread()
-		k.Reread()
+		k.Look(t.Context())
+		k.Look(t.Context())
 		if got := presented(t, k); got != step.want || faults() != step.faults {
 			t.Errorf("%s was written: %s is presented and %d faults are logged, want %s and %d", step.what, got, faults(),
 				step.want, step.faults)
@@ -112,7 +113,7 @@ func TestFilesAreReadAgain(t *testing.T) {
 	if err := os.Remove(f.config().KeyFile); err != nil {
 		t.Fatal(err)
 	}
-	k.Reread()
+	k.Look(t.Context())
 	if got := presented(t, k); got != "one.test" || faults() != 4 {
 		t.Errorf("without the key %s is presented and %d faults are logged", got, faults())
 	}
@@ -140,7 +141,7 @@ func TestFilesAtTheStart(t *testing.T) {
 	} {
 		f := folder(t.TempDir())
 		f.write(t, tc.cert, tc.key)
-		_, err := certificate.New(f.config(), func() time.Time { return tc.now }, slog.New(slog.DiscardHandler))
+		_, err := certificate.New(f.config(), certificate.Deps{Now: func() time.Time { return tc.now }})
 		checked := certificate.Check(f.config().CertFile, f.config().KeyFile, tc.now)
 		if tc.want == "" {
 			if err != nil || checked != nil {
@@ -152,7 +153,7 @@ func TestFilesAtTheStart(t *testing.T) {
 			t.Errorf("%s: %v and %v, want %q", name, err, checked, tc.want)
 		}
 	}
-	if k, err := certificate.New(certificate.Config{}, nil, nil); k != nil || err != nil || k.TLS() != nil {
+	if k, err := certificate.New(certificate.Config{}, certificate.Deps{}); k != nil || err != nil || k.TLS() != nil {
 		t.Errorf("without files there is %v, %v", k, err)
 	}
 }

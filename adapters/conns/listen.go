@@ -2,6 +2,7 @@ package conns
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
 	"log/slog"
 	"net"
@@ -83,6 +84,8 @@ type Conn struct {
 	table   *Table
 	slot    Slot
 	proxied *proxied // nil: the peer is no balancer
+	first   byte     // was read already, if peeked
+	peeked  bool
 }
 
 // Close closes the connection and removes it from the Table.
@@ -144,14 +147,23 @@ func Attach(s *http.Server) {
 		return context.WithValue(ctx, connKey{}, c)
 	}
 	s.ConnState = func(c net.Conn, state http.ConnState) {
-		if mine, ok := c.(*Conn); ok && state == http.StateIdle {
-			mine.Wait()
+		if state == http.StateIdle {
+			own(c).Wait()
 		}
 	}
 }
 
 // Of returns the connection of a request, nil if it is not one of a Listener.
 func Of(ctx context.Context) *Conn {
-	c, _ := ctx.Value(connKey{}).(*Conn)
-	return c
+	c, _ := ctx.Value(connKey{}).(net.Conn)
+	return own(c)
+}
+
+// own returns the Conn of a connection, which TLS may be on; nil if it is none of a Listener.
+func own(c net.Conn) *Conn {
+	if t, secured := c.(*tls.Conn); secured {
+		c = t.NetConn()
+	}
+	mine, _ := c.(*Conn)
+	return mine
 }

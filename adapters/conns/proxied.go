@@ -80,6 +80,10 @@ func (c *Conn) RemoteAddr() net.Addr {
 
 // Read reads what follows the header.
 func (c *Conn) Read(b []byte) (int, error) {
+	if c.peeked && len(b) > 0 {
+		b[0], c.peeked = c.first, false
+		return 1, nil
+	}
 	p := c.proxied
 	if p == nil {
 		return c.Conn.Read(b)

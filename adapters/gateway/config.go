@@ -42,6 +42,8 @@ type Config struct {
 	Resolve map[string]dial.Resolution
 	// ProxyRoots are those of the certificates of upstream proxies; default the system's.
 	ProxyRoots *x509.CertPool
+	// EchoTLS is the TLS by which Probe requests EchoURL, if that is an https URL.
+	EchoTLS *tls.Config
 	// AuthFailureLimit is how many wrong credentials an address may try in a minute
 	// before they get 429; 0 is unlimited.
 	AuthFailureLimit int

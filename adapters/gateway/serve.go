@@ -42,7 +42,7 @@ func New(cfg Config, deps Deps) *Gateway {
 	g.failures = route.NewAuthFailures(cfg.AuthFailureLimit)
 	g.dialer = &dial.Dialer{AddressPolicy: deps.AddressPolicy, Resolver: deps.Resolver, Resolve: t.Resolve,
 		Connect: t.Connect, Now: g.now, SingleLabels: cfg.SingleLabels,
-		Public: dial.NewPublic(cfg.Public), Roots: cfg.ProxyRoots}
+		Public: dial.NewPublic(cfg.Public), Roots: cfg.ProxyRoots, EchoTLS: cfg.EchoTLS}
 	g.relay = relay.New(relay.Config{Pipes: cfg.Pipes, Idle: t.Idle, HalfClosed: t.HalfClosed,
 		Loops: g.leadsBack, Goroutines: &g.serving, Ended: g.tunnelEnded, Panicked: g.panicked})
 	g.targets = newIdleTargets(t.Upstream)

@@ -20,6 +20,9 @@ func (s *Server) misplaced(r *http.Request) error {
 	if r.Method == http.MethodConnect || r.URL.Host != "" {
 		return endpoint.ErrMisdirected.With("gateway", net.JoinHostPort(s.cfg.GatewayHost, strconv.Itoa(s.cfg.GatewayPort)))
 	}
+	if s.cfg.TLS != nil && r.TLS == nil {
+		return endpoint.ErrTLSRequired
+	}
 	if s.hosts == nil {
 		return nil
 	}

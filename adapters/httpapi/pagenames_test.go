@@ -59,7 +59,7 @@ func newNames(t *testing.T, w *world) *names {
 			}
 		}
 	})
-	for _, code := range []string{"NOT_FOUND", "METHOD_NOT_ALLOWED", "CROSS_SITE_REQUEST"} {
+	for _, code := range []string{"NOT_FOUND", "METHOD_NOT_ALLOWED", "CROSS_SITE_REQUEST", "TLS_REQUIRED"} {
 		n.codes[code] = true // of calls that no operation takes
 	}
 	for c := refusal.Code(1); int(c) < refusal.Codes; c++ {

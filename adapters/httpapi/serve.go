@@ -38,7 +38,7 @@ func New(cfg Config, deps Deps) *Server {
 	s.serveTools()
 	s.serveConsole()
 	s.http = &http.Server{
-		Handler:           compress(s.api.Engine),
+		Handler:           s.challenged(compress(s.api.Engine)),
 		ReadHeaderTimeout: headerTimeout,
 		ReadTimeout:       endpoint.ReadTimeout,
 		WriteTimeout:      writeTimeout,
@@ -47,7 +47,23 @@ func New(cfg Config, deps Deps) *Server {
 		ErrorLog:          slog.NewLogLogger(deps.Log.Handler(), slog.LevelDebug),
 	}
 	conns.Attach(s.http)
+	if cfg.TLS != nil {
+		s.http.TLSConfig = cfg.TLS.Clone()
+		s.http.TLSConfig.NextProtos = append([]string{"h2", "http/1.1"}, cfg.TLS.NextProtos...)
+	}
 	return s
+}
+
+// challenged answers what a certificate authority asks before all else.
+func (s *Server) challenged(next http.Handler) http.Handler {
+	if s.cfg.Challenge == nil {
+		return next
+	}
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if !s.cfg.Challenge(w, r) {
+			next.ServeHTTP(w, r)
+		}
+	})
 }
 
 // Handler returns the handler of the API, for tests and other listeners.
@@ -68,8 +84,12 @@ func (s *Server) Start(ctx context.Context) error {
 	s.Log.InfoContext(ctx, "API listens", "addr", l.Addr().String())
 	counted := s.table.Listen(l, s.Log)
 	counted.Balancers, counted.HeaderTimeout = s.cfg.Balancers, headerTimeout
+	var accepting net.Listener = counted
+	if s.http.TLSConfig != nil {
+		accepting = counted.Secure(s.http.TLSConfig, headerTimeout)
+	}
 	go func() {
-		if err := s.http.Serve(counted); err != nil && !errors.Is(err, http.ErrServerClosed) {
+		if err := s.http.Serve(accepting); err != nil && !errors.Is(err, http.ErrServerClosed) {
 			s.Log.Error("the API stopped", "err", err)
 		}
 	}()

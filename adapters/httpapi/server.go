@@ -4,6 +4,7 @@ package httpapi
 
 import (
 	"context"
+	"crypto/tls"
 	"log/slog"
 	"net"
 	"net/http"
@@ -39,7 +40,12 @@ type Config struct {
 	GatewayPort    int    // written into full_url; 0: 8081
 	TrustedProxies []netip.Prefix
 	// Balancers are networks whose connections may begin with a header of the PROXY protocol; none is the default.
-	Balancers     []netip.Prefix
+	Balancers []netip.Prefix
+	// TLS has the certificate of the API, which takes TLS alone then. Nil: it takes plain HTTP.
+	TLS *tls.Config
+	// Challenge answers a request of a certificate authority, also in plain text, and reports whether it was one. Nil:
+	// none is expected.
+	Challenge     func(http.ResponseWriter, *http.Request) bool
 	Version       string // answered by GET /health; empty: dev
 	Dev           bool   // development mode: the Host header is checked on every address
 	Connections   int    // of clients; 0: unlimited

@@ -2,6 +2,7 @@ package storage
 
 import (
 	"agentproxy/adapters/storage/accounts"
+	"agentproxy/adapters/storage/certificate"
 	"agentproxy/adapters/storage/evidence"
 	"agentproxy/adapters/storage/payments"
 	"agentproxy/adapters/storage/procurement"
@@ -40,3 +41,4 @@ func (t *tx) Keys() ports.Keys                       { return accounts.Keys(&t.U
 func (t *tx) AuditTrail() ports.AuditTrail           { return evidence.AuditTrail(&t.Unit) }
 func (t *tx) Overview() ports.Overview               { return overview{t} }
 func (t *tx) Folds() ports.Folds                     { return folds{t} }
+func (t *tx) Certificates() ports.Certificates       { return certificate.Certificates(&t.Unit) }

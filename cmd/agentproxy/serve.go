@@ -69,7 +69,7 @@ func taken(err error, s configfile.Settings) error {
 	}
 	for _, l := range []struct{ addr, variable string }{
 		{s.HTTPAddr, "AGENTPROXY_HTTP_ADDR"}, {s.GatewayAddr, "AGENTPROXY_GATEWAY_ADDR"},
-		{s.AdminAddr, "AGENTPROXY_ADMIN_ADDR"},
+		{s.AdminAddr, "AGENTPROXY_ADMIN_ADDR"}, {s.TLS.RedirectAddr, "AGENTPROXY_HTTP_REDIRECT_ADDR"},
 	} {
 		// The address in the error is resolved: localhost is 127.0.0.1 there.
 		if a, wrong := net.ResolveTCPAddr("tcp", l.addr); wrong == nil && a.String() == op.Addr.String() {

@@ -12,6 +12,7 @@ package dial
 
 import (
 	"context"
+	"crypto/tls"
 	"crypto/x509"
 	"errors"
 	"net"
@@ -60,6 +61,7 @@ type Dialer struct {
 	Connect       time.Duration    // timeout of connecting, handshake of an upstream proxy included
 	Now           func() time.Time // compared with dates in Retry-After
 	Roots         *x509.CertPool   // of the certificates of upstream proxies; nil: those of the system
+	EchoTLS       *tls.Config      // of an echo that is asked without an upstream proxy; nil: the default
 }
 
 // Dial connects to a checked address from an exit, the zero Addr being the host's

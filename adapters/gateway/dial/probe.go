@@ -38,12 +38,16 @@ func (d *Dialer) Probe(ctx context.Context, echo string, exit netip.Addr, proxy 
 	}
 	ctx, cancel := context.WithTimeout(ctx, d.Connect)
 	defer cancel()
-	client := &http.Client{Transport: &http.Transport{
+	transport := &http.Transport{
 		DisableKeepAlives: true,
 		DialContext: func(ctx context.Context, _, addr string) (net.Conn, error) {
 			return d.dialEcho(ctx, addr, exit, proxy)
 		},
-	}}
+	}
+	if proxy == nil { // the echo is this service, by an address that no certificate names
+		transport.TLSClientConfig = d.EchoTLS
+	}
+	client := &http.Client{Transport: transport}
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, target.String(), nil)
 	if err != nil {
 		return Result{}, fmt.Errorf("probe: %w", err)

@@ -24,6 +24,8 @@ var (
 		Message: "this path does not take the method; details.allow lists those it takes"}
 	ErrMisdirected = &domain.Error{Kind: domain.Misdirected, Code: "MISDIRECTED_REQUEST",
 		Message: "this port serves the API and is not a proxy; connect to the gateway, the address in proxy.full_url"}
+	ErrTLSRequired = &domain.Error{Kind: domain.UpgradeRequired, Code: "TLS_REQUIRED",
+		Message: "this port takes TLS alone; use the https address"}
 	ErrCrossSite = &domain.Error{Kind: domain.Forbidden, Code: "CROSS_SITE_REQUEST",
 		Message: "a web page of another site must not call this service; call it from a program"}
 	errTooLarge = &domain.Error{Kind: domain.TooLarge, Code: "PAYLOAD_TOO_LARGE",
@@ -41,6 +43,10 @@ func (a *API) Refuse(c *Call, err error) {
 	if status == http.StatusTooManyRequests || status == http.StatusServiceUnavailable && e.Retryable || e.RetryAfter > 0 {
 		seconds := max(int64((e.RetryAfter+time.Second-1)/time.Second), 1)
 		h.Set("Retry-After", strconv.FormatInt(seconds, 10))
+	}
+	if status == http.StatusUpgradeRequired { // RFC 9110 section 15.5.22
+		h.Set("Upgrade", "TLS/1.3")
+		h.Set("Connection", "Upgrade, close")
 	}
 	if status == http.StatusUnauthorized {
 		h.Set("WWW-Authenticate", cmp.Or(c.Challenge, `Bearer realm="agentproxy"`))
@@ -76,7 +82,7 @@ func (a *API) RefusalOf(c *Call, err error) *domain.Error {
 // operation. Any other refusal is an internal fault and is not answered.
 func (a *API) public(e *domain.Error) bool {
 	if errors.Is(e, errNoRoute) || errors.Is(e, errNoMethod) || errors.Is(e, ErrMisdirected) ||
-		errors.Is(e, ErrCrossSite) {
+		errors.Is(e, ErrCrossSite) || errors.Is(e, ErrTLSRequired) {
 		return true
 	}
 	for _, o := range a.ops {
@@ -101,7 +107,8 @@ func (a *API) Refusals() (list []*domain.Error) {
 			list = append(list, e)
 		}
 	}
-	for _, e := range []*domain.Error{errNoRoute, errNoMethod, ErrMisdirected, ErrCrossSite, domain.ErrInvalid} {
+	for _, e := range []*domain.Error{errNoRoute, errNoMethod, ErrMisdirected, ErrTLSRequired, ErrCrossSite,
+		domain.ErrInvalid} {
 		add(e)
 	}
 	for _, id := range slices.Sorted(maps.Keys(a.ops)) {
@@ -144,6 +151,7 @@ var StatusOf = map[domain.Kind]int{
 	domain.BadGateway:       http.StatusBadGateway,
 	domain.Unavailable:      http.StatusServiceUnavailable,
 	domain.UpstreamTimeout:  http.StatusGatewayTimeout,
+	domain.UpgradeRequired:  http.StatusUpgradeRequired,
 }
 
 // OutcomeStatus is the HTTP status of an outcome.

@@ -23,8 +23,10 @@ func (f *Findings) addresses(s configfile.Settings) {
 			"Set AGENTPROXY_PUBLIC_URL to the https address that agents use.")
 	case u.Scheme != "https":
 		f.add(Error, "public_url", "The public address of the API is "+s.PublicURL+", without TLS.",
-			"Keys, secrets and proxy passwords cross the network in clear.", "Put a TLS reverse proxy in front of the API, "+
-				"and set AGENTPROXY_PUBLIC_URL to its https address.")
+			"Keys, secrets and proxy passwords cross the network in clear.",
+			"Set AGENTPROXY_ACME_HOSTS, or AGENTPROXY_TLS_CERT "+
+				"and AGENTPROXY_TLS_KEY, or put a reverse proxy with TLS in front of the API; and set AGENTPROXY_PUBLIC_URL to "+
+				"the https address.")
 	default:
 		f.ok("public_url", "The public address of the API is %s.", s.PublicURL)
 	}
@@ -36,12 +38,26 @@ func (f *Findings) addresses(s configfile.Settings) {
 		f.ok("public_gateway", "The public address of the gateway is %s.",
 			net.JoinHostPort(s.PublicHost, fmt.Sprint(s.PublicPort)))
 	}
-	if at := listens(s.HTTPAddr); !at.IsLoopback() && !at.IsPrivate() {
+	if at := listens(s.HTTPAddr); !s.TLS.API && !at.IsLoopback() && !at.IsPrivate() {
 		f.add(Warning, "api_listener", "The API listens on "+s.HTTPAddr+", with HTTP without TLS.",
 			"A client that finds the port sends keys in clear, past the reverse proxy.",
 			"Listen on a loopback or private address, or let the firewall pass the reverse proxy alone.")
 	} else {
 		f.ok("api_listener", "The API listens on %s.", s.HTTPAddr)
+	}
+}
+
+// certificate checks whether credentials and names of targets cross the network in clear on their way to the gateway.
+func (f *Findings) certificate(s configfile.Settings) {
+	at := listens(s.GatewayAddr)
+	if s.TLS.Certificate() {
+		f.ok("gateway_tls", "The gateway has a certificate.")
+		return
+	}
+	if !at.IsLoopback() && !at.IsPrivate() {
+		f.add(Error, "gateway_tls", "The gateway listens on "+s.GatewayAddr+" without a certificate.",
+			"Passwords of sessions and the names of targets cross the network in clear.", "Set AGENTPROXY_ACME_HOSTS to the "+
+				"name that agents reach the gateway by, or AGENTPROXY_TLS_CERT and AGENTPROXY_TLS_KEY.")
 	}
 }
 
@@ -104,7 +120,7 @@ func (f *Findings) proxies(s configfile.Settings) {
 		}
 	}
 	u, err := url.Parse(s.PublicURL)
-	if err == nil && u.Scheme == "https" && len(s.TrustedProxies) == 0 {
+	if err == nil && u.Scheme == "https" && len(s.TrustedProxies) == 0 && !s.TLS.API {
 		f.add(Error, "trusted_proxies", "The API has an https address and no trusted proxy.",
 			"Every client seems to come from the reverse proxy: one of them uses up what all together may do, and no address "+
 				"is recorded.",

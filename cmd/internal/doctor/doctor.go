@@ -78,6 +78,7 @@ func Configuration(faults, warnings []configfile.Fault) (f Findings) {
 func Settings(s configfile.Settings) (f Findings) {
 	f.mode(s)
 	f.addresses(s)
+	f.certificate(s)
 	f.contact(s)
 	f.admin(s)
 	f.proxies(s)

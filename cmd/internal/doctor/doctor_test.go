@@ -32,6 +32,7 @@ func public() configfile.Settings {
 		TrustedProxies: []netip.Prefix{netip.MustParsePrefix("127.0.0.1/32")}, SessionLimit: 200,
 		TrialBalance: 10 * domain.Dollar, TrialDays: 14, TrialDailyTotal: 1000 * domain.Dollar, TrialPerNetwork: 5,
 		Registration: account.OpenRegistration, ClientAddressDays: 90, LogLevel: "info",
+		TLS:      configfile.TLSSettings{Hosts: []string{"gate.shop.example"}, DirectoryURL: "https://ca.example/"},
 		Exits:    []configfile.Exit{{Addr: netip.MustParseAddr("203.0.113.7")}},
 		Payments: configfile.PaymentSettings{AccountKey: "xpub", Network: "tron-mainnet", APIKey: "key"}}
 }
@@ -55,9 +56,12 @@ func TestEachDoubtfulSettingIsAFinding(t *testing.T) {
 		change func(s *configfile.Settings)
 		want   string
 	}{
-		"nothing":          {func(*configfile.Settings) {}, ""},
-		"development mode": {func(s *configfile.Settings) { s.Dev = true }, "error development_mode"},
-		"no exits":         {func(s *configfile.Settings) { s.Exits = nil }, "error exits"},
+		"nothing":                             {func(*configfile.Settings) {}, ""},
+		"development mode":                    {func(s *configfile.Settings) { s.Dev = true }, "error development_mode"},
+		"no certificate":                      {func(s *configfile.Settings) { s.TLS = configfile.TLSSettings{} }, "error gateway_tls"},
+		"none, and the gateway is not public": {func(s *configfile.Settings) { s.TLS, s.GatewayAddr = configfile.TLSSettings{}, "10.0.0.7:8081" }, ""},
+		"TLS in the program":                  {func(s *configfile.Settings) { s.TLS.API, s.HTTPAddr, s.TrustedProxies = true, "0.0.0.0:443", nil }, ""},
+		"no exits":                            {func(s *configfile.Settings) { s.Exits = nil }, "error exits"},
 		"no exits, and other sellers' alone": {func(s *configfile.Settings) {
 			s.Exits, s.Catalog.WithoutEmbedded = nil, true
 		}, ""},

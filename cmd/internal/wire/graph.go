@@ -144,9 +144,10 @@ func Service(s configfile.Settings, log *slog.Logger) fx.Option {
 			func(hub *changes.Hub, g *gateway.Gateway) { hub.Watch(watcher{g}) },
 			func(hub *changes.Hub, st *storage.Store) { hub.Watch(st.Remember()) },
 		)),
-		certificate.Module,
 		gateway.Module,
 		httpapi.Module,
+		certificate.Module, // after the listeners, which answer an authority
+		fx.Invoke(redirectPlain),
 		fx.Invoke(keepProviders),
 		admin.Announce,
 		fx.StartTimeout(time.Minute), fx.StopTimeout(s.DrainDelay+time.Minute),
@@ -199,7 +200,7 @@ func insertJobs(st *storage.Store, q *queue.Queue) {
 // loopback, where an agent's own receiver runs, but no listener of the service.
 func webhookConfig(s configfile.Settings) webhook.Config {
 	policy := egress.Policy{Allow: s.WebhookAllow, IsLocal: localAddresses()}
-	for _, text := range []string{s.HTTPAddr, s.GatewayAddr, s.AdminAddr} {
+	for _, text := range []string{s.HTTPAddr, s.GatewayAddr, s.AdminAddr, s.TLS.RedirectAddr} {
 		if own, err := configfile.ParseListener(text); err == nil {
 			policy.Refuse = append(policy.Refuse, own)
 		}
@@ -218,7 +219,7 @@ const trialPart = 4
 func gatewayConfig(s configfile.Settings, b conns.Budget, secrets *system.Secrets,
 	k *certificate.Keeper) gateway.Config {
 	c := gateway.Config{Addr: s.GatewayAddr, Key: secrets.ProxyKey(), OlderKeys: secrets.OlderProxyKeys(),
-		Forbidden: ownListeners(s.AdminAddr), AuthFailureLimit: authFailureLimit, EchoURL: echoURL(s.HTTPAddr),
+		Forbidden: ownListeners(s.AdminAddr), AuthFailureLimit: authFailureLimit, EchoURL: echoURL(s.HTTPAddr, s.TLS.API),
 		PublicEchoURL: EchoURL(s), Connections: b.Gateway, PerAddress: perAddress(s), Pipes: b.Pipes,
 		Agent: s.AgentConnections, TrialAgent: s.TrialConnections, TargetRate: s.TargetRate,
 		TrialTargetRate: s.TrialTargetRate, SessionTunnels: s.SessionTunnels,
@@ -226,7 +227,7 @@ func gatewayConfig(s configfile.Settings, b conns.Budget, secrets *system.Secret
 		TrialConnectionRate: s.TrialConnectionRate, Targets: s.Targets, TrialTargets: s.TrialTargets, WatchScans: !s.Dev}
 	c.Balancers, c.SingleLabels, c.Timing.StopAfter = balancers(s), s.Dev, s.Outage
 	c.TicketSecret = secrets.TicketSecret()
-	c.TLS, c.RefusePlaintext = k.TLS(), s.TLS.RefusePlaintext
+	c.TLS, c.RefusePlaintext, c.EchoTLS = k.TLS(), s.TLS.RefusePlaintext, k.Own()
 	if s.Dev {
 		c.AuthFailureLimit, c.TrialPlaces = 0, 0
 	}
@@ -261,7 +262,7 @@ func gatewayDeps(s configfile.Settings, published *policyapp.Published, exits *e
 // egressPolicy returns which addresses the gateway dials.
 func egressPolicy(s configfile.Settings) egress.Policy {
 	policy := egress.Policy{Allow: s.AllowNetworks, Loopback: s.Dev, IsLocal: localAddresses(),
-		Refuse: ownListeners(s.GatewayAddr, s.AdminAddr)}
+		Refuse: ownListeners(s.GatewayAddr, s.AdminAddr, s.TLS.RedirectAddr)}
 	if !s.Dev { // in development mode agents try their proxies with the API's own echo
 		policy.Refuse = append(policy.Refuse, ownListeners(s.HTTPAddr)...)
 	}
@@ -272,8 +273,9 @@ func egressPolicy(s configfile.Settings) egress.Policy {
 func ownListeners(addrs ...string) []netip.AddrPort {
 	var own []netip.AddrPort
 	for _, text := range addrs {
-		addr, _ := configfile.ParseListener(text)
-		own = append(own, addr)
+		if addr, err := configfile.ParseListener(text); err == nil {
+			own = append(own, addr)
+		}
 	}
 	return own
 }
@@ -296,24 +298,30 @@ func localAddresses() func(netip.Addr) bool {
 }
 
 // echoURL returns the URL of this process's own /v1/ip.
-func echoURL(listen string) string {
+func echoURL(listen string, tls bool) string {
 	addr, _ := configfile.ParseListener(listen) // Load has refused what is not an address
-	return configfile.LocalURL(addr, false) + "/v1/ip"
+	return configfile.LocalURL(addr, tls) + "/v1/ip"
 }
 
 // EchoURL returns the URL of /v1/ip as the world reaches it.
 func EchoURL(s configfile.Settings) string { return s.PublicURL + "/v1/ip" }
 
-func apiConfig(s configfile.Settings, b conns.Budget) httpapi.Config {
-	return httpapi.Config{Addr: s.HTTPAddr, PublicURL: s.PublicURL, GatewayHost: s.PublicHost, GatewayPort: s.PublicPort,
+func apiConfig(s configfile.Settings, b conns.Budget, k *certificate.Keeper) httpapi.Config {
+	c := httpapi.Config{Addr: s.HTTPAddr, PublicURL: s.PublicURL, GatewayHost: s.PublicHost, GatewayPort: s.PublicPort,
 		TrustedProxies: s.TrustedProxies, Balancers: balancers(s), Version: version.String(), Dev: s.Dev, Connections: b.API,
 		PerAddress: perAddress(s), RevealSecrets: s.MCPReveal, AbuseContact: s.AbuseContact,
 		Shop:      s.ShopName,
-		Downloads: s.Downloads, ToolTable: toolTable(), GatewayErrors: gatewayErrors()}
+		Downloads: s.Downloads, ToolTable: toolTable(), GatewayErrors: gatewayErrors(),
+		Challenge: k.Challenge}
+	if s.TLS.API {
+		c.TLS = k.TLS()
+	}
+	return c
 }
 
 func consoleConfig(s configfile.Settings) console.Config {
-	return console.Config{GatewayHost: s.PublicHost, GatewayPort: s.PublicPort, Dev: s.Dev, Shop: s.ShopName}
+	return console.Config{GatewayHost: s.PublicHost, GatewayPort: s.PublicPort, Dev: s.Dev && !s.TLS.API,
+		Shop: s.ShopName}
 }
 
 // newTools serves the tools of agents by the API's operations.

@@ -80,7 +80,7 @@ func TestLimitsReachTheListeners(t *testing.T) {
 	for dev, guesses := range map[bool]int{false: 1000, true: 0} {
 		trials := map[bool]int{false: 88, true: 0}[dev] // of 352
 		s.Dev = dev
-		g, api := gatewayConfig(s, b, someSecrets(t), nil), apiConfig(s, b)
+		g, api := gatewayConfig(s, b, someSecrets(t), nil), apiConfig(s, b, nil)
 		if g.AuthFailureLimit != guesses || g.Connections != b.Gateway || g.TrialPlaces != trials || g.Agent != 1000 || g.TrialAgent != 100 || g.TargetRate != 600 ||
 			g.TrialTargetRate != 60 || g.ConnectionRate != 100 || g.TrialConnectionRate != 10 || g.Targets != 2000 || g.TrialTargets != 120 ||
 			api.Connections != b.API || g.PerAddress != perAddress(s) || api.PerAddress != perAddress(s) {
