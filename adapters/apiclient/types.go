@@ -266,6 +266,8 @@ type Check struct {
 	Country *string `json:"country"`
 	// As sold; null: none.
 	DeclaredCountry *string `json:"declared_country"`
+	// What was measured of the exit.
+	Exit ExitFacts `json:"exit"`
 	// The address that targets see.
 	ExitIP string `json:"exit_ip"`
 	// Milliseconds until the answer.
@@ -581,6 +583,38 @@ type Exit struct {
 	TotalEvents int `json:"total_events"`
 }
 
+// ExitFacts is the type of Check.exit.
+type ExitFacts struct {
+	// Whether sources agree on the country, with each other and with what was sold.
+	Agreed *bool `json:"agreed"`
+	// Who announces it.
+	AsName *string `json:"as_name"`
+	// Its autonomous system.
+	Asn *int `json:"asn"`
+	// In English.
+	City *string `json:"city"`
+	// As measured; null: not.
+	Country *string `json:"country"`
+	// As sold; null: none.
+	DeclaredCountry *string `json:"declared_country"`
+	// The address that targets see.
+	IP string `json:"ip"`
+	// Block lists that have it.
+	Listed []string `json:"listed"`
+	// When the echo saw it.
+	MeasuredAt time.Time `json:"measured_at"`
+	// Whose network it is in.
+	NetworkType NetworkType `json:"network_type"`
+	// Its largest subdivision.
+	Region *string `json:"region"`
+	// 0 to 100; a formula of this service, in its documentation.
+	Risk *int `json:"risk"`
+	// Of the IANA database.
+	Timezone *string `json:"timezone"`
+	// Of its protocol.
+	Version int `json:"version"`
+}
+
 // Failure is the type of Rotate.failure, Session.failure.
 type Failure struct {
 	// For programs; it does not change.
@@ -802,6 +836,18 @@ type Meta struct {
 	// When the answer was written, in UTC with milliseconds.
 	Timestamp time.Time `json:"timestamp"`
 }
+
+// NetworkType is the type of ExitFacts.network_type.
+type NetworkType string
+
+// The values of NetworkType.
+const (
+	NetworkTypeResidential NetworkType = "residential"
+	NetworkTypeMobile      NetworkType = "mobile"
+	NetworkTypeIsp         NetworkType = "isp"
+	NetworkTypeHosting     NetworkType = "hosting"
+	NetworkTypeUnknown     NetworkType = "unknown"
+)
 
 // Observed is the type of Exit.observed, HealthStats.observed.
 type Observed struct {

@@ -18,6 +18,8 @@ type CatalogConfig struct {
 	Products        []catalog.Product // in the order of the file
 	// Policy is the rules about targets, of the operator and of products.
 	Policy *policy.Shared
+	// ExitFacts are the sources of facts about exits, by falling rank.
+	ExitFacts []ExitSource
 }
 
 // Kind returns the kind of a provider, or "" if none has the name.

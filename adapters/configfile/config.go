@@ -9,6 +9,7 @@ import (
 
 	"agentproxy/domain"
 	"agentproxy/domain/account"
+	"agentproxy/domain/exit"
 	"agentproxy/domain/session"
 	"agentproxy/domain/traffic"
 	"agentproxy/ports"
@@ -294,6 +295,8 @@ type Rules struct {
 	// WithoutProducts leaves the products of the file unread, for commands about providers alone: a
 	// product's fault does not keep an operator from asking a provider.
 	WithoutProducts bool
+	// ExitDatabase reads a database of facts about addresses: it returns the look-up and when it was built.
+	ExitDatabase func(file string) (func(netip.Addr) exit.Known, time.Time, error)
 	// Now is the time that dates in the file are compared with.
 	Now              func() time.Time
 	EmbeddedProvider string   // its name

@@ -69,7 +69,7 @@ func configurationPage(t *testing.T) []byte {
 	}{
 		{"The file", catalogKeys}, {"`providers[]`", providerKeys}, {"`providers[].secrets.NAME`", secretKeys},
 		{"`providers[].sourcing`", sourcingKeys},
-		{"`policy`", policyKeys}, {"`products[].policy`", productPolicyKeys}, {"`policy.deny[]` that is a file", ruleFileKeys},
+		{"`exit_facts[]`", exitFactKeys}, {"`policy`", policyKeys}, {"`products[].policy`", productPolicyKeys}, {"`policy.deny[]` that is a file", ruleFileKeys},
 		{"`products[]`", productKeys}, {"`products[].durations[]`", durationKeys}, {"`products[].sources[]`", sourceKeys},
 		{"`products[].sources[].costs[]`", costKeys},
 	} {

@@ -3,6 +3,7 @@ package configfile_test
 import (
 	"errors"
 	"fmt"
+	"net/netip"
 	"os"
 	"strings"
 	"testing"
@@ -10,12 +11,14 @@ import (
 
 	"agentproxy/adapters/chain"
 	"agentproxy/adapters/configfile"
+	"agentproxy/adapters/exitfacts"
 	"agentproxy/adapters/nats"
 	"agentproxy/adapters/redis"
 	"agentproxy/adapters/storage"
 	"agentproxy/adapters/system"
 	"agentproxy/adapters/upstream/embedded"
 	"agentproxy/domain/country"
+	"agentproxy/domain/exit"
 	"agentproxy/domain/procurement"
 	"agentproxy/ports"
 )
@@ -55,7 +58,14 @@ const sourced = "sourcing: {statement: ours, url: 'https://example.com', reviewe
 // rules are those of the adapters, for the sellers of these tests.
 func rules() configfile.Rules {
 	return configfile.Rules{
-		NewProvider:      newSeller,
+		NewProvider: newSeller,
+		ExitDatabase: func(file string) (func(netip.Addr) exit.Known, time.Time, error) {
+			d, err := exitfacts.OpenDatabase(file)
+			if err != nil {
+				return nil, time.Time{}, err
+			}
+			return d.Lookup, d.Built(), nil
+		},
 		Now:              func() time.Time { return time.Date(2026, 11, 22, 12, 0, 0, 0, time.UTC) },
 		EmbeddedProvider: embedded.Name,
 		EmbeddedCodes:    embedded.Codes(),

@@ -13,6 +13,18 @@ var catalogKeys = []key{
 	{"providers", "none", "list of providers that products are bought from; a change needs a restart"},
 	{"products", "none", "list of products; `kill -HUP` reloads it"},
 	{"policy", "`denied_ports` alone", "which targets sessions may reach; `kill -HUP` reloads it, with its files"},
+	{"exit_facts", "none", "list of what is known about addresses of exits, the first source that has a fact decides; " +
+		"`kill -HUP` reloads it, with its files (docs/exits.md)"},
+}
+
+var exitFactKeys = []key{
+	{"kind", "", "`mmdb`: a MaxMind database with the fields of GeoLite2 City or ASN; `ranges`: a text file with lines " +
+		"`CIDR name=value …`; `dnsbl`: a list that is asked by DNS"},
+	{"file", "`kind` is dnsbl", "database or text file; a relative path starts at the folder of the configuration file"},
+	{"zone", "`kind` is a file", "zone of the list, such as `bl.example.net`; each address is asked about once an " +
+		"hour at most"},
+	{"label", "`kind` is a file", "name by which agents see the list in `listed`: 1 to 32 of a-z, 0-9, _, . and -"},
+	{"resolver", "the system's", "address and port of the DNS server that the list is asked through"},
 }
 
 var policyKeys = append([]key{

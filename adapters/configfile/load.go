@@ -66,6 +66,7 @@ func (l *loader) load(root fields) CatalogConfig {
 	l.names, l.sellers, l.codes = map[string]bool{}, map[string]ports.Provider{}, map[string]int{}
 	l.asked = map[string]bool{}
 	l.config.Policy = &policy.Shared{Operator: l.operatorPolicy(root.get("policy")), Products: map[string]*policy.Rules{}}
+	l.config.ExitFacts = l.exitFacts(root.get("exit_facts"))
 	l.config.WithoutEmbedded = !root.get("embedded").boolean(true)
 	for _, v := range root.get("providers").items() {
 		l.provider(v)

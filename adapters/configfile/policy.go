@@ -1,10 +1,7 @@
 package configfile
 
 import (
-	"bufio"
 	"fmt"
-	"os"
-	"path/filepath"
 	"strings"
 
 	"github.com/goccy/go-yaml/ast"
@@ -12,9 +9,6 @@ import (
 
 	"agentproxy/domain/policy"
 )
-
-// maxListed is how many faults of one file of rules are listed.
-const maxListed = 10
 
 // defaultPolicy returns the rules of an operator who configures none.
 func defaultPolicy() *policy.Shared {
@@ -112,36 +106,15 @@ func ruleFile(v value, inFiles *int, add func(string) error) {
 	if !ok {
 		return
 	}
-	if !filepath.IsAbs(name) {
-		name = filepath.Join(filepath.Dir(v.doc.file), name)
-	}
-	f, err := os.Open(name)
-	if err != nil {
-		v.fault("cannot read the file of this line: %s", cause(err))
-		return
-	}
-	defer f.Close()
-	lines, faults := bufio.NewScanner(f), 0
-	for n := 1; lines.Scan(); n++ {
-		text := strings.TrimSpace(strings.TrimPrefix(lines.Text(), "\ufeff"))
-		if text == "" || text[0] == '#' {
-			continue
-		}
+	faults := 0
+	fileLines(v, name, func(n int, text string) bool {
 		if *inFiles++; *inFiles > policy.MaxHosts {
 			v.fault("has more than %d rules, those of other files included", policy.MaxHosts)
-			return
+			return false
 		}
-		if err := addRule(text, add); err != nil {
-			if faults++; faults > maxListed {
-				v.fault("has more faults, which are not listed")
-				return
-			}
-			v.fault("line %d: %v", n, err)
-		}
-	}
-	if err := lines.Err(); err != nil {
-		v.fault("cannot read the file of this line: %s", cause(err))
-	}
+		err := addRule(text, add)
+		return err == nil || v.lineFault(&faults, n, err)
+	})
 }
 
 // addRule adds a rule, whose name may be an international one.

@@ -17,6 +17,7 @@ import (
 	"testing"
 	"time"
 
+	"agentproxy/adapters/exitfacts"
 	"agentproxy/adapters/httpapi"
 	"agentproxy/adapters/storage"
 	"agentproxy/adapters/system"
@@ -210,7 +211,7 @@ func newWorld(t testing.TB, o options) *world {
 			Policies:  policy.New(counting, w.hub),
 			Workers:   workers.New(counting, clock, w.ids, cat, access, w.hub, log),
 			Callbacks: procurement.NewCallbacks(w.store, clock, cat, w.driver),
-			Checks:    sessions.NewChecks(w.sessions, w.prober),
+			Checks:    sessions.NewChecks(w.sessions, w.prober, exitfacts.New(nil), clock),
 			Telemetry: telemetry.New(counting, clock, w.ids, w.observer),
 			Wallet:    ledger.NewWallet(w.store, clock, w.ids),
 			Recharges: payments.NewOrders(payments.Config{}, w.store, clock, w.ids, w.chain, fake.NewKeys("test")),

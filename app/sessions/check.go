@@ -3,31 +3,35 @@ package sessions
 import (
 	"cmp"
 	"context"
+	"fmt"
+	"net/netip"
+	"time"
 
 	"agentproxy/domain"
+	"agentproxy/domain/exit"
 	"agentproxy/domain/session"
 	"agentproxy/domain/worker"
 	"agentproxy/ports"
 )
 
-// Checks opens connections through exits to see whether they work.
+// Checks opens connections through exits to see whether they work and what they are.
 type Checks struct {
 	sessions *Service
 	prober   ports.Prober
+	facts    ports.ExitFacts
+	clock    ports.Clock
 }
 
 // NewChecks wires the use case.
-func NewChecks(sessions *Service, prober ports.Prober) *Checks {
-	return &Checks{sessions: sessions, prober: prober}
+func NewChecks(sessions *Service, prober ports.Prober, facts ports.ExitFacts, clock ports.Clock) *Checks {
+	return &Checks{sessions: sessions, prober: prober, facts: facts, clock: clock}
 }
 
 // Checked is the result of a check.
 type Checked struct {
-	ports.Probe
-	// DeclaredCountry is the country that the exit was sold as, empty if none was asked for. Nothing
-	// has measured it.
-	DeclaredCountry string
-	Protocol        session.Protocol
+	Exit     exit.Measured
+	Latency  time.Duration
+	Protocol session.Protocol
 }
 
 // Check opens one connection through the exit of an active session, or of a worker of it, to the
@@ -49,6 +53,13 @@ func (u *Checks) Check(ctx context.Context, agentID, id, name string) (Checked, 
 		return Checked{}, domain.InvalidField("worker", "must be 1 to 32 letters, digits and _")
 	}
 	probe, err := u.prober.Probe(ctx, id, name)
-	declared := cmp.Or(probe.DeclaredCountry, v.Location.Country)
-	return Checked{Probe: probe, DeclaredCountry: declared, Protocol: v.Protocol}, err
+	if err != nil {
+		return Checked{}, err
+	}
+	m := exit.Measured{At: u.clock.Now(), Declared: cmp.Or(probe.DeclaredCountry, v.Location.Country)}
+	if m.IP, err = netip.ParseAddr(probe.ExitIP); err != nil {
+		return Checked{}, fmt.Errorf("address that the echo saw: %w", err)
+	}
+	m.Known = u.facts.Facts(ctx, m.IP)
+	return Checked{Exit: m, Latency: probe.Latency, Protocol: v.Protocol}, nil
 }

@@ -2,6 +2,8 @@ package sessions_test
 
 import (
 	"context"
+	"fmt"
+	"net/netip"
 	"testing"
 	"time"
 
@@ -9,6 +11,7 @@ import (
 	"agentproxy/app/sessions"
 	"agentproxy/domain"
 	"agentproxy/domain/catalog"
+	"agentproxy/domain/exit"
 	"agentproxy/domain/session"
 	"agentproxy/ports"
 	"agentproxy/test/apptest"
@@ -23,18 +26,30 @@ func (e fakeProber) Probe(_ context.Context, _, worker string) (ports.Probe, err
 	return ports.Probe{ExitIP: "10.0.0.1", Latency: time.Millisecond}, e.err
 }
 
+// fakeFacts has a place for one address.
+type fakeFacts struct{}
+
+func (fakeFacts) Facts(_ context.Context, addr netip.Addr) exit.Known {
+	if addr.String() == "10.0.0.2" {
+		return exit.Known{Country: "LT", Listed: []string{}}
+	}
+	return exit.Known{}
+}
+
 func TestCheck(t *testing.T) {
 	t.Parallel()
 	w := apptest.New(t)
 	agent := w.Register()
 	v, later := w.Buy(agent, apptest.Local), w.Buy(agent, apptest.LocalAsync)
-	checks := sessions.NewChecks(w.Sessions, fakeProber{})
+	checks := sessions.NewChecks(w.Sessions, fakeProber{}, fakeFacts{}, w.Clock)
 	got, err := checks.Check(t.Context(), agent, v.ID, "")
 	apptest.OK(t, err)
-	apptest.Equal(t, "seen", got, sessions.Checked{Probe: ports.Probe{ExitIP: "10.0.0.1", Latency: time.Millisecond}, DeclaredCountry: v.Location.Country, Protocol: session.HTTP})
+	apptest.Equal(t, "seen", fmt.Sprintf("%+v", got), fmt.Sprintf("%+v", sessions.Checked{Latency: time.Millisecond, Protocol: session.HTTP, Exit: exit.Measured{
+		IP: netip.MustParseAddr("10.0.0.1"), At: w.Clock.Now(), Declared: v.Location.Country}}))
 	got, err = checks.Check(t.Context(), agent, v.ID, "w1")
 	apptest.OK(t, err)
-	apptest.Equal(t, "seen", got, sessions.Checked{Probe: ports.Probe{ExitIP: "10.0.0.2", DeclaredCountry: "DE"}, DeclaredCountry: "DE", Protocol: session.HTTP})
+	apptest.Equal(t, "seen", fmt.Sprintf("%+v", got), fmt.Sprintf("%+v", sessions.Checked{Protocol: session.HTTP, Exit: exit.Measured{IP: netip.MustParseAddr("10.0.0.2"), At: w.Clock.Now(),
+		Declared: "DE", Known: exit.Known{Country: "LT", Listed: []string{}}}}))
 	for id, name := range map[string]string{v.ID: "w-1", w.Buy(agent, apptest.Static).ID: "w1"} {
 		_, err = checks.Check(t.Context(), agent, id, name)
 		apptest.ErrorIs(t, err, domain.ErrInvalid)
@@ -43,7 +58,7 @@ func TestCheck(t *testing.T) {
 	apptest.ErrorIs(t, err, session.ErrNotReady)
 	_, err = checks.Check(t.Context(), w.Register(), v.ID, "")
 	apptest.ErrorIs(t, err, session.ErrNotFound)
-	_, err = sessions.NewChecks(w.Sessions, fakeProber{ports.ErrProvider}).Check(t.Context(), agent, v.ID, "")
+	_, err = sessions.NewChecks(w.Sessions, fakeProber{ports.ErrProvider}, fakeFacts{}, w.Clock).Check(t.Context(), agent, v.ID, "")
 	apptest.ErrorIs(t, err, ports.ErrProvider)
 	_, err = w.Sessions.Terminate(t.Context(), agent, v.ID)
 	apptest.OK(t, err)

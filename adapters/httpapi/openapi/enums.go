@@ -2,6 +2,7 @@ package openapi
 
 import (
 	"reflect"
+	"slices"
 	"strings"
 
 	"github.com/danielgtaylor/huma/v2"
@@ -12,6 +13,7 @@ import (
 	"agentproxy/domain/billing"
 	"agentproxy/domain/catalog"
 	"agentproxy/domain/connect"
+	"agentproxy/domain/exit"
 	"agentproxy/domain/health"
 	"agentproxy/domain/policy"
 	"agentproxy/domain/recharge"
@@ -48,6 +50,7 @@ var enumerations = []enumeration{
 	enumOf("HealthAdvice", health.Recommendations),
 	enumOf("HealthReason", health.Reasons),
 	enumOf("RiskLevel", health.Risks),
+	enumOf("NetworkType", append(slices.Clone(exit.Networks), "unknown")),
 	enumOf("RotateReason", health.RotationReasons),
 	enumOf("PolicyMode", policy.Modes),
 	enumOf("RechargeState", recharge.Statuses),

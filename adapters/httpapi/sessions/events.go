@@ -45,12 +45,13 @@ type eventsReply struct {
 }
 
 type checkReply struct {
-	OK        bool             `json:"ok" doc:"Whether the target was reached through the session."`
-	ExitIP    string           `json:"exit_ip" doc:"The address that targets see."`
-	Country   value.MaybeText  `json:"country" doc:"As measured; null: not."`
-	Declared  value.MaybeText  `json:"declared_country" doc:"As sold; null: none."`
-	LatencyMS int64            `json:"latency_ms" doc:"Milliseconds until the answer."`
-	Protocol  session.Protocol `json:"protocol" doc:"The protocol that was checked."`
+	OK        bool                  `json:"ok" doc:"Whether the target was reached through the session."`
+	ExitIP    string                `json:"exit_ip" doc:"The address that targets see."`
+	Country   value.MaybeText       `json:"country" doc:"As measured; null: not."`
+	Declared  value.MaybeText       `json:"declared_country" doc:"As sold; null: none."`
+	LatencyMS int64                 `json:"latency_ms" doc:"Milliseconds until the answer."`
+	Protocol  session.Protocol      `json:"protocol" doc:"The protocol that was checked."`
+	Exit      sessionview.ExitFacts `json:"exit" doc:"What was measured of the exit."`
 }
 
 // declareSessionViews declares what shows how a session fares.
@@ -92,8 +93,8 @@ func (s *service) declareSessionViews() {
 		Refuses: endpoint.And(sessionview.OfLive, account.ErrRateLimited, worker.ErrLimit, ports.ErrProvider,
 			ports.ErrTimeout),
 		OK: []endpoint.Reply{{Status: http.StatusOK, Doc: "The exit " +
-			"works.", Data: checkReply{OK: true, ExitIP: "203.0.113.7", Declared: "US", LatencyMS: 42,
-			Protocol: "http"}}},
+			"works.", Data: checkReply{OK: true, ExitIP: "203.0.113.7", Country: "LT", Declared: "TH", LatencyMS: 42,
+			Protocol: "http", Exit: sessionview.ExampleExit}}},
 	}, s.checkSession)
 }
 
@@ -119,8 +120,9 @@ func (s *service) checkSession(ctx context.Context, in *checkInput) (int, checkR
 	if err != nil {
 		return 0, checkReply{}, err
 	}
-	return http.StatusOK, checkReply{OK: true, ExitIP: v.ExitIP, Declared: value.MaybeText(v.DeclaredCountry),
-		LatencyMS: v.Latency.Milliseconds(), Protocol: v.Protocol}, nil
+	e := sessionview.ToExit(v.Exit)
+	return http.StatusOK, checkReply{OK: true, ExitIP: e.IP, Country: e.Country, Declared: e.Declared,
+		LatencyMS: v.Latency.Milliseconds(), Protocol: v.Protocol, Exit: e}, nil
 }
 
 func toEvent(e eventlog.Event) eventReply {

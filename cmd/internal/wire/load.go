@@ -51,6 +51,7 @@ func (l Loader) rules() configfile.Rules {
 		NewProvider: func(p configfile.Provider) (ports.Provider, error) {
 			return l.provider(p, upstream.Env{}, slog.New(slog.DiscardHandler))
 		},
+		ExitDatabase:     exitDatabase,
 		Now:              time.Now,
 		EmbeddedProvider: embedded.Name,
 		EmbeddedCodes:    embedded.Codes(),

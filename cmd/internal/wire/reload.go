@@ -15,6 +15,7 @@ import (
 
 	"agentproxy/adapters/admin/signin"
 	"agentproxy/adapters/configfile"
+	"agentproxy/adapters/exitfacts"
 	"agentproxy/adapters/upstream/embedded"
 	catalogapp "agentproxy/app/catalog"
 	"agentproxy/app/operator"
@@ -25,37 +26,45 @@ import (
 	"agentproxy/ports"
 )
 
-// Reloader replaces the products and the policy by those that the configuration file has now.
+// Reloader replaces the products, the policy and the facts about exits by those that the configuration file has now.
 type Reloader struct {
 	loader    Loader
 	start     configfile.Settings
 	providers Providers
 	embedded  []catalog.Product
-	catalog   *catalogapp.Catalog
-	policy    *policy.Published
+	to        Reloaded
 	live      func(ctx context.Context, product string) (int, error) // sessions
 	users     func() (int, error)                                    // of the admin listener; nil: none
 	log       *slog.Logger
+}
+
+// Reloaded is what a Reloader replaces.
+type Reloaded struct {
+	Catalog *catalogapp.Catalog
+	Policy  *policy.Published
+	Facts   *exitfacts.Facts
+}
+
+func newReloaded(c *catalogapp.Catalog, p *policy.Published, f *exitfacts.Facts) Reloaded {
+	return Reloaded{c, p, f}
 }
 
 // NewReloader creates a Reloader of a service that runs with the settings and
 // providers of its start, which change only by a restart. embedded are the
 // products of the embedded provider. live counts the live sessions of a product.
 func NewReloader(l Loader, start configfile.Settings, providers Providers, embedded []catalog.Product,
-	c *catalogapp.Catalog, p *policy.Published, live func(context.Context, string) (int, error),
-	log *slog.Logger) *Reloader {
-	return &Reloader{loader: l, start: start, providers: providers, embedded: embedded, catalog: c, policy: p, live: live,
-		log: log}
+	to Reloaded, live func(context.Context, string) (int, error), log *slog.Logger) *Reloader {
+	return &Reloader{loader: l, start: start, providers: providers, embedded: embedded, to: to, live: live, log: log}
 }
 
-// Reload reads the file again and replaces the products and the policy as a whole; sessions
+// Reload reads the file again and replaces what may change as a whole; sessions
 // go on as they are. If the file has a fault it logs each, changes nothing, and
 // returns false.
 func (r *Reloader) Reload() bool {
-	before := r.catalog.All()
+	before := r.to.Catalog.All()
 	now, err := r.loader.reload(append(Providers{}, r.providers...)) // not nil, even if empty
 	if err == nil {
-		err = r.catalog.Replace(now.Catalog.All(r.embedded))
+		err = r.to.Catalog.Replace(now.Catalog.All(r.embedded))
 	}
 	if err != nil {
 		for _, f := range configfile.FaultsOf(err) {
@@ -63,9 +72,10 @@ func (r *Reloader) Reload() bool {
 		}
 		return false
 	}
-	r.policy.Replace(now.Catalog.Policy)
+	r.to.Policy.Replace(now.Catalog.Policy)
+	r.to.Facts.Replace(exitSources(now.Catalog.ExitFacts))
 	r.reloadUsers()
-	changes := catalog.Compare(before, r.catalog.All())
+	changes := catalog.Compare(before, r.to.Catalog.All())
 	r.log.Info("the products were reloaded", "products", len(now.Catalog.Products), "embedded",
 		!now.Catalog.WithoutEmbedded, "added", changes.Added, "removed", changes.Removed, "changed", changes.Changed)
 	for _, text := range changes.Jumps {
@@ -77,7 +87,7 @@ func (r *Reloader) Reload() bool {
 		r.log.Warn("changed settings of providers take effect after a restart", "providers", names)
 	}
 	if !reflect.DeepEqual(withoutCatalog(r.start), withoutCatalog(now)) {
-		r.log.Warn("changed settings other than products and the policy take effect after a restart")
+		r.log.Warn("changed settings other than products, the policy and exit_facts take effect after a restart")
 	}
 	return true
 }
@@ -141,9 +151,8 @@ func (r *Reloader) warn(s configfile.Settings) {
 }
 
 func newReloader(l Loader, s configfile.Settings, providers Providers, embedded *embedded.Provider,
-	c *catalogapp.Catalog, p *policy.Published, sessions *operator.Sessions, gate *signin.Gate,
-	log *slog.Logger) *Reloader {
-	r := NewReloader(l, s, slices.Clone(providers), embedded.Products(), c, p, liveSessions(sessions), log)
+	to Reloaded, sessions *operator.Sessions, gate *signin.Gate, log *slog.Logger) *Reloader {
+	r := NewReloader(l, s, slices.Clone(providers), embedded.Products(), to, liveSessions(sessions), log)
 	r.users = reloadUsers(s, gate)
 	return r
 }

@@ -4,11 +4,13 @@ import (
 	"bytes"
 	"context"
 	"log/slog"
+	"net/netip"
 	"os"
 	"strconv"
 	"strings"
 	"testing"
 
+	"agentproxy/adapters/exitfacts"
 	"agentproxy/adapters/upstream"
 	"agentproxy/adapters/upstream/embedded"
 	catalogapp "agentproxy/app/catalog"
@@ -26,6 +28,7 @@ type reloading struct {
 	*wire.Reloader
 	catalog *catalogapp.Catalog
 	policy  *policy.Published
+	facts   *exitfacts.Facts
 	log     *bytes.Buffer
 }
 
@@ -47,10 +50,11 @@ func startReloading(t *testing.T) reloading {
 	if err := c.Replace(s.Catalog.All(own.Products())); err != nil {
 		t.Fatal(err)
 	}
+	facts := exitfacts.New(nil)
 	log, published := new(bytes.Buffer), policy.Publish(s.Catalog.Policy)
 	live := func(_ context.Context, product string) (int, error) { return map[string]int{"two": 3}[product], nil }
-	return reloading{wire.NewReloader(loader, s, providers, own.Products(), c, published, live, slog.New(slog.NewTextHandler(log, nil))),
-		c, published, log}
+	return reloading{wire.NewReloader(loader, s, providers, own.Products(), wire.Reloaded{Catalog: c, Policy: published, Facts: facts}, live, slog.New(slog.NewTextHandler(log, nil))),
+		c, published, facts, log}
 }
 
 // sold returns the codes of the products, with their prices.
@@ -268,5 +272,30 @@ func TestAReloadReplacesThePolicy(t *testing.T) {
 	}
 	if !strings.Contains(r.log.String(), "policy.deny[0].file: line 2: ") {
 		t.Errorf("the fault is not named:\n%s", r.log)
+	}
+}
+
+// Facts about exits are replaced with their files, and a fault leaves all as it was.
+func TestAReloadReadsTheFactsOfExitsAgain(t *testing.T) {
+	config := "exit_facts:\n  - {kind: ranges, file: ranges.txt}\n"
+	ranges := func(text string) {
+		if err := os.WriteFile("ranges.txt", []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	write(t, config)
+	ranges("127.0.0.0/8 country=LT\n")
+	r := startReloading(t)
+	for _, step := range []struct {
+		lines, country string
+		ok             bool
+	}{{"127.0.0.0/8 country=LT\n", "LT", true}, {"127.0.0.0/8 country=lt\n", "LT", false}, {"127.0.0.0/8 country=TH\n", "TH", true}} {
+		ranges(step.lines)
+		if ok := r.Reload(); ok != step.ok {
+			t.Errorf("%q: reloaded %v\n%s", step.lines, ok, r.log)
+		}
+		if got := r.facts.Facts(t.Context(), netip.MustParseAddr("127.0.0.5")).Country; got != step.country {
+			t.Errorf("%q: the country is %q, want %s", step.lines, got, step.country)
+		}
 	}
 }
