@@ -59,9 +59,10 @@ type Ledger interface {
 	// charged yet.
 	SessionTotalsPage(ctx context.Context, agentID string, from, to time.Time, page domain.Page) (
 		domain.List[SessionTotal], Totals, error)
-	// Statement returns the balance before a time, and what changed it from then until before another.
+	// Statement returns the balance before a time, and what changed it from then until before another. Both are
+	// starts of UTC months.
 	Statement(ctx context.Context, agentID string, from, to time.Time) (StatementSums, error)
-	// StatementItems sums the entries of the same time by session, the most recently created first.
+	// StatementItems sums the entries of one such month by session, the most recently created first.
 	StatementItems(ctx context.Context, agentID string, from, to time.Time, page domain.Page) (domain.List[StatementItem],
 		error)
 }

@@ -2,6 +2,7 @@ package storage_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"regexp"
 	"strconv"
@@ -86,4 +87,50 @@ func TestHoursOfAReportAreThoseOfChargedAgents(t *testing.T) {
 			t.Errorf("%v, no %s:\n%s", err, want, all)
 		}
 	}
+}
+
+// ofEntries matches how many entries PostgreSQL read, and how often.
+var ofEntries = regexp.MustCompile(`on ledger_entries e \(actual rows=(\d+) loops=(\d+)\)`)
+
+// A statement of a month with thousands of sessions reads sums that are kept, and a page of sessions.
+func TestAStatementReadsFewEntries(t *testing.T) {
+	t.Parallel()
+	onEachStore(t, func(t *testing.T, open func(testing.TB) *storage.Store) {
+		const many = 2000
+		st := open(t)
+		manyEnded(t, st, many)
+		month := time.Date(now.Year(), now.Month(), 1, 0, 0, 0, 0, time.UTC)
+		execAll(t, st, fmt.Sprintf(`INSERT INTO ledger_entries (id, agent_id, ord, type, trial, own, held_trial, held_own, account, counter,
+			ref, session_id, order_id, description, at, balance_after)
+			SELECT 'txn_' || ord, agent_id, ord + 1, 'hold', 0, -1, 0, 1, '', 0, 'hold:' || id, id, '', '', %d, -ord FROM sessions`,
+			month.UnixMicro()), fmt.Sprintf("UPDATE wallets SET entries = %d WHERE agent_id = 'agt_1'", many+1))
+		for range 2 {
+			sumUp(t, st)
+		}
+		execAll(t, st, map[bool]string{true: "VACUUM ANALYZE", false: "ANALYZE"}[st.Pool() != nil])
+		plans, err := st.Plans(t.Context(), func(ctx context.Context, tx ports.Tx) error {
+			sums, err := tx.Ledger().Statement(ctx, "agt_1", month, month.AddDate(0, 1, 0))
+			if got := sums.ByType["hold"]; got != -many {
+				t.Errorf("holds of %d", got)
+			}
+			list, errItems := tx.Ledger().StatementItems(ctx, "agt_1", month, month.AddDate(0, 1, 0), domain.Page{Number: 1, Size: 20})
+			if list.Total != many || len(list.Items) != 20 || list.Items[0].Held != 1 || list.Next == 0 {
+				t.Errorf("%d of %d sessions: %+v", len(list.Items), list.Total, list)
+			}
+			return errors.Join(err, errItems)
+		})
+		all := strings.Join(plans, "\n\n")
+		read := 0
+		for _, m := range ofEntries.FindAllStringSubmatch(all, -1) {
+			rows, _ := strconv.Atoi(m[1])
+			loops, _ := strconv.Atoi(m[2])
+			read += rows * loops
+		}
+		if st.Pool() == nil && !strings.Contains(all, "ledger_entries_agent (agent_id=? AND ord>?)") {
+			read = many
+		}
+		if err != nil || read > 100 {
+			t.Errorf("%d entries are read of a month that is summed, %v:\n%s", read, err, all)
+		}
+	})
 }

@@ -3,6 +3,7 @@ package storage
 import (
 	"context"
 	"fmt"
+	"math"
 	"time"
 
 	"agentproxy/adapters/storage/column"
@@ -15,12 +16,17 @@ import (
 )
 
 // statementSums sums what moved the balance of ?1 before ?2, and from then until before ?3, and what was charged
-// before and then, less what was refunded.
-const statementSums = `SELECT type, CAST(SUM(CASE WHEN at < ?2 THEN trial + own ELSE 0 END) AS BIGINT),
-	CAST(SUM(CASE WHEN at >= ?2 THEN trial + own ELSE 0 END) AS BIGINT),
-	CAST(SUM(CASE WHEN at < ?2 AND account = 'revenue' THEN counter ELSE 0 END) AS BIGINT),
-	CAST(SUM(CASE WHEN at >= ?2 AND account = 'revenue' THEN counter ELSE 0 END) AS BIGINT)
-	FROM ledger_entries WHERE agent_id = ?1 AND at < ?3 GROUP BY type`
+// before and then, less what was refunded. The times are starts of months.
+const statementSums = `SELECT x.type, CAST(SUM(CASE WHEN x.at < ?2 THEN x.moved ELSE 0 END) AS BIGINT),
+	CAST(SUM(CASE WHEN x.at >= ?2 THEN x.moved ELSE 0 END) AS BIGINT),
+	CAST(SUM(CASE WHEN x.at < ?2 THEN x.revenue ELSE 0 END) AS BIGINT),
+	CAST(SUM(CASE WHEN x.at >= ?2 THEN x.revenue ELSE 0 END) AS BIGINT)
+	FROM (SELECT type, month AS at, moved, revenue FROM ledger_months WHERE agent_id = ?1 AND month < ?3
+	UNION ALL SELECT e.type, e.at, e.trial + e.own, CASE WHEN e.account = 'revenue' THEN e.counter ELSE 0 END
+	FROM ledger_entries e WHERE ` + notSummed + ` AND e.at < ?3) x GROUP BY x.type`
+
+// notSummed are the entries of ?1 that are in no sums of months yet.
+const notSummed = "e.agent_id = ?1 AND e.ord > COALESCE((SELECT entries FROM ledger_counted WHERE agent_id = ?1), 0)"
 
 func (r ledger) Statement(
 	ctx context.Context, agentID string, from, to time.Time,
@@ -47,19 +53,31 @@ func (r ledger) Statement(
 	return s, work.Wrap("sum the hours of "+agentID, err)
 }
 
+// The sessions of the statement of ?1 from ?2, the start of a month, until before ?3: those of the sums, and those of
+// entries that are not summed yet.
 const (
-	statementFrom = ` FROM ledger_entries e JOIN sessions s ON s.id = e.session_id
-		WHERE e.agent_id = ?1 AND e.at >= ?2 AND e.at < ?3`
+	statementNew = ` FROM ledger_entries e JOIN sessions s ON s.id = e.session_id
+		WHERE ` + notSummed + ` AND e.at >= ?2 AND e.at < ?3`
 
-	statementCount = `SELECT COUNT(DISTINCT s.ord)` + statementFrom
+	statementCount = `SELECT (SELECT COUNT(*) FROM ledger_month_sessions WHERE agent_id = ?1 AND month = ?2) +
+		(SELECT COUNT(DISTINCT s.ord)` + statementNew + ` AND NOT EXISTS (SELECT 1 FROM ledger_month_sessions m
+			WHERE m.agent_id = ?1 AND m.month = ?2 AND m.ord = s.ord))`
 
-	statementItems = `SELECT s.ord, s.id, s.type, s.product_no,
-		CAST(SUM(CASE WHEN e.type = 'hold' THEN -(e.trial + e.own) ELSE 0 END) AS BIGINT),
-		CAST(SUM(CASE WHEN e.type = 'charge' THEN e.counter ELSE 0 END) AS BIGINT),
-		CAST(SUM(CASE WHEN e.type = 'release' THEN e.trial + e.own ELSE 0 END) AS BIGINT),
-		CAST(SUM(CASE WHEN e.type = 'refund' THEN e.trial + e.own ELSE 0 END) AS BIGINT),
-		CAST(SUM(e.trial + e.own) AS BIGINT)` + statementFrom + ` AND (?4 = 0 OR s.ord < ?4)
-		GROUP BY s.ord, s.id, s.type, s.product_no ORDER BY s.ord DESC LIMIT ?5 OFFSET ?6`
+	// statementPlaces are the numbers of sessions before ?4, of which the first ?5 are enough.
+	statementPlaces = `SELECT x.ord FROM (SELECT k.ord FROM (SELECT ord FROM ledger_month_sessions
+		WHERE agent_id = ?1 AND month = ?2 AND ord < ?4 ORDER BY ord DESC LIMIT ?5) k
+		UNION SELECT s.ord` + statementNew + ` AND s.ord < ?4) x ORDER BY x.ord DESC LIMIT ?6 OFFSET ?7`
+
+	// statementItems are the sums of those from ?4 to ?5.
+	statementItems = `SELECT s.id, s.type, s.product_no, x.held, x.charged, x.released, x.refunded, x.moved
+		FROM (SELECT y.ord, CAST(SUM(y.held) AS BIGINT) AS held, CAST(SUM(y.charged) AS BIGINT) AS charged,
+			CAST(SUM(y.released) AS BIGINT) AS released, CAST(SUM(y.refunded) AS BIGINT) AS refunded,
+			CAST(SUM(y.moved) AS BIGINT) AS moved
+		FROM (SELECT ord, held, charged, released, refunded, moved FROM ledger_month_sessions
+			WHERE agent_id = ?1 AND month = ?2 AND ord >= ?4 AND ord <= ?5
+		UNION ALL SELECT s.ord, ` + byMonthHeld + ", " + byMonthCharged + ", " + byMonthReleased + ", " +
+		byMonthRefunded + ", " + byMonthMoved + statementNew + ` AND s.ord >= ?4 AND s.ord <= ?5 GROUP BY s.ord) y
+		GROUP BY y.ord) x JOIN sessions s ON s.agent_id = ?1 AND s.ord = x.ord ORDER BY x.ord DESC`
 )
 
 func (r ledger) StatementItems(
@@ -69,18 +87,31 @@ func (r ledger) StatementItems(
 	if err := r.Row(statementCount, agentID, column.Micros(from), column.Micros(to)).Scan(&list.Total); err != nil {
 		return list, fmt.Errorf("count sessions of a statement of %s: %w", agentID, r.Failed(err))
 	}
-	var last int64
-	args := []any{agentID, column.Micros(from), column.Micros(to), page.After, page.Size + 1, int64(page.Offset())}
+	before, offset := int64(math.MaxInt64), page.Offset()
+	if page.After > 0 {
+		before, offset = page.After, 0
+	}
+	var places []int64
+	args := []any{agentID, column.Micros(from), column.Micros(to), before, offset + page.Size + 1, page.Size + 1, offset}
+	err = r.Rows(ctx, statementPlaces, args, func(row engine.Row) error {
+		var ord int64
+		err := row.Scan(&ord)
+		places = append(places, ord)
+		return err
+	})
+	if err != nil || len(places) == 0 {
+		return list, work.Wrap("list sessions of a statement of "+agentID, err)
+	}
+	if len(places) > page.Size {
+		places = places[:page.Size]
+		list.Next = places[page.Size-1]
+	}
+	args = append(args[:3:3], places[len(places)-1], places[0])
 	err = r.Rows(ctx, statementItems, args, func(row engine.Row) error {
 		var i ports.StatementItem
 		var kind string
-		var ord int64
-		err := row.Scan(&ord, &i.SessionID, &kind, &i.ProductNo, &i.Held, &i.Charged, &i.Released, &i.Refunded, &i.Amount)
-		if len(list.Items) == page.Size {
-			list.Next = last
-			return err
-		}
-		i.Type, last = session.Type(kind), ord
+		err := row.Scan(&i.SessionID, &kind, &i.ProductNo, &i.Held, &i.Charged, &i.Released, &i.Refunded, &i.Amount)
+		i.Type = session.Type(kind)
 		list.Items = append(list.Items, i)
 		return err
 	})

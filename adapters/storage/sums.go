@@ -70,7 +70,7 @@ func (s *Store) SumUp(ctx context.Context) error {
 			after = last
 		}
 	}
-	return nil
+	return s.countMonths(ctx)
 }
 
 // countRow is the key of a row of session_counts.

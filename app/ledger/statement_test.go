@@ -2,6 +2,7 @@ package ledger_test
 
 import (
 	"context"
+	"reflect"
 	"testing"
 	"time"
 
@@ -71,49 +72,62 @@ func statements(t *testing.T, w *apptest.World) {
 	entries, err := w.Wallet.Transactions(t.Context(), agent, ports.LedgerFilter{}, whole)
 	apptest.OK(t, err)
 	closing := domain.Money(0)
-	for i, from := range []time.Time{first, second, third} {
-		s := read(from, whole)
-		apptest.Equal(t, "opening", s.Opening, closing)
-		byType, bySession, last := map[billing.Type]domain.Money{}, map[string]domain.Money{}, closing
-		for j := len(entries.Items) - 1; j >= 0; j-- {
-			if e := entries.Items[j]; !e.At.Before(s.From) && e.At.Before(s.To) {
-				byType[e.Type] += e.Amount()
-				last = e.BalanceAfter
-				if e.SessionID != "" {
-					bySession[e.SessionID] += e.Amount()
+	// The sums of months are kept of no entries, of all, and of all but those of the last moments.
+	for range 3 {
+		closing = 0
+		for i, from := range []time.Time{first, second, third} {
+			s := read(from, whole)
+			apptest.Equal(t, "opening", s.Opening, closing)
+			byType, bySession, last := map[billing.Type]domain.Money{}, map[string]domain.Money{}, closing
+			for j := len(entries.Items) - 1; j >= 0; j-- {
+				if e := entries.Items[j]; !e.At.Before(s.From) && e.At.Before(s.To) {
+					byType[e.Type] += e.Amount()
+					last = e.BalanceAfter
+					if e.SessionID != "" {
+						bySession[e.SessionID] += e.Amount()
+					}
 				}
 			}
+			for typ, want := range byType {
+				apptest.Equal(t, string(typ), s.ByType[typ], want)
+			}
+			apptest.Equal(t, "closing", s.Closing, last)
+			// The charge of the last hour of the first month is booked in the second.
+			apptest.Equal(t, "of the month before", s.OfBefore, []domain.Money{0, lastHour, 0}[i])
+			apptest.Equal(t, "in the month after", s.Later, []domain.Money{lastHour, 0, 0}[i])
+			stats, err := w.Stats.Series(t.Context(), agent, ledger.Range{From: s.From, To: s.To, Step: time.Hour})
+			apptest.OK(t, err)
+			var used domain.Money
+			for _, b := range stats {
+				used += b.Charged - b.Refunded
+			}
+			if i < 2 { // the third goes on
+				apptest.Equal(t, "what the series has", used, s.Spent-s.OfBefore+s.Later)
+			}
+			apptest.Equal(t, "sessions", s.Items.Total, len(bySession))
+			for _, item := range s.Items.Items {
+				apptest.Equal(t, item.SessionID, item.Amount, bySession[item.SessionID])
+			}
+			if want := []int{3, 2, 2}[i]; len(s.Items.Items) != want {
+				t.Errorf("month %d has %d sessions, want %d", i, len(s.Items.Items), want)
+			}
+			closing = s.Closing
 		}
-		for typ, want := range byType {
-			apptest.Equal(t, string(typ), s.ByType[typ], want)
+		for range 2 { // PostgreSQL sums what was there at the end of the run before
+			apptest.OK(t, w.DB.SumUp(t.Context()))
 		}
-		apptest.Equal(t, "closing", s.Closing, last)
-		// The charge of the last hour of the first month is booked in the second.
-		apptest.Equal(t, "of the month before", s.OfBefore, []domain.Money{0, lastHour, 0}[i])
-		apptest.Equal(t, "in the month after", s.Later, []domain.Money{lastHour, 0, 0}[i])
-		stats, err := w.Stats.Series(t.Context(), agent, ledger.Range{From: s.From, To: s.To, Step: time.Hour})
-		apptest.OK(t, err)
-		var used domain.Money
-		for _, b := range stats {
-			used += b.Charged - b.Refunded
-		}
-		if i < 2 { // the third goes on
-			apptest.Equal(t, "what the series has", used, s.Spent-s.OfBefore+s.Later)
-		}
-		apptest.Equal(t, "sessions", s.Items.Total, len(bySession))
-		for _, item := range s.Items.Items {
-			apptest.Equal(t, item.SessionID, item.Amount, bySession[item.SessionID])
-		}
-		if want := []int{3, 2, 2}[i]; len(s.Items.Items) != want {
-			t.Errorf("month %d has %d sessions, want %d", i, len(s.Items.Items), want)
-		}
-		closing = s.Closing
 	}
 	apptest.Equal(t, "the balance", closing, w.Balance(agent))
 
 	one := read(first, domain.Page{Number: 1, Size: 2})
 	w.Buy(agent, apptest.Static)
 	rest := read(first, domain.Page{Number: 1, Size: 2, After: one.Items.Next})
+	if second := read(first, domain.Page{Number: 2, Size: 2}); !reflect.DeepEqual(second.Items.Items, rest.Items.Items) {
+		t.Errorf("the second page: %+v, %+v", second.Items, rest.Items)
+	}
+	faults, _, err := w.DB.Verify(t.Context())
+	apptest.OK(t, err)
+	apptest.Equal(t, "faults", len(faults), 0)
 	if len(one.Items.Items) != 2 || len(rest.Items.Items) != 1 || rest.Items.Next != 0 || rest.Items.Items[0].SessionID != ids[2] {
 		t.Errorf("pages: %+v, %+v", one.Items, rest.Items)
 	}

@@ -151,7 +151,8 @@ func (r agents) RemoveUnused(
 		return nil, work.Wrap("list unused agents that were disabled", err)
 	}
 	in, args := work.InTexts(ids)
-	for _, table := range []string{"webhook_marks", "webhook_states", "ledger_proofs", "wallets"} {
+	for _, table := range []string{"webhook_marks", "webhook_states", "ledger_proofs", "ledger_counted",
+		"ledger_months", "ledger_month_sessions", "wallets"} {
 		if _, err := r.Exec("DELETE FROM "+table+" WHERE agent_id IN "+in, args...); err != nil {
 			return nil, fmt.Errorf("remove unused agents from %s: %w", table, err)
 		}

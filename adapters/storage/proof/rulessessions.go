@@ -148,6 +148,15 @@ var countRules = []rule{
 		-connections, -charged, -refunded, -recharged FROM usage_hours WHERE counted = 1) x
 		GROUP BY x.agent_id, x.hour, x.of_sessions HAVING SUM(x.up) <> 0 OR SUM(x.down) <> 0 OR SUM(x.connections) <> 0
 		OR SUM(x.charged) <> 0 OR SUM(x.refunded) <> 0 OR SUM(x.recharged) <> 0`},
+	{"the sums of months by session are those by type", // for what a session moves; others have no session
+		`SELECT x.agent_id, 'month ' || x.month || ': ' || SUM(x.held) || ', ' || SUM(x.charged) || ', ' ||
+		SUM(x.released) || ', ' || SUM(x.refunded) || ' too much'
+		FROM (SELECT agent_id, month, held, charged, released, refunded FROM ledger_month_sessions
+		UNION ALL SELECT agent_id, month, CASE type WHEN 'hold' THEN moved ELSE 0 END,
+		CASE type WHEN 'charge' THEN -revenue ELSE 0 END, CASE type WHEN 'release' THEN -moved ELSE 0 END,
+		CASE type WHEN 'refund' THEN -moved ELSE 0 END FROM ledger_months) x
+		GROUP BY x.agent_id, x.month HAVING SUM(x.held) <> 0 OR SUM(x.charged) <> 0 OR SUM(x.released) <> 0
+		OR SUM(x.refunded) <> 0`},
 	{"the counts of sessions by their last hour are right", `SELECT x.agent_id, 'hour ' || x.hour || ': ' || SUM(x.n) ||
 		' too many' FROM (SELECT agent_id, hour, last AS n FROM agent_hours
 		UNION ALL SELECT agent_id, MAX(hour), -1 FROM usage_hours WHERE counted = 1 AND session_id <> ''

@@ -73,7 +73,7 @@ func (p *Prover) scope() string {
 	}
 	with := "WITH "
 	for i, table := range []string{"wallets", "ledger_entries", "sessions", "usage_hours", "session_topups",
-		"session_counts", "agent_hours"} {
+		"session_counts", "agent_hours", "ledger_months", "ledger_month_sessions"} {
 		if i > 0 {
 			with += ", "
 		}

@@ -28,11 +28,12 @@ const (
 	spentOnDay   = "what a wallet spent on its day was held on it"
 	trialEnds    = "trial credit ends a number of days after it was granted"
 	trialOver    = "expired trial credit is not spendable"
+	monthSums    = "the sums of an agent's months are those of its entries"
 )
 
 // walkRules are their names.
 var walkRules = []string{sumsToZero, balanceAfter, walletSums, walletTotals, noneMissing, provedStay, oldProved,
-	creditedOwn, spentOnDay, trialEnds, trialOver}
+	creditedOwn, spentOnDay, trialEnds, trialOver, monthSums}
 
 // wallet is what a walk compares with entries.
 type wallet struct {
@@ -60,6 +61,7 @@ type walk struct {
 	due     due
 	wallets map[string]wallet
 	proved  map[string]proofRow
+	months  map[string]*months
 	heads   *heads
 	faults  []ports.Fault
 
@@ -90,6 +92,9 @@ func follow(ctx context.Context, conn engine.Conn, from, to string, d due, h *he
 	faults []ports.Fault, entries int, err error,
 ) {
 	w := &walk{due: d, wallets: map[string]wallet{}, proved: map[string]proofRow{}, heads: h}
+	if w.months, err = readMonths(ctx, conn, from, to); err != nil {
+		return nil, 0, work.Wrap("read the sums of months", err)
+	}
 	err = conn.Rows(ctx, walletSelect, []any{from, to}, func(row engine.Row) error {
 		var x wallet
 		err := row.Scan(column.Targets(&x)...)
@@ -168,6 +173,7 @@ func (w *walk) add(e *entry, seq int64) {
 		w.fault(oldProved, e.AgentID, "entry %d of %d is not", e.Ord, f.Entries)
 	}
 	f.add(e)
+	w.months[e.AgentID].add(e)
 }
 
 // add notes what follows from an entry.
@@ -205,6 +211,12 @@ func (f *facts) add(e *entry) {
 // endAgent compares the wallet of an agent with its entries.
 func (w *walk) endAgent() {
 	w.heads.end(&w.chain)
+	if m := w.months[w.chain.AgentID]; m != nil {
+		delete(w.months, w.chain.AgentID)
+		if detail := m.compare(); detail != "" {
+			w.fault(monthSums, w.chain.AgentID, "%s", detail)
+		}
+	}
 	if !w.facts.known {
 		return
 	}
@@ -260,6 +272,9 @@ func (w *walk) endRange() {
 	for _, id := range slices.Sorted(maps.Keys(w.wallets)) {
 		w.beginAgent(id)
 		w.endAgent()
+	}
+	for _, id := range slices.Sorted(maps.Keys(w.months)) {
+		w.fault(monthSums, id, "it has no entries")
 	}
 	for _, id := range slices.Sorted(maps.Keys(w.proved)) {
 		w.fault(provedStay, id, "there are not %d entries any more", w.proved[id].Entries)
