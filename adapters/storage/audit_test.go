@@ -272,9 +272,9 @@ func verifyNamesWhatWasBroken(t *testing.T, open func(testing.TB) *storage.Store
 		`INSERT INTO session_archive (session, at, workers, up, down, connections, data)
 			SELECT s.seq, 1, 1, 0, 0, 0, o.goods FROM sessions s JOIN upstream_orders o ON o.session_id = s.id AND o.id = 'ord_1'`: "an archived session ended, holds nothing and has no other workers",
 		"SELECT 1": "the ledger cannot be changed",
-		"INSERT INTO ledger_months (agent_id, month, type, moved, revenue) VALUES ('agt_1', 0, 'recharge', 1, 0)":                           "the sums of an agent's months are those of its entries",
-		"INSERT INTO ledger_counted (agent_id, entries) VALUES ('agt_2', 1)":                                                                "the sums of an agent's months are those of its entries",
-		"INSERT INTO ledger_counted (agent_id, entries) VALUES ('agt_9', 1)":                                                                "the sums of an agent's months are those of its entries",
+		"INSERT INTO ledger_months (agent_id, month, type, moved, revenue) VALUES ('agt_1', 0, 'recharge', 1, 0)":                                  "the sums of an agent's months are those of its entries",
+		"INSERT INTO ledger_counted (agent_id, entries) VALUES ('agt_2', 1)":                                                                       "the sums of an agent's months are those of its entries",
+		"INSERT INTO ledger_counted (agent_id, entries) VALUES ('agt_9', 1)":                                                                       "the sums of an agent's months are those of its entries",
 		"INSERT INTO ledger_month_sessions (agent_id, month, ord, held, charged, released, refunded, moved) VALUES ('agt_1', 0, 1, 0, 1, 0, 0, 0)": "the sums of months by session are those by type",
 
 		"UPDATE sessions SET type = 'static', expires_at = activated_at + 1": "a static session lasts as many days as were paid",

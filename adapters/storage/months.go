@@ -152,4 +152,3 @@ func countMonthsOf(t *tx, agent string) (more bool, err error) {
 		VALUES (?1, ?2) ON CONFLICT (agent_id) DO UPDATE SET entries = excluded.entries`, agent, to)
 	return to < entries, err
 }
-

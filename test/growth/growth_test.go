@@ -64,7 +64,9 @@ func TestCallsOfALargeDatabase(t *testing.T) {
 	}
 	again("before the leader counts", f)
 	began = time.Now()
-	apptest.OK(t, w.DB.SumUp(t.Context()))
+	for range 2 { // PostgreSQL sums what was there at the end of the run before
+		apptest.OK(t, w.DB.SumUp(t.Context()))
+	}
 	t.Logf("counted in %s", time.Since(began).Round(time.Second))
 	vacuum(w)
 	again("a large agent", f)
@@ -148,6 +150,19 @@ func calls(w *apptest.World, f filled) []call {
 			return err
 		}
 	}
+	statement := func(of time.Time) func(context.Context) error {
+		from := time.Date(of.Year(), of.Month(), 1, 0, 0, 0, 0, time.UTC)
+		to := from.AddDate(0, 1, 0)
+		return func(ctx context.Context) error {
+			return w.DB.View(ctx, func(ctx context.Context, tx ports.Tx) error {
+				_, err := tx.Ledger().Statement(ctx, f.agent, from, to)
+				if err == nil {
+					_, err = tx.Ledger().StatementItems(ctx, f.agent, from, to, page(1))
+				}
+				return err
+			})
+		}
+	}
 	month := w.Clock.Now().Add(-clonePeriod).Format(time.DateOnly)
 	return []call{
 		{"a session", func(ctx context.Context) error { _, err := w.Sessions.Read(ctx, f.agent, id); return err }},
@@ -173,6 +188,8 @@ func calls(w *apptest.World, f filled) []call {
 		}},
 		{"balance", func(ctx context.Context) error { _, err := w.Wallet.Balance(ctx, f.agent); return err }},
 		{"stats/overview", func(ctx context.Context) error { _, err := w.Stats.Overview(ctx, f.agent); return err }},
+		{"statement", statement(w.Clock.Now())},
+		{"statement, a month ago", statement(w.Clock.Now().Add(-clonePeriod))},
 		{"the console's look", func(ctx context.Context) error { _, err := look.Summarize(ctx, f.agent, 10); return err }},
 		{"stats by day, week", series("day", "")},
 		{"stats by day, month", series("day", month)},
