@@ -102,7 +102,7 @@ func TestAStatementReadsFewEntries(t *testing.T) {
 		month := time.Date(now.Year(), now.Month(), 1, 0, 0, 0, 0, time.UTC)
 		execAll(t, st, fmt.Sprintf(`INSERT INTO ledger_entries (id, agent_id, ord, type, trial, own, held_trial, held_own, account, counter,
 			ref, session_id, order_id, description, at, balance_after)
-			SELECT 'txn_' || ord, agent_id, ord + 1, 'hold', 0, -1, 0, 1, '', 0, 'hold:' || id, id, '', '', %d, -ord FROM sessions`,
+			SELECT 'txn_' || ord, agent_id, ord + 1, 'hold', 0, -1, 0, 1, '', 0, 'hold:' || id, id, '', '', %d, 0 FROM sessions`,
 			month.UnixMicro()), fmt.Sprintf("UPDATE wallets SET entries = %d WHERE agent_id = 'agt_1'", many+1))
 		for range 2 {
 			sumUp(t, st)
