@@ -66,3 +66,9 @@ func (d *Database) PurgeChanges() string {
 		SELECT seq FROM oldest WHERE seq < (SELECT MAX(seq) FROM oldest WHERE at < ?1)
 		UNION ALL (SELECT seq FROM changes WHERE NOT ` + currentChange + ` LIMIT ?2::bigint))`
 }
+
+// MonthOf returns the expression for the start of the UTC month of a time, both in microseconds since 1970.
+func (d *Database) MonthOf(at string) string {
+	return "CAST(extract(epoch FROM date_trunc('month', to_timestamp(" + at +
+		" / 1000000) AT TIME ZONE 'UTC')) AS BIGINT) * 1000000"
+}

@@ -51,3 +51,8 @@ func (d *Database) PurgeChanges() string {
 	return `DELETE FROM changes WHERE seq IN (SELECT seq FROM changes
 		WHERE at < ?1 AND seq < (SELECT MAX(seq) FROM changes) ORDER BY seq LIMIT ?2)`
 }
+
+// MonthOf returns the expression for the start of the UTC month of a time, both in microseconds since 1970.
+func (d *Database) MonthOf(at string) string {
+	return "CAST(strftime('%s', " + at + " / 1000000, 'unixepoch', 'start of month') AS INTEGER) * 1000000"
+}
