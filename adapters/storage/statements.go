@@ -185,7 +185,7 @@ func (s *Store) countMonths(ctx context.Context) error {
 			return err
 		}
 		err = t.Row("SELECT COALESCE(MAX(seq), 0) FROM ledger_entries").Scan(&last)
-		if bound = last; t.Concurrent() {
+		if bound = last; t.Conn.Concurrent() {
 			bound = min(at.Before, last)
 		}
 		return err
