@@ -22,7 +22,7 @@ type ExitFacts struct {
 	ASN        value.MaybeInt  `json:"asn" doc:"Its autonomous system."`
 	ASName     value.MaybeText `json:"as_name" doc:"Who announces it."`
 	Network    exit.Network    `json:"network_type" doc:"Whose network it is in."`
-	Listed     []string        `json:"listed" nullable:"true" doc:"Block lists that have it."`
+	Listed     *[]string       `json:"listed" nullable:"true" doc:"Block lists that have it."`
 	Risk       value.MaybeInt  `json:"risk" doc:"0 to 100; a formula of this service, in its documentation."`
 }
 
@@ -31,9 +31,12 @@ func ToExit(m exit.Measured) ExitFacts {
 	e := ExitFacts{IP: m.IP.String(), Version: m.Version(), MeasuredAt: value.Stamp(m.At),
 		Declared: value.MaybeText(m.Declared), Country: value.MaybeText(m.Country), Region: value.MaybeText(m.Region),
 		City: value.MaybeText(m.City), Timezone: value.MaybeText(m.Timezone), ASN: value.MaybeInt(m.ASN),
-		ASName: value.MaybeText(m.ASName), Network: m.Network, Listed: m.Listed, Risk: -1}
+		ASName: value.MaybeText(m.ASName), Network: m.Network, Risk: -1}
 	if agreed, known := m.Agreed(); known {
 		e.Agreed = &agreed
+	}
+	if m.Listed != nil {
+		e.Listed = &m.Listed
 	}
 	if m.ASN == 0 {
 		e.ASN = -1
