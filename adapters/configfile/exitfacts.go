@@ -18,7 +18,7 @@ type ExitSource struct {
 	Zone     string // of a list
 	Resolver string // of a list, host:port; empty: the system's
 	// File returns what a file has about an address; nil for a list.
-	File func(netip.Addr) exit.Known
+	File func(netip.Addr) exit.Known `json:"-"`
 	// Built is when the facts of a file were gathered, as its database has it or by its last change.
 	Built time.Time
 }
