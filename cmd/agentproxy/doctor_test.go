@@ -1,11 +1,18 @@
 package main
 
 import (
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/x509"
 	"encoding/json"
+	"encoding/pem"
+	"math/big"
 	"os"
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"agentproxy/cmd/internal/doctor"
 	"agentproxy/test/fake/seller"
@@ -35,11 +42,36 @@ func opened(t *testing.T) {
 	t.Helper()
 	for name, value := range map[string]string{"HTTP_ADDR": "127.0.0.1:8080", "GATEWAY_ADDR": "0.0.0.0:8081", "PUBLIC_GATEWAY": "gate.shop.example:8081",
 		"PUBLIC_URL": "https://api.shop.example", "TRUSTED_PROXIES": "127.0.0.1", "DEV": "false", "AGENT_CONNECTIONS": "5",
-		"DATABASE_URL": "sqlite://service.db"} {
+		"DATABASE_URL": "sqlite://service.db", "TLS_CERT": "cert.pem", "TLS_KEY": "key.pem", "HTTP_TLS": "false"} {
 		t.Setenv("AGENTPROXY_"+name, value)
 	}
+	certify(t)
 	if status, _, errOut := command("migrate"); status != 0 {
 		t.Fatal(errOut)
+	}
+}
+
+// certify writes a certificate for the gateway.
+func certify(t *testing.T) {
+	t.Helper()
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	draft := x509.Certificate{SerialNumber: big.NewInt(1), DNSNames: []string{"gate.shop.example"}, NotBefore: time.Now().Add(-time.Hour),
+		NotAfter: time.Now().Add(90 * 24 * time.Hour)}
+	cert, err := x509.CreateCertificate(rand.Reader, &draft, &draft, &key.PublicKey, key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	private, err := x509.MarshalPKCS8PrivateKey(key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, block := range map[string]*pem.Block{"cert.pem": {Type: "CERTIFICATE", Bytes: cert}, "key.pem": {Type: "PRIVATE KEY", Bytes: private}} {
+		if err := os.WriteFile(name, pem.EncodeToMemory(block), 0o600); err != nil {
+			t.Fatal(err)
+		}
 	}
 }
 
