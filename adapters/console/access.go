@@ -59,7 +59,7 @@ func (c *Console) rotateSecretPage(v *view) error {
 
 // rotateSecret shows the new secret once. Every sign-in ends with the old one, this one included.
 func (c *Console) rotateSecret(v *view) error {
-	if d := c.Limits.TakeRotation(v.caller.AgentID); !d.Allowed {
+	if d := c.Limits.TakeRotation(v.caller.AgentID, v.caller.PerMinute); !d.Allowed {
 		return account.ErrRateLimited.Msgf("too many new secrets; wait %d seconds", seconds(d.RetryAfter)).After(d.RetryAfter)
 	}
 	secret, _, err := c.Accounts.RotateSecret(v, v.caller, strings.TrimSpace(v.r.PostFormValue("api_secret")))

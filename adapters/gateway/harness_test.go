@@ -150,7 +150,7 @@ func (w *world) connectAs(c net.Conn, auth, target string) int {
 
 // ping sends a byte through a tunnel to an echo and waits for it.
 func ping(c net.Conn) error {
-	_ = c.SetReadDeadline(time.Now().Add(patience))
+	_ = c.SetDeadline(time.Now().Add(patience)) // what its dial set may have passed
 	_, err := c.Write([]byte{1})
 	if err == nil {
 		_, err = io.ReadFull(c, make([]byte, 1))

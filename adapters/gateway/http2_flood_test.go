@@ -27,6 +27,7 @@ type frames struct {
 func (w *world) frames(t *testing.T) *frames {
 	t.Helper()
 	f := &frames{t: t, c: w.dialTLS(trusting("h2"))}
+	_ = f.c.SetDeadline(time.Now().Add(10 * time.Minute)) // a flood takes what the machine takes for it
 	f.Framer, f.enc = http2.NewFramer(f.c, f.c), hpack.NewEncoder(&f.b)
 	_, _ = io.WriteString(f.c, http2.ClientPreface)
 	_ = f.WriteSettings()

@@ -179,8 +179,11 @@ func (l *Limits) TakeCheck(agentID string) ratelimit.Decision {
 // budget of stored bytes may refuse: who lost the secret replaces it at once.
 const rotationsPerMinute = 10
 
-// TakeRotation counts one replacement of the API secret of an agent.
-func (l *Limits) TakeRotation(agentID string) ratelimit.Decision {
+// TakeRotation counts one replacement of the API secret of an agent, unless its calls are unlimited (perMinute is 0).
+func (l *Limits) TakeRotation(agentID string, perMinute int) ratelimit.Decision {
+	if perMinute <= 0 {
+		return ratelimit.Decision{Allowed: true}
+	}
 	return l.checks.take("secret "+agentID, ratelimit.Limit{PerMinute: rotationsPerMinute})
 }
 

@@ -42,6 +42,8 @@ func TestTextsOfClients(t *testing.T) {
 		{"proxy_scheme_wrong", requests + `ProxyError('Your proxy appears to only use HTTP and not HTTPS, try changing your proxy URL to be HTTP.', SSLError(SSLError(1, '[SSL: WRONG_VERSION_NUMBER] wrong version number (_ssl.c:992)'))))`, "requests", nil},
 		{"proxy_scheme_wrong", "[SSL: WRONG_VERSION_NUMBER] wrong version number (_ssl.c:992)", "httpx", nil},
 		{"proxy_scheme_wrong", "Get \"https://shop.example\": proxyconnect tcp: tls: first record does not look like a TLS handshake", "go", nil},
+		{"proxy_scheme_wrong", "Get \"https://shop.example\": proxyconnect tcp: remote error: tls: handshake failure", "go", nil},
+		{"proxy_scheme_wrong", "curl: (35) OpenSSL/3.0.19: error:0A000410:SSL routines::sslv3 alert handshake failure", "curl", nil},
 		{"target_without_tls", "[SSL: WRONG_VERSION_NUMBER] wrong version number (_ssl.c:992)", "httpx", []diagnose.Event{opened}},
 		{"target_without_tls", "Error: write EPROTO 807C1F1C377F0000:error:0A00010B:SSL routines:ssl3_get_record:wrong version number", "axios", []diagnose.Event{opened}},
 		{"proxy_unreachable", requests + `ProxyError('Cannot connect to proxy.', NewConnectionError('<urllib3.connection.HTTPSConnection object at 0x7f78789eb110>: Failed to establish a new connection: [Errno 111] Connection refused')))`, "requests", nil},

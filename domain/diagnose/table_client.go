@@ -117,13 +117,14 @@ var beforeGateway = []rule{
 		do:    "begin the proxy's address with http://, also for https:// targets",
 		place: client,
 		sure: oneOf(
-			`proxyconnect tcp: tls`, `appears to only use HTTP`, `ERR_PROXY_CERTIFICATE_INVALID`, `https proxy`,
+			`proxyconnect tcp: (remote error: )?tls`, `appears to only use HTTP`, `ERR_PROXY_CERTIFICATE_INVALID`, `https proxy`,
 			`SSL.{0,80}proxy`, `proxy.{0,80}SSL`,
 		),
 		text: oneOf(
 			`wrong version number`, `first record does not look like a TLS handshake`,
 			`packet length too long`, `ERR_SSL_PROTOCOL_ERROR`, `record layer failure`,
 			`HTTP request was sent to HTTPS`, `HTTP response to HTTPS`,
+			`alert.handshake.failure`, // by which a gateway without a certificate ends the handshake
 		),
 	},
 	{

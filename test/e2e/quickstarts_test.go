@@ -73,7 +73,7 @@ func TestQuickstartsWorkAsTheyStand(t *testing.T) {
 			cmd.Stdin = strings.NewReader(strings.Join(c.script, "\n"))
 			out, err := cmd.CombinedOutput()
 			text := string(out)
-			good, exits := strings.Count(text, `"success":true`), strings.Count(text, `"ip":"127.`)
+			good, exits := strings.Count(text, `"success":true`), strings.Count(text, `"data":{"ip":"127.`)
 			if err != nil || good < c.answers || exits != c.exits || strings.Contains(text, `"success":false`) || strings.Contains(text, "ak_") ||
 				strings.Contains(text, `"ip":"127.0.0.1"`) { // this host's own address: the request passed by the proxy
 				t.Errorf("%v, %d answers and %d exits, want %d and %d:\n%s\n%s", err, good, exits, c.answers, c.exits,

@@ -91,7 +91,7 @@ func (s *service) declareCredentials() {
 		Example: map[string]any{"api_secret": "sk_…"},
 	}, func(ctx context.Context, in *struct{ Body rotateSecretBody }) (int, secretReply, error) {
 		caller := endpoint.CallIn(ctx).Caller
-		if d := s.api.Limits.TakeRotation(caller.AgentID); !d.Allowed {
+		if d := s.api.Limits.TakeRotation(caller.AgentID, caller.PerMinute); !d.Allowed {
 			return 0, secretReply{}, account.ErrRateLimited.After(d.RetryAfter)
 		}
 		secret, at, err := s.Accounts.RotateSecret(ctx, caller, in.Body.APISecret)
