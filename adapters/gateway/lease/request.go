@@ -38,12 +38,13 @@ func (p *Pool) request(now time.Duration, stopping bool) (_ traffic.LeaseRequest
 	}
 	p.uses(&request)
 	p.resize(now)
-	if !quiet {
-		request.Want = p.size
-	}
 	// What is given up must be out of reach here before the core may grant it to
-	// another replica. What is reserved cannot be given up.
-	request.Want = max(request.Want, p.held)
+	// another replica. What is reserved cannot be given up. It comes on top of what is wanted:
+	// connections whose clients do not read keep their reservations, and the others go on.
+	request.Want = p.held
+	if !quiet {
+		request.Want += p.size
+	}
 	p.granted = min(p.granted, p.up+p.down+request.Want)
 	p.requestedAt, p.inFlight, p.urgent = now, true, false
 	return request, true

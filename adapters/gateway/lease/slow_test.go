@@ -145,3 +145,26 @@ func TestReservedBytesCauseNoRetryLoop(t *testing.T) {
 		p.Leave(&holds)
 	})
 }
+
+// Connections whose clients do not read keep what they reserved; the other ones of the session are granted as much as
+// without them, by the next answer.
+func TestReservedBytesStopNoOther(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		core := &counter{by: map[int64]int64{}, usage: traffic.Usage{Limit: 1 << 30}}
+		var p Pool
+		stop := run(&p, core, Config{Heartbeat: time.Hour, StopAfter: 24 * time.Hour, Call: time.Second})
+		defer stop()
+		for n := range 40 {
+			m := MemberOf(idleConn{})
+			began, calls := time.Now(), core.calls.Load()
+			if v := p.Admit(&m, nil, Limits{Session: 100, Worker: 100, Ceiling: 100}, time.Minute); v != Granted {
+				t.Fatalf("connection %d: %v", n, v)
+			}
+			reserved, _, v := p.Account(&m).Reserve(traffic.MinLease)
+			if v != Granted || reserved != traffic.MinLease || time.Since(began) > 0 || core.calls.Load() > calls+1 {
+				t.Fatalf("connection %d: %d bytes, %v, after %v and %d calls", n, reserved, v, time.Since(began), core.calls.Load()-calls)
+			}
+		}
+	})
+}
