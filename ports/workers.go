@@ -4,6 +4,7 @@ import (
 	"context"
 	"time"
 
+	"agentproxy/domain"
 	"agentproxy/domain/health"
 	"agentproxy/domain/worker"
 )
@@ -14,6 +15,9 @@ import (
 type Workers interface {
 	// Of lists the workers of a session by name, byte by byte.
 	Of(ctx context.Context, sessionID string) ([]worker.Worker, error)
+	// Page returns a page of the workers of a session in the order of worker.CompareNames, with the number of all;
+	// of one status, if it is not empty.
+	Page(ctx context.Context, sessionID string, of worker.Status, page domain.Page) (domain.List[worker.Worker], error)
 	// Get returns a worker of a session, or worker.ErrNotFound.
 	Get(ctx context.Context, sessionID, name string) (worker.Worker, error)
 	// Insert stores a worker and returns its ID, which no other worker had before. It is

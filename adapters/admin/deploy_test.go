@@ -360,3 +360,17 @@ func TestNothingSecretIsSentToTheBuild(t *testing.T) {
 		}
 	}
 }
+
+// byTag are the images that are built anew under their tag when what they are made of has a security fix. Those of
+// other publishers are the same for ever, and named by their digest.
+var byTag = []string{"agentproxy", "postgres", "haproxy"}
+
+func TestImagesAreNamedByDigest(t *testing.T) {
+	digest := regexp.MustCompile(`^[^@]+:[^@]+@sha256:[0-9a-f]{64}$`)
+	for name, s := range compose(t).Services {
+		image, _, _ := strings.Cut(s.Image, ":")
+		if !digest.MatchString(s.Image) && !slices.Contains(byTag, image) {
+			t.Errorf("%s: the image %s has no digest", name, s.Image)
+		}
+	}
+}

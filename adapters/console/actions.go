@@ -6,6 +6,7 @@ import (
 	"agentproxy/app/sessions"
 	"agentproxy/app/settlement"
 	"agentproxy/app/workers"
+	"agentproxy/domain/account"
 	"agentproxy/domain/health"
 )
 
@@ -51,6 +52,10 @@ func (c *Console) replacePassword(v *view) error {
 	id, call, err := v.sessionCall()
 	if err != nil {
 		return err
+	}
+	if d := c.Limits.TakePassword(v.caller.AgentID, v.caller.PerMinute); !d.Allowed {
+		return account.ErrRateLimited.Msgf("too many new passwords; wait %d seconds", seconds(d.RetryAfter)).
+			After(d.RetryAfter)
 	}
 	_, err = c.Sessions.ReplacePassword(v, sessions.ReplacePassword{AgentID: v.caller.AgentID, SessionID: id, Call: call,
 		CloseConnections: v.r.PostFormValue("close_connections") == "yes"})

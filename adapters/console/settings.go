@@ -121,6 +121,9 @@ func (c *Console) setPolicy(v *view) error {
 	form := v.r.PostForm
 	own := policy.Own{Mode: policy.Mode(form.Get("mode")), Allow: lines(form.Get("allow")), Deny: lines(form.Get("deny")),
 		Ports: lines(form.Get("ports"))}
+	if err := v.charge(own.Rules()); err != nil {
+		return err
+	}
 	if v.caller.Trial {
 		if err := own.CheckTrial(""); err != nil {
 			return c.showSettings(v, err)

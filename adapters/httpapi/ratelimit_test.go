@@ -14,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	"agentproxy/adapters/httpapi"
 	"agentproxy/app/accounts"
 	"agentproxy/app/ledger"
 	"agentproxy/domain"
@@ -185,6 +186,11 @@ func TestACallCostsByItsItems(t *testing.T) {
 	t.Parallel()
 	o := crowded(t, 5)
 	o.perMinute = 600
+	o.tools = func(rw http.ResponseWriter, r *http.Request, a *httpapi.Agent) {
+		path, _ := io.ReadAll(r.Body)
+		_, answer, _ := a.Run(r.Context(), "GET", string(path), "", nil)
+		_, _ = rw.Write(answer)
+	}
 	w := newWorld(t, o)
 	a := w.register("Costly")
 	at := w.local(a)
@@ -212,9 +218,22 @@ func TestACallCostsByItsItems(t *testing.T) {
 	for _, path := range []string{at, at + "/health", at + "/connect", at + "/workers/w5", "/v1/sessions", at + "/workers?page_size=25"} {
 		call(1+4, "GET", path, "")
 	}
+	call(1+4, "POST", at+"/workers/w5/rotate", `{}`)
+	rules := func(n int) string {
+		return `{"mode":"enforce","deny":["x.example"` + strings.Repeat(`,"x.example"`, n-1) + `]}`
+	}
+	call(1, "PUT", at+"/policy", rules(25))
+	call(4, "PUT", at+"/policy", rules(100))
+	call(4, "GET", at+"/policy", "")
+	// What a tool has read is counted when it is done: the next call shows it.
+	w.do("POST", "/mcp", at[len("/v1"):], a.as).want(200)
+	left -= 1 + 4
+	call(1, "GET", "/v1/account/info", "")
 	for left >= 40 {
 		call(40, "POST", "/v1/telemetry/batch", events(1000))
 	}
+	w.do("PUT", at+"/policy", rules(1000), a.as).refused(429, "RATE_LIMIT_EXCEEDED")
+	left--
 	w.do("POST", "/v1/telemetry/batch", events(1000), a.as).refused(429, "RATE_LIMIT_EXCEEDED")
 	left--
 	call(1, "GET", "/v1/account/info", "")
@@ -252,7 +271,7 @@ func TestTrialsOfANetworkShareTheirCalls(t *testing.T) {
 // Each new API secret is an event for the webhook, which no budget of stored bytes refuses: ten may come in a minute.
 func TestSecretsAreRotatedTenTimesAMinute(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, options{})
+	w := newWorld(t, options{perMinute: 600})
 	a, other := w.register("Busy"), w.register("Other")
 	for range 10 {
 		w.do("POST", "/v1/account/rotate-secret", "", a.as).want(200)
@@ -261,4 +280,24 @@ func TestSecretsAreRotatedTenTimesAMinute(t *testing.T) {
 	w.do("POST", "/v1/account/rotate-secret", "", other.as).want(200)
 	w.clock.Advance(time.Minute)
 	w.do("POST", "/v1/account/rotate-secret", "", a.as).want(200)
+}
+
+// A new password of a session is an event of its log: an agent has sixty in a minute, of all of its sessions.
+func TestPasswordsAreReplacedSixtyTimesAMinute(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, options{perMinute: 600})
+	a, other := w.register("Busy"), w.register("Other")
+	var paths []string
+	for range 2 {
+		id, _ := w.buyNow(a)
+		paths = append(paths, "/v1/sessions/"+id+"/rotate-password")
+	}
+	for i := range 60 {
+		w.do("POST", paths[i%2], "", a.as).want(200)
+	}
+	w.do("POST", paths[0], "", a.as).refused(429, "RATE_LIMIT_EXCEEDED")
+	id, _ := w.buyNow(other)
+	w.do("POST", "/v1/sessions/"+id+"/rotate-password", "", other.as).want(200)
+	w.clock.Advance(time.Minute)
+	w.do("POST", paths[0], "", a.as).want(200)
 }

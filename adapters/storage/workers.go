@@ -1,17 +1,20 @@
 package storage
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
 	"errors"
 	"fmt"
 	"net/netip"
+	"slices"
 	"strings"
 	"time"
 
 	"agentproxy/adapters/storage/column"
 	"agentproxy/adapters/storage/engine"
 	"agentproxy/adapters/storage/work"
+	"agentproxy/domain"
 	"agentproxy/domain/health"
 	"agentproxy/domain/session"
 	"agentproxy/domain/worker"
@@ -274,4 +277,75 @@ func (r workers) PutHealth(ctx context.Context, id int64, s health.State, failed
 	}
 	return r.Later("write the failure of a worker", "UPDATE workers SET error_at = ?2, error_code = ?3 WHERE seq = ?1",
 		id, column.Micros(failed.At), failed.Code)
+}
+
+// workerNames reads what decides which workers of a session are on a page: no database orders names as people count.
+const workerNames = ofSession + `SELECT w.seq, w.name, w.max_bytes, w.up + w.down, w.lost, NULL AS data
+	FROM workers w WHERE w.session = (SELECT seq FROM found) UNION ALL SELECT 0, '', 0, 0, 0, a.data` + fromArchive
+
+func (r workers) Page(
+	ctx context.Context, sessionID string, of worker.Status, page domain.Page,
+) (domain.List[worker.Worker], error) {
+	var found []worker.Worker
+	archived := false
+	add := func(w worker.Worker) {
+		if of == "" || w.Status() == of {
+			found = append(found, w)
+		}
+	}
+	err := r.Rows(ctx, workerNames, []any{sessionID}, func(row engine.Row) error {
+		var w worker.Worker
+		var lost int64
+		var archive []byte
+		err := row.Scan(&w.ID, &w.Name, &w.MaxBytes, &w.Usage.Down, &lost, &archive)
+		if err != nil || archive == nil {
+			w.Lost = lost != 0
+			add(w)
+			return err
+		}
+		archived = true
+		list, err := r.archived(sessionID, archive)
+		for i := range list {
+			add(list[i].Worker)
+		}
+		return err
+	})
+	if err != nil {
+		return domain.List[worker.Worker]{}, fmt.Errorf("list the names of workers of %s: %w", sessionID, r.Failed(err))
+	}
+	slices.SortFunc(found, func(a, b worker.Worker) int {
+		return cmp.Or(worker.CompareNames(a.Name, b.Name), cmp.Compare(a.Name, b.Name))
+	})
+	list := domain.List[worker.Worker]{Page: page, Total: len(found)}
+	from := min(page.Offset(), len(found))
+	list.Items = found[from:min(from+page.Size, len(found))]
+	if !archived {
+		err = r.readWhole(ctx, sessionID, list.Items)
+	}
+	return list, err
+}
+
+// readWhole reads workers of which the names are known.
+func (r workers) readWhole(ctx context.Context, sessionID string, list []worker.Worker) error {
+	if len(list) == 0 {
+		return nil
+	}
+	places := make(map[int64]int, len(list))
+	ids := make([]any, len(list))
+	for i, w := range list {
+		places[w.ID], ids[i] = i, w.ID
+	}
+	in, size := work.In(2, len(ids))
+	for len(ids) < size {
+		ids = append(ids, ids[len(ids)-1])
+	}
+	err := r.Rows(ctx, selectWorkers+" AND w.seq IN "+in, append([]any{sessionID}, ids...), func(row engine.Row) error {
+		w, _, err := scanWorker(sessionID, row)
+		list[places[w.ID]] = w
+		return err
+	})
+	if err != nil {
+		return fmt.Errorf("list workers of %s: %w", sessionID, r.Failed(err))
+	}
+	return nil
 }

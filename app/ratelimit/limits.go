@@ -187,6 +187,18 @@ func (l *Limits) TakeRotation(agentID string, perMinute int) ratelimit.Decision 
 	return l.checks.take("secret "+agentID, ratelimit.Limit{PerMinute: rotationsPerMinute})
 }
 
+// passwordsPerMinute is how many proxy passwords of its sessions an agent may replace. Each is an event of the
+// session's log, which no budget of stored bytes may refuse either.
+const passwordsPerMinute = 60
+
+// TakePassword counts one replacement of a proxy password, unless the agent's calls are unlimited.
+func (l *Limits) TakePassword(agentID string, perMinute int) ratelimit.Decision {
+	if perMinute <= 0 {
+		return ratelimit.Decision{Allowed: true}
+	}
+	return l.checks.take("password "+agentID, ratelimit.Limit{PerMinute: passwordsPerMinute})
+}
+
 // Purge removes states that shared limits no longer need.
 func (l *Limits) Purge(ctx context.Context) error {
 	for l.shared != nil {

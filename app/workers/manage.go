@@ -3,7 +3,6 @@ package workers
 import (
 	"context"
 	"fmt"
-	"slices"
 	"strings"
 	"time"
 
@@ -220,22 +219,17 @@ func (u *Service) see(ctx context.Context, tx Repos, sessionID string, list []Vi
 func (u *Service) List(
 	ctx context.Context, agentID, sessionID string, status worker.Status, page domain.Page,
 ) (list domain.List[View], err error) {
-	list.Page = page
 	err = u.store.View(ctx, func(ctx context.Context, tx Repos) error {
 		if _, err := tx.Sessions().Get(ctx, agentID, sessionID); err != nil {
 			return err
 		}
-		all, err := tx.Workers().Of(ctx, sessionID)
+		found, err := tx.Workers().Page(ctx, sessionID, status, page)
 		if err != nil {
 			return err
 		}
-		slices.SortStableFunc(all, func(a, b worker.Worker) int { return worker.CompareNames(a.Name, b.Name) })
-		for _, w := range all {
-			if status == "" || w.Status() == status {
-				if list.Total++; list.Total > page.Offset() && len(list.Items) < page.Size {
-					list.Items = append(list.Items, View{Worker: w})
-				}
-			}
+		list = domain.List[View]{Page: found.Page, Total: found.Total}
+		for _, w := range found.Items {
+			list.Items = append(list.Items, View{Worker: w})
 		}
 		return u.see(ctx, tx, sessionID, list.Items)
 	})

@@ -31,6 +31,9 @@ func (o Own) WithMode() Own {
 // InForce reports whether the rules are checked.
 func (o Own) InForce() bool { return o.Mode == Report || o.Mode == Enforce }
 
+// Rules returns the number of rules.
+func (o Own) Rules() int { return len(o.Allow) + len(o.Deny) + len(o.Ports) }
+
 // Check returns INVALID_REQUEST with every entry that is wrong; prefix precedes the names
 // of fields.
 func (o Own) Check(prefix string) error {

@@ -4,12 +4,14 @@ import (
 	"context"
 	"errors"
 	"net/netip"
+	"slices"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 
+	"agentproxy/domain"
 	"agentproxy/domain/health"
 	"agentproxy/domain/session"
 	"agentproxy/domain/traffic"
@@ -20,6 +22,7 @@ import (
 var workerClaims = []claim{
 	{"a worker is read back as it was written", workerRoundTrip},
 	{"workers are one session's, and listed by name", workersOfOne},
+	{"a page of workers is in the order that people count in", workerPages},
 	{"a worker of an unknown session is refused", workerUnknown},
 	{"what is counted for a worker adds up", workerUsage},
 	{"a removed worker counts nothing for a later one of its name", workerRemoved},
@@ -98,6 +101,63 @@ func workersOfOne(t *testing.T, st ports.Store) {
 		}
 		return nil
 	})
+}
+
+func workerPages(t *testing.T, st ports.Store) {
+	for _, id := range []string{"sess_live", "sess_ended"} {
+		s := dynamicSession("agt_1", id)
+		if id == "sess_ended" {
+			s = endedAt(s, storeNow)
+		}
+		addSessions(t, st, s)
+		for i, name := range []string{"w10", "b", "w9", "B", "w1"} {
+			w := storedWorker(id, name)
+			w.Lost, w.MaxBytes = i%2 == 1, int64(i%3*10)
+			w.ID = insertWorker(t, st, w)
+			update(t, st, func(ctx context.Context, tx ports.Tx) error {
+				return errors.Join(tx.Workers().Put(ctx, w), tx.Workers().Count(ctx, w.ID, worker.Usage{Up: 4, Down: 6}, storeNow))
+			})
+		}
+	}
+	addSessions(t, st, dynamicSession("agt_1", "sess_other"))
+	insertWorker(t, st, storedWorker("sess_other", "w2"))
+	check := func(id string) {
+		t.Helper()
+		for _, c := range []struct {
+			of           worker.Status
+			number, size int
+			total        int
+			want         []string
+		}{
+			{"", 1, 2, 5, []string{"B", "b"}}, {"", 2, 2, 5, []string{"w1", "w9"}}, {"", 3, 2, 5, []string{"w10"}},
+			{"", 4, 2, 5, nil}, {"", 1, 100, 5, []string{"B", "b", "w1", "w9", "w10"}},
+			{worker.Exhausted, 1, 9, 2, []string{"b", "w1"}}, {worker.ExitLost, 1, 9, 1, []string{"B"}},
+			{worker.Active, 2, 1, 2, []string{"w10"}},
+		} {
+			view(t, st, func(ctx context.Context, tx ports.Tx) error {
+				all, err := tx.Workers().Of(ctx, id)
+				if err != nil {
+					return err
+				}
+				list, err := tx.Workers().Page(ctx, id, c.of, domain.Page{Number: c.number, Size: c.size})
+				var names []string
+				for _, w := range list.Items {
+					names = append(names, w.Name)
+					if !slices.Contains(all, w) {
+						t.Errorf("%s: %+v is none of the workers", id, w)
+					}
+				}
+				if diff := cmp.Diff(c.want, names); diff != "" || list.Total != c.total {
+					t.Errorf("%s, page %d of %q: %d in all, %s", id, c.number, c.of, list.Total, diff)
+				}
+				return err
+			})
+		}
+	}
+	check("sess_live")
+	check("sess_ended")
+	archive(t, st, "sess_ended")
+	check("sess_ended")
 }
 
 func workerUnknown(t *testing.T, st ports.Store) {

@@ -40,11 +40,16 @@ func (a *API) chargeRead(c *Call, items int) {
 	a.Limits.DebitTrials(c.Caller.TrialNetwork(), cost)
 }
 
+// ChargeRead counts items that a call has read other than as a page, whose items are counted without it.
+func ChargeRead(ctx context.Context, items int) {
+	if c := CallIn(ctx); c.api != nil {
+		c.api.chargeRead(c, items)
+	}
+}
+
 // ChargeWorkers counts the workers whose health a call has read to sum it up.
 func ChargeWorkers(ctx context.Context, workers int) {
-	if c := CallIn(ctx); c.api != nil {
-		c.api.chargeRead(c, workers/ratelimit.WorkersOfAnItem)
-	}
+	ChargeRead(ctx, workers/ratelimit.WorkersOfAnItem)
 }
 
 // decided shows what is left of the agent's limit, and counts the cost for the network of an account on trial.

@@ -160,6 +160,7 @@ func (s *service) declarePolicy() {
 			return 0, policyReply{}, err
 		}
 		own, err := s.Policies.Get(ctx, endpoint.Caller(ctx), id)
+		endpoint.ChargeRead(ctx, own.Rules())
 		return http.StatusOK, toPolicy(own), err
 	})
 	endpoint.Declare(s.api, endpoint.Operation{
@@ -181,6 +182,9 @@ func (s *service) declarePolicy() {
 			return 0, policyReply{}, err
 		}
 		own := in.Body.own()
+		if err := endpoint.Charge(ctx, own.Rules()); err != nil {
+			return 0, policyReply{}, err
+		}
 		if endpoint.CallIn(ctx).Caller.Trial {
 			if err := own.CheckTrial(""); err != nil {
 				return 0, policyReply{}, err

@@ -216,6 +216,9 @@ func (s *service) createSession(ctx context.Context, in *createInput) (endpoint.
 	create := sessions.Create{AgentID: endpoint.Caller(ctx), Form: request, Call: key, DryRun: dry}
 	if b := in.Body.Policy; b != nil {
 		create.Policy = new(b.own())
+		if err := endpoint.Charge(ctx, create.Policy.Rules()); err != nil {
+			return endpoint.Result[any]{}, err
+		}
 		if endpoint.CallIn(ctx).Caller.Trial {
 			if err := create.Policy.CheckTrial("policy."); err != nil {
 				return endpoint.Result[any]{}, err

@@ -91,6 +91,10 @@ func (s *service) rotatePassword(ctx context.Context, in *rotatePasswordInput) (
 	if err != nil {
 		return endpoint.Result[sessionview.Session]{}, err
 	}
+	caller := endpoint.CallIn(ctx).Caller
+	if d := s.api.Limits.TakePassword(caller.AgentID, caller.PerMinute); !d.Allowed {
+		return endpoint.Result[sessionview.Session]{}, account.ErrRateLimited.After(d.RetryAfter)
+	}
 	done, err := s.Sessions.ReplacePassword(ctx, sessions.ReplacePassword{AgentID: endpoint.Caller(ctx), SessionID: id,
 		CloseConnections: in.Body.CloseConnections, Call: key})
 	return endpoint.Result[sessionview.Session]{Status: http.StatusOK, Data: s.ToSession(done.View),
