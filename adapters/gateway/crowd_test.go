@@ -62,7 +62,11 @@ func TestOneAddressHasAShare(t *testing.T) {
 	for range 20 {
 		w.dial()
 	}
-	waitFor(t, "all but four to be closed", func() bool { return w.Stats().Connections == 4 })
+	most := 4
+	if isInside(t) { // a ClientHello that was not read yet keeps its connection, up to four times the share
+		most *= 4
+	}
+	waitFor(t, "all but the share to be closed", func() bool { return w.Stats().Connections <= most })
 	w.connect(w.add(1, 0), echo(t))
 }
 
