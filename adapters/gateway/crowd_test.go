@@ -58,15 +58,21 @@ func TestStrangersMakeRoom(t *testing.T) {
 // One client address has a share of the connections without a credential.
 func TestOneAddressHasAShare(t *testing.T) {
 	t.Parallel()
-	w := begin(t, newCore(t), func(s *setup) { s.PerAddress = 4 })
-	for range 20 {
+	w, r := metered(t, newCore(t), func(s *setup) { s.PerAddress = 4 })
+	const all = 20
+	for range all {
 		w.dial()
 	}
 	most := 4
 	if isInside(t) { // a ClientHello that was not read yet keeps its connection, up to four times the share
 		most *= 4
 	}
-	waitFor(t, "all but the share to be closed", func() bool { return w.Stats().Connections <= most })
+	waitFor(t, "all but the share to be closed", func() bool {
+		s, open := scrape(t, r), w.Stats().Connections
+		ended := s.value("agentproxy_connections_evicted_total,listener=gateway") +
+			s.value("agentproxy_connections_refused_total,listener=gateway")
+		return open <= most && open+int(ended) == all
+	})
 	w.connect(w.add(1, 0), echo(t))
 }
 
