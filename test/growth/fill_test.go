@@ -108,6 +108,8 @@ var clones = []string{
 		FROM growth_n g CROSS JOIN wallets w WHERE w.agent_id = '{agent}' AND g.n <= {ended} ORDER BY g.n`,
 	`UPDATE wallets SET own = own - {cost} * {n}, held_own = held_own + {cost} * {lives}, charged = charged + {cost} * {ended},
 		live_sessions = live_sessions + {lives}, entries = entries + {ended} + {n} WHERE agent_id = '{agent}'`,
+	`UPDATE wallets SET spent_today = spent_today + (SELECT COALESCE(SUM(-e.own), 0) FROM ledger_entries e
+		WHERE e.agent_id = '{agent}' AND e.id LIKE 'txn_h_%' AND e.at >= wallets.spent_day) WHERE agent_id = '{agent}'`,
 	`INSERT INTO usage_hours (agent_id, hour, session_id, up, down, connections, charged, refunded, recharged)
 		SELECT agent_id, created_at - created_at % 3600000000, id, up, 0, 1, charged_own, 0, 0 FROM sessions
 		WHERE agent_id = '{agent}' AND charged_own > 0 AND id <> '{first}'`,
