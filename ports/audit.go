@@ -24,6 +24,9 @@ type Proof struct {
 	Took        time.Duration // by the last complete proof, with its pauses
 	NewAt       time.Time     // when the entries until then were last found right by ProveNew
 	Head        ProofHead     // of what is proved, an hour old at most while the service runs
+
+	Sealed  time.Time // the months before it are sealed; zero: none
+	WholeAt time.Time // when the last complete proof without a fault ended that read sealed months too
 }
 
 // ProofHead is one digest of all that was proved at a time. Kept outside of the database, it proves the
@@ -43,9 +46,13 @@ type Audit interface {
 	// do not, at most a thousand for each rule, and how many entries it read. Heads
 	// that are given must be those of the entries that they cover.
 	Verify(ctx context.Context, against ...ProofHead) (faults []Fault, entries int, err error)
+	// VerifyOpen is Verify without the months that are sealed, which it takes as they were sealed. It returns
+	// before when they are; zero if none is.
+	VerifyOpen(ctx context.Context) (faults []Fault, entries int, sealed time.Time, err error)
 	// ProveNext checks the same in parts, and stores how far it came: each call
 	// proves the next part, in whatever process. After the last part the proof
-	// is complete, and the next call begins another.
+	// is complete, and the next call begins another. It leaves out sealed months but for once a week, and
+	// seals those that are over.
 	ProveNext(ctx context.Context) (Proof, error)
 	// ProveNew proves the next entries of those that were booked since the last call, each once, and
 	// stores a digest of all that are proved, by which ProveNext and Verify find that one of them was

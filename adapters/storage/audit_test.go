@@ -155,7 +155,7 @@ func unguarded(t *testing.T, first *storage.Store, open func(testing.TB) *storag
 			return run(first, `TRUNCATE agents, api_keys, trial_grants, wallets, ledger_entries, usage_hours, sessions, leases, changes,
 				idempotency_keys, recharge_keys, recharge_marks, recharge_addresses, recharge_orders, recharge_transfers, webhook_states,
 				upstream_orders, counters, static_addresses, audit_actions, session_topups,
-				ledger_proofs, ledger_counted, ledger_months, ledger_month_sessions, session_counts, agent_hours CASCADE`)
+				ledger_proofs, ledger_seals, ledger_openings, ledger_counted, ledger_months, ledger_month_sessions, session_counts, agent_hours CASCADE`)
 		})
 	}
 }
@@ -303,6 +303,9 @@ func verifyNamesWhatWasBroken(t *testing.T, open func(testing.TB) *storage.Store
 		"UPDATE wallets SET credited = 0, funded = 0":                                                                             "a wallet has the sum and the flags of the own money that its entries credit",
 		"UPDATE wallets SET spent_today = 1 WHERE agent_id = 'agt_2'":                                                             "what a wallet spent on its day was held on it",
 		"UPDATE wallets SET trial_expires_at = 1":                                                                                 "trial credit ends a number of days after it was granted",
+		`INSERT INTO ledger_seals (agent_id, month, entries, trial, own, held_trial, held_own, charged, refunded, recharged, digest,
+			granted_at, funded, credited, adjusted, last_hold, bytes, rotations)
+			VALUES ('agt_2', 1, 1, 0, 5000000, 0, 0, 0, 0, 0, 'another', 0, 0, 1, 5000000, 0, 0, 0)`: "a sealed month is as it was sealed",
 		`INSERT INTO ledger_proofs (agent_id, entries, trial, own, held_trial, held_own, charged, refunded, recharged, digest)
 			VALUES ('agt_2', 1, 0, 5000000, 0, 0, 0, 0, 0, 'another')`: "no entry that was proved has changed",
 	} {

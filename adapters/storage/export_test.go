@@ -50,7 +50,7 @@ var SessionColumns = sessionColumns
 
 // SetProofRanges sets how many entries and agents a range of agents has for the next stores.
 func SetProofRanges(entries int64, agents int) {
-	proofBounds = proof.Bounds{Entries: entries, Agents: agents, New: entries}
+	proofBounds = proof.Bounds{Entries: entries, Agents: agents, New: entries, Seal: proof.Usual.Seal}
 }
 
 // Statements returns the statements that fn runs in a unit, which is rolled back.

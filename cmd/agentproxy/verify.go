@@ -9,17 +9,19 @@ import (
 	"os"
 	"regexp"
 	"strconv"
+	"time"
 
 	"agentproxy/ports"
 )
 
 type verifyCmd struct {
+	All     bool   `help:"Prove sealed months too, of which else the sums are taken as they were when they were sealed."`
 	Against string `placeholder:"FILE" help:"A log of the service, or the .head file beside a backup: the past must be that of the heads of the ledger's proof in it."`
 }
 
 var errFaults = errors.New("the ledger is inconsistent")
 
-// Run verifies the ledger.
+// Run verifies the ledger: what is in no sealed month, or all of it.
 func (c verifyCmd) Run(k *kit) error {
 	var audit ports.Audit
 	var heads []ports.ProofHead
@@ -30,19 +32,37 @@ func (c verifyCmd) Run(k *kit) error {
 		}
 	}
 	return k.core(func(ctx context.Context) error {
-		faults, entries, err := audit.Verify(ctx, heads...)
+		found := struct {
+			faults  []ports.Fault
+			entries int
+			sealed  time.Time
+		}{}
+		var err error
+		if c.All || len(heads) > 0 {
+			found.faults, found.entries, err = audit.Verify(ctx, heads...)
+		} else {
+			found.faults, found.entries, found.sealed, err = audit.VerifyOpen(ctx)
+		}
 		if err != nil {
 			return err
 		}
-		if len(faults) == 0 {
-			return k.record("entries", entries, "heads", len(heads), "faults", 0)
+		if len(found.faults) == 0 {
+			return k.record("entries", found.entries, "heads", len(heads), "faults", 0, "sealed", dayOf(found.sealed))
 		}
 		t := table{columns: []string{"rule", "where", "detail"}}
-		for _, f := range faults {
+		for _, f := range found.faults {
 			t.add(f.Rule, f.Where, f.Detail)
 		}
-		return errors.Join(t.print(k), fmt.Errorf("%w: %d rows break a rule", errFaults, len(faults)))
+		return errors.Join(t.print(k), fmt.Errorf("%w: %d rows break a rule", errFaults, len(found.faults)))
 	}, &audit)
+}
+
+// dayOf returns the day before when months are left out; "" if none is.
+func dayOf(sealed time.Time) string {
+	if sealed.IsZero() {
+		return ""
+	}
+	return sealed.Format(time.DateOnly)
 }
 
 // noHead is printed for a backup of a database that the service did not prove yet.

@@ -78,6 +78,7 @@ func TestCallsOfALargeDatabase(t *testing.T) {
 	}
 	t.Logf("%d entries verified in %s", entries, time.Since(began).Round(time.Second))
 	prove(t, w)
+	seal(t, w)
 	w.Exec("DROP TABLE growth_n")
 }
 
@@ -115,6 +116,57 @@ func prove(t *testing.T, w *apptest.World) {
 			return
 		}
 	}
+}
+
+// seal seals the month, and proves what is behind it: at first nothing but what lives, then the entries of one
+// more agent.
+func seal(t *testing.T, w *apptest.World) {
+	pass := func(name string, do func() (faults, entries int)) {
+		began := time.Now()
+		faults, entries := do()
+		t.Logf("%s: %d faults, %d entries read, %s", name, faults, entries, time.Since(began).Round(time.Millisecond))
+		if faults > 0 {
+			t.Errorf("%s: %d faults", name, faults)
+		}
+	}
+	proof := func() (faults, entries int) {
+		for {
+			p, err := w.DB.ProveNext(t.Context())
+			apptest.OK(t, err)
+			if p.StartedAt.IsZero() {
+				return p.Faults, int(p.Entries)
+			}
+		}
+	}
+	open := func() (int, int) {
+		faults, entries, sealed, err := w.DB.VerifyOpen(t.Context())
+		apptest.OK(t, err)
+		if sealed.IsZero() {
+			t.Error("no month is sealed")
+		}
+		return len(faults), entries
+	}
+	lead := func() {
+		for range 3 {
+			for more := true; more; {
+				var err error
+				_, more, err = w.DB.ProveNew(t.Context())
+				apptest.OK(t, err)
+			}
+			apptest.OK(t, w.DB.SumUp(t.Context()))
+		}
+		vacuum(w)
+	}
+	w.Clock.Advance(40 * session.Day)
+	apptest.OK(t, w.Tasks.ExpireTrials(t.Context()))
+	lead()
+	pass("the complete proof that seals", proof)
+	vacuum(w)
+	pass("verify behind the seals", open)
+	pass("the proof behind the seals", proof)
+	fill(w, *each, lives)
+	lead()
+	pass("verify with the entries of another agent", open)
 }
 
 // vacuum does what PostgreSQL does by itself in time. Nothing has SQLite analyze a database of the service.

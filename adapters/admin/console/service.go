@@ -86,14 +86,18 @@ func sendDevelopment(ctx context.Context, c *Console, in input) (string, []secti
 }
 
 func verify(ctx context.Context, c *Console, _ input) (string, []section, error) {
-	faults, entries, err := c.use.Proof.Verify(ctx)
+	faults, entries, sealed, err := c.use.Proof.VerifyOpen(ctx)
+	note := ""
+	if !sealed.IsZero() {
+		note = "Months before " + sealed.Format(time.DateOnly) + " are sealed: agentproxy verify --all reads them."
+	}
 	t := &table{Columns: []string{"Rule", "Where", "What"}, Empty: "No row breaks a rule."}
 	for _, f := range faults {
 		t.Rows = append(t.Rows, row{Cells: []cell{text(f.Rule), text(f.Where), text(f.Detail)}})
 	}
 	return "", []section{{Figures: []figure{{Name: "Entries", ID: "entries", Value: number(entries)},
 		{Name: "Faults", ID: "faults", Value: alarm(len(faults))}}},
-		{Title: "Rows that break a rule", Table: t}}, err
+		{Title: "Rows that break a rule", Note: note, Table: t}}, err
 }
 
 func backup(ctx context.Context, c *Console, in input) (string, []section, error) {

@@ -38,9 +38,15 @@ type history struct {
 
 // newHistory lets it happen on a database, and closes it.
 func newHistory(t *testing.T, database string) *history {
+	h, done := beginHistory(t, database)
+	done()
+	return h
+}
+
+// beginHistory lets it happen on a database, until a month of it is sealed.
+func beginHistory(t *testing.T, database string) (h *history, done func()) {
 	w, done := apptest.Start(t, apptest.Options{Database: database})
-	h := &history{World: w}
-	defer done()
+	h = &history{World: w}
 	h.sell()
 	paid, unpaid := h.pay()
 	h.act("backup", "")
@@ -48,7 +54,7 @@ func newHistory(t *testing.T, database string) *history {
 	payer := paid.AgentID
 	h.statics(payer)
 	h.dynamics(payer)
-	h.Clock.Advance(20 * 24 * time.Hour) // the trials of then are over
+	h.Clock.Advance(23 * 24 * time.Hour) // the trials of then are over, and so is a month
 	young := h.Register()
 	h.act("agent disable", h.disabled())
 	bought, err := h.CreateWith(young, apptest.Local, apptest.Call("young"))
@@ -60,17 +66,26 @@ func newHistory(t *testing.T, database string) *history {
 	apptest.OK(t, h.Tasks.ExpireTrials(t.Context()))
 	h.act("agent set-rate-limit", young)
 	h.Clock.Advance(2 * time.Hour)
-	for range 2 { // on PostgreSQL a round proves what was there in the one before
-		for more := true; more; {
-			_, more, err = h.DB.ProveNew(t.Context())
-			apptest.OK(t, err)
-		}
+	h.lead()
+	if p := provedAll(t, h.DB); p.Faults > 0 || p.Sealed.IsZero() {
+		t.Fatalf("the proof that seals a month: %+v", p)
 	}
-	_, _, err = h.DB.ProveNew(t.Context()) // publishes the head
-	apptest.OK(t, err)
 	h.Exec("UPDATE goose_db_version SET tstamp = '2020-01-01 00:00:00'") // the schema is older than the history
 	h.now = h.Clock.Now()
-	return h
+	return h, done
+}
+
+// lead does what the leader does after a while: on PostgreSQL a round takes what was there in the one before.
+func (h *history) lead() {
+	h.T.Helper()
+	for range 3 {
+		for more := true; more; {
+			var err error
+			_, more, err = h.DB.ProveNew(h.T.Context()) // the last one publishes the head
+			apptest.OK(h.T, err)
+		}
+		apptest.OK(h.T, h.DB.SumUp(h.T.Context()))
+	}
 }
 
 func (h *history) name(pairs ...string) {
@@ -162,7 +177,8 @@ func (h *history) statics(agent string) {
 // dynamics uses dynamic sessions: with workers, with additions, and some that ended.
 func (h *history) dynamics(agent string) {
 	ctx := h.T.Context()
-	added, held, over := h.BuySmall(agent).ID, h.BuySmall(agent).ID, h.BuySmall(agent).ID
+	another := h.RegisterFunded(10) // its months are not sealed as long as a session holds money
+	added, held, over := h.BuySmall(agent).ID, h.BuySmall(another).ID, h.BuySmall(agent).ID
 	h.Reprice(apptest.Local, apptest.Dollars("0.8"))
 	for range 2 {
 		_, err := h.Sessions.TopUp(ctx, sessions.TopUp{AgentID: agent, SessionID: added, Bytes: apptest.Gigabytes("0.1")})
@@ -180,7 +196,7 @@ func (h *history) dynamics(agent string) {
 	apptest.OK(h.T, h.Tasks.Settle(ctx))
 	h.UseBytes(added, "c", 10_000_000)
 	h.RenewLease(traffic.LeaseRequest{SessionID: held, Lease: "d", Want: 1000})
-	_, err = h.Sessions.Terminate(ctx, agent, held)
+	_, err = h.Sessions.Terminate(ctx, another, held)
 	apptest.OK(h.T, err)
 	h.name("added", added, "held", held, "over", over)
 }
@@ -206,4 +222,16 @@ func (h *history) open(t *testing.T, database string) *storage.Store {
 	apptest.OK(t, err)
 	t.Cleanup(func() { _ = st.Close() })
 	return st
+}
+
+// provedAll runs a proof to its end.
+func provedAll(t *testing.T, st *storage.Store) ports.Proof {
+	t.Helper()
+	for {
+		p, err := st.ProveNext(t.Context())
+		apptest.OK(t, err)
+		if p.StartedAt.IsZero() {
+			return p
+		}
+	}
 }

@@ -25,6 +25,7 @@ type monthSum struct{ moved, revenue int64 }
 // months are the stored sums of an agent, less what was walked of the entries that they are of. A nil one has none.
 type months struct {
 	counted    int64 // of the entries
+	since      int64 // months that begin before it are not compared
 	sums       map[monthKey]monthSum
 	start, end int64 // of the month of the last entry
 }
@@ -70,6 +71,9 @@ func (m *months) add(e *entry) {
 		start := time.Date(at.Year(), at.Month(), 1, 0, 0, 0, 0, time.UTC)
 		m.start, m.end = column.Micros(start), column.Micros(start.AddDate(0, 1, 0))
 	}
+	if m.start < m.since {
+		return
+	}
 	k := monthKey{m.start, e.Type}
 	s := m.sums[k]
 	s.moved -= int64(e.Trial + e.Own)
@@ -85,7 +89,7 @@ func (m *months) compare() string {
 		return cmp.Or(cmp.Compare(a.month, b.month), cmp.Compare(a.of, b.of))
 	})
 	for _, k := range keys {
-		if s := m.sums[k]; s != (monthSum{}) {
+		if s := m.sums[k]; s != (monthSum{}) && k.month >= m.since {
 			return fmt.Sprintf("%s of %s: %d and %d too much", k.of, column.Time(k.month).Format("2006-01"), s.moved, s.revenue)
 		}
 	}

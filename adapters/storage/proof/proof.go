@@ -33,10 +33,12 @@ type Bounds struct {
 	Agents  int
 	// New is how many entries a call of ProveNew looks at, and about how many it proves.
 	New int64
+	// Seal returns before when everything may be sealed at a time.
+	Seal func(now time.Time) time.Time
 }
 
 // Usual are the bounds of a service.
-var Usual = Bounds{Entries: 50_000, Agents: 5_000, New: 10_000}
+var Usual = Bounds{Entries: 50_000, Agents: 5_000, New: 10_000, Seal: endOfMonth}
 
 // Prover implements ports.Audit on a database.
 type Prover struct {
@@ -79,6 +81,12 @@ type proofState struct {
 	SucceededAt time.Time     `json:"succeeded_at"` // when the last proof without a fault ended
 	Took        time.Duration `json:"took"`         // by the last proof, with its pauses
 
+	Whole   bool      `json:"whole"`    // the proof that runs reads sealed months too,
+	Month   time.Time `json:"month"`    // and seals what is before it
+	Seals   int       `json:"seals"`    // how many it has written or found
+	Sealed  time.Time `json:"sealed"`   // the seals of before then are in use; zero: none
+	WholeAt time.Time `json:"whole_at"` // when the last whole proof without a fault ended
+
 	New newProofState `json:"new"`
 
 	stored bool // in the database
@@ -87,7 +95,8 @@ type proofState struct {
 // result returns what is known now: faults of the proof that runs count at once.
 func (p proofState) result() ports.Proof {
 	r := ports.Proof{At: p.ProvedAt, Entries: p.ProvedEntries, Faults: p.ProvedFaults, Rule: p.ProvedRule,
-		StartedAt: p.StartedAt, SucceededAt: p.SucceededAt, Took: p.Took, NewAt: p.New.At, Head: p.New.Head}
+		StartedAt: p.StartedAt, SucceededAt: p.SucceededAt, Took: p.Took, NewAt: p.New.At, Head: p.New.Head,
+		Sealed: p.Sealed, WholeAt: p.WholeAt}
 	if p.Faults > r.Faults {
 		r.Faults, r.Rule = p.Faults, p.Rule
 	}
@@ -130,18 +139,37 @@ func (p *Prover) Proof(ctx context.Context) (ports.Proof, error) {
 // ProveNext proves the next range of agents or the next of the other rules, on a snapshot of its own,
 // and stores how far it came. Whichever process calls it next goes on from there.
 func (p *Prover) ProveNext(ctx context.Context) (ports.Proof, error) {
-	return p.prove(ctx, func(conn engine.Conn, state *proofState) ([]proofRow, error) {
+	return p.prove(ctx, func(conn engine.Conn, state *proofState) ([]write, error) {
 		if state.StartedAt.IsZero() {
-			state.StartedAt, state.New.Again = p.clock.Now(), false
+			p.start(state)
 		}
-		return nil, p.proveNext(ctx, conn, state)
+		return p.proveNext(ctx, conn, state)
 	})
 }
 
-// prove takes one step on a snapshot and stores the state after it, with the rows of ledger_proofs that
-// the step returns.
+// start begins a proof: of everything, if sealed months were not proved for long, another month is over or the
+// last proof found a fault, else of what is in no sealed month.
+func (p *Prover) start(state *proofState) {
+	now := p.clock.Now()
+	state.StartedAt, state.New.Again, state.Seals, state.Month = now, false, 0, p.bounds.Seal(now)
+	state.Whole = state.Sealed.IsZero() || state.Month.After(state.Sealed) || state.ProvedFaults > 0 ||
+		now.Sub(state.WholeAt).Abs() >= wholeEvery
+	if state.Month.Before(state.Sealed) { // the clock went back
+		state.Month = state.Sealed
+	}
+}
+
+// month returns before when the months are sealed that a proof leaves out; 0 if it reads everything.
+func (p *proofState) month() int64 {
+	if p.Whole || p.Sealed.IsZero() {
+		return 0
+	}
+	return column.Micros(p.Sealed)
+}
+
+// prove takes one step on a snapshot and stores what it returns, and the state after it.
 func (p *Prover) prove(
-	ctx context.Context, step func(engine.Conn, *proofState) ([]proofRow, error),
+	ctx context.Context, step func(engine.Conn, *proofState) ([]write, error),
 ) (ports.Proof, error) {
 	var state proofState
 	var before []byte
@@ -152,9 +180,9 @@ func (p *Prover) prove(
 	if err != nil {
 		return ports.Proof{}, err
 	}
-	var rows []proofRow
+	var writes []write
 	err = p.db.Audit(ctx, func(conn engine.Conn) (err error) {
-		rows, err = step(conn, &state)
+		writes, err = step(conn, &state)
 		return err
 	})
 	if err != nil {
@@ -164,11 +192,15 @@ func (p *Prover) prove(
 	if err != nil {
 		return ports.Proof{}, fmt.Errorf("prove the ledger: %w", err)
 	}
+	for len(writes) > sealRows {
+		if err := p.db.Update(ctx, func(u *work.Unit) error { return run(u, writes[:sealRows]) }); err != nil {
+			return ports.Proof{}, err
+		}
+		writes = writes[sealRows:]
+	}
 	err = p.db.Update(ctx, func(u *work.Unit) error {
-		for _, row := range rows { // should two processes prove at once, both are right
-			if err := u.Later("store how far the ledger is proved", putProof, column.Values(&row)...); err != nil {
-				return err
-			}
+		if err := run(u, writes); err != nil { // should two processes prove at once, both are right
+			return err
 		}
 		// Should two processes prove at once, one of them counts.
 		if before == nil {
@@ -181,26 +213,54 @@ func (p *Prover) prove(
 	return state.result(), err
 }
 
+func run(u *work.Unit, writes []write) error {
+	for _, w := range writes {
+		if err := u.Later(w.what, w.statement, w.args...); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// proveRange proves the next range of agents, and seals its months if nothing is wrong with it.
+func (p *Prover) proveRange(ctx context.Context, conn engine.Conn, state *proofState) ([]write, error) {
+	r := reading{from: state.Agent, month: state.month()}
+	var entries int64
+	var err error
+	if r.to, entries, err = p.nextRange(ctx, conn, r.from, r.month); err != nil {
+		return nil, err
+	}
+	if r.due, err = p.dueOf(conn, state); err != nil {
+		return nil, err
+	}
+	if state.Whole {
+		r.sealing = &sealing{month: column.Micros(state.Month), agents: map[string]sealRow{}}
+	}
+	faults, err := p.findIn(ctx, conn, r)
+	if err != nil {
+		return nil, err
+	}
+	more, _, err := p.follow(ctx, conn, r)
+	if err != nil {
+		return nil, err
+	}
+	faults = append(faults, more...)
+	var writes []write
+	if r.sealing != nil && len(faults) == 0 {
+		state.Seals += len(r.sealing.agents)
+		if writes, faults, err = p.seals(ctx, conn, r, state); err != nil {
+			return nil, err
+		}
+	}
+	state.add(faults)
+	state.Agent, state.Entries = r.to, state.Entries+entries
+	return writes, nil
+}
+
 // proveNext takes one step of a proof.
-func (p *Prover) proveNext(ctx context.Context, conn engine.Conn, state *proofState) error {
+func (p *Prover) proveNext(ctx context.Context, conn engine.Conn, state *proofState) ([]write, error) {
 	if state.Agent != lastAgent {
-		to, entries, err := p.nextRange(ctx, conn, state.Agent)
-		if err != nil {
-			return err
-		}
-		due, err := p.dueOf(conn, state)
-		if err != nil {
-			return err
-		}
-		faults, err := p.findIn(ctx, conn, state.Agent, to)
-		state.add(faults)
-		if err != nil {
-			return err
-		}
-		faults, _, err = follow(ctx, conn, state.Agent, to, due, nil)
-		state.add(faults)
-		state.Agent, state.Entries = to, state.Entries+entries
-		return err
+		return p.proveRange(ctx, conn, state)
 	}
 	checks := p.checks()
 	for state.Check < len(checks) && checks[state.Check].byAgents {
@@ -211,24 +271,31 @@ func (p *Prover) proveNext(ctx context.Context, conn engine.Conn, state *proofSt
 		faults, err := find(ctx, conn, c.rule, c.broken, nil, nil)
 		state.add(faults)
 		state.Check++
-		return err
+		return nil, err
 	}
 	faults, err := p.findOthers(ctx, conn, state)
 	state.add(faults)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	state.end(p.clock.Now())
-	return nil
+	return nil, nil
 }
 
 // end ends a proof. It may have read an agent before a new entry of that was found wrong: what was found
 // since it began stays known until the next one.
 func (p *proofState) end(now time.Time) {
 	ended := proofState{ProvedAt: now, ProvedEntries: p.Entries, ProvedFaults: p.Faults, ProvedRule: p.Rule,
-		SucceededAt: p.SucceededAt, Took: now.Sub(p.StartedAt), New: p.New, stored: p.stored}
+		SucceededAt: p.SucceededAt, Took: now.Sub(p.StartedAt), Sealed: p.Sealed, WholeAt: p.WholeAt, New: p.New,
+		stored: p.stored}
 	if p.Faults == 0 {
 		ended.SucceededAt = now
+		if p.Whole {
+			ended.WholeAt = now
+			if p.Seals > 0 {
+				ended.Sealed = p.Month
+			}
+		}
 		if !p.New.Again {
 			ended.New.Faults, ended.New.Rule = 0, ""
 		}

@@ -33,6 +33,50 @@ var (
 		FROM session_topups GROUP BY session_id) a ON a.session_id = s.id `
 )
 
+// entryMoney are the columns of what an entry charges and refunds.
+const entryMoney = `CASE WHEN type = 'charge' THEN -held_trial ELSE 0 END AS charged_trial,
+	CASE WHEN type = 'charge' THEN -held_own ELSE 0 END AS charged_own,
+	CASE WHEN type = 'refund' THEN trial ELSE 0 END AS refunded_trial,
+	CASE WHEN type = 'refund' THEN own ELSE 0 END AS refunded_own`
+
+// sessionMoney compares what sessions hold, were charged and refunded with the sums of rows.
+func sessionMoney(rows string) string {
+	return `SELECT s.id, 'session ' || s.held_trial || ' and ' ||
+		s.held_own || ', ' || s.charged_trial || ' and ' || s.charged_own || ', ' || s.refunded_trial || ' and ' ||
+		s.refunded_own || '; entries ' || COALESCE(e.held_trial, 0) || ' and ' || COALESCE(e.held_own, 0) || ', ' ||
+		COALESCE(e.charged_trial, 0) || ' and ' || COALESCE(e.charged_own, 0) || ', ' ||
+		COALESCE(e.refunded_trial, 0) || ' and ' || COALESCE(e.refunded_own, 0)
+		FROM sessions s LEFT JOIN (SELECT session_id, SUM(held_trial) AS held_trial, SUM(held_own) AS held_own,
+		SUM(charged_trial) AS charged_trial, SUM(charged_own) AS charged_own, SUM(refunded_trial) AS refunded_trial,
+		SUM(refunded_own) AS refunded_own FROM ` + rows + ` GROUP BY session_id) e ON e.session_id = s.id
+		WHERE s.held_trial <> COALESCE(e.held_trial, 0) OR s.held_own <> COALESCE(e.held_own, 0)
+		OR s.charged_trial <> COALESCE(e.charged_trial, 0) OR s.charged_own <> COALESCE(e.charged_own, 0)
+		OR s.refunded_trial <> COALESCE(e.refunded_trial, 0) OR s.refunded_own <> COALESCE(e.refunded_own, 0)`
+}
+
+// heldPrice compares what was held for a session, by an entry in a table, with its price.
+func heldPrice(entries string) string {
+	return `SELECT s.id, 'price ' || s.price || ', held ' || -(e.trial + e.own)
+		FROM sessions s JOIN ` + entries + ` e ON e.ref = 'hold:' || s.id` + additions + `
+		WHERE -(e.trial + e.own) <> CASE s.type WHEN 'dynamic' THEN ` + createdPrice + `
+			ELSE CASE WHEN s.price BETWEEN 0 AND 9000000000 AND s.quantity BETWEEN 0 AND 1000000000
+			THEN s.price * s.quantity ELSE -1 END END`
+}
+
+// sessionHours compares sessions with the sums of their hours u.
+func sessionHours(hours string) string {
+	return `SELECT s.id, 'session ' || s.up || ', ' || s.down || ', ' || s.connections || ', ' ||
+		(s.charged_trial + s.charged_own) || ', ' || (s.refunded_trial + s.refunded_own) || '; hours ' ||
+		COALESCE(h.up, 0) || ', ' || COALESCE(h.down, 0) || ', ' || COALESCE(h.connections, 0) || ', ' ||
+		COALESCE(h.charged, 0) || ', ' || COALESCE(h.refunded, 0)
+		FROM sessions s LEFT JOIN (SELECT u.session_id, SUM(u.up) AS up, SUM(u.down) AS down,
+		SUM(u.connections) AS connections, SUM(u.charged) AS charged, SUM(u.refunded) AS refunded
+		FROM ` + hours + ` GROUP BY u.session_id) h ON h.session_id = s.id
+		WHERE s.up <> COALESCE(h.up, 0) OR s.down <> COALESCE(h.down, 0) OR s.connections <> COALESCE(h.connections, 0)
+		OR s.charged_trial + s.charged_own <> COALESCE(h.charged, 0)
+		OR s.refunded_trial + s.refunded_own <> COALESCE(h.refunded, 0)`
+}
+
 const (
 	ended = "s.status IN ('terminated', 'expired', 'failed')"
 	live  = "status IN ('creating', 'active')"
@@ -61,31 +105,15 @@ var sessionRules = []rule{
 		FROM leases GROUP BY session_id) l ON l.session_id = s.id
 		WHERE s.leased <> COALESCE(l.unused, 0)`},
 	{"what a session holds, was charged and refunded equals its entries",
-		`SELECT s.id, 'session ' || s.held_trial || ' and ' ||
-		s.held_own || ', ' || s.charged_trial || ' and ' || s.charged_own || ', ' || s.refunded_trial || ' and ' ||
-		s.refunded_own || '; entries ' || COALESCE(e.held_trial, 0) || ' and ' || COALESCE(e.held_own, 0) || ', ' ||
-		COALESCE(e.charged_trial, 0) || ' and ' || COALESCE(e.charged_own, 0) || ', ' ||
-		COALESCE(e.refunded_trial, 0) || ' and ' || COALESCE(e.refunded_own, 0)
-		FROM sessions s LEFT JOIN (SELECT session_id, SUM(held_trial) AS held_trial, SUM(held_own) AS held_own,
-		SUM(CASE WHEN type = 'charge' THEN -held_trial ELSE 0 END) AS charged_trial,
-		SUM(CASE WHEN type = 'charge' THEN -held_own ELSE 0 END) AS charged_own,
-		SUM(CASE WHEN type = 'refund' THEN trial ELSE 0 END) AS refunded_trial,
-		SUM(CASE WHEN type = 'refund' THEN own ELSE 0 END) AS refunded_own
-		FROM ledger_entries WHERE session_id <> '' GROUP BY session_id) e ON e.session_id = s.id
-		WHERE s.held_trial <> COALESCE(e.held_trial, 0) OR s.held_own <> COALESCE(e.held_own, 0)
-		OR s.charged_trial <> COALESCE(e.charged_trial, 0) OR s.charged_own <> COALESCE(e.charged_own, 0)
-		OR s.refunded_trial <> COALESCE(e.refunded_trial, 0) OR s.refunded_own <> COALESCE(e.refunded_own, 0)`},
+		sessionMoney("(SELECT session_id, held_trial, held_own, " + entryMoney +
+			" FROM ledger_entries WHERE session_id <> '') u")},
 	{"every entry of a session is of its agent", `SELECT e.id, e.agent_id || ', session ' || e.session_id
 		FROM ledger_entries e LEFT JOIN sessions s ON s.id = e.session_id
 		WHERE e.session_id <> '' AND (s.id IS NULL OR s.agent_id <> e.agent_id)`},
 	{"no session is refunded more than it was charged", `SELECT s.id, 'charged ' || s.charged_trial || ' and ' ||
 		s.charged_own || ', refunded ' || s.refunded_trial || ' and ' || s.refunded_own FROM sessions s
 		WHERE s.refunded_trial NOT BETWEEN 0 AND s.charged_trial OR s.refunded_own NOT BETWEEN 0 AND s.charged_own`},
-	{"what was held for a session is its price", `SELECT s.id, 'price ' || s.price || ', held ' || -(e.trial + e.own)
-		FROM sessions s JOIN ledger_entries e ON e.ref = 'hold:' || s.id` + additions + `
-		WHERE -(e.trial + e.own) <> CASE s.type WHEN 'dynamic' THEN ` + createdPrice + `
-			ELSE CASE WHEN s.price BETWEEN 0 AND 9000000000 AND s.quantity BETWEEN 0 AND 1000000000
-			THEN s.price * s.quantity ELSE -1 END END`},
+	{"what was held for a session is its price", heldPrice("ledger_entries")},
 	{"what was held for added traffic is its price",
 		`SELECT t.session_id, 'addition ' || t.no || ' at ' || t.price || ', held ' || COALESCE(-(e.trial + e.own), 0)
 		FROM session_topups t LEFT JOIN ledger_entries e ON e.ref = 'hold:' || t.session_id || ':traffic:' || t.no
@@ -119,16 +147,7 @@ var sessionRules = []rule{
 		WHERE s.status = 'active' AND (s.exits = ''
 		OR length(s.exits) - length(replace(s.exits, ',', '')) + 1 <> s.quantity)`},
 	{"the hours of a session add up to it",
-		`SELECT s.id, 'session ' || s.up || ', ' || s.down || ', ' || s.connections || ', ' ||
-		(s.charged_trial + s.charged_own) || ', ' || (s.refunded_trial + s.refunded_own) || '; hours ' ||
-		COALESCE(h.up, 0) || ', ' || COALESCE(h.down, 0) || ', ' || COALESCE(h.connections, 0) || ', ' ||
-		COALESCE(h.charged, 0) || ', ' || COALESCE(h.refunded, 0)
-		FROM sessions s LEFT JOIN (SELECT session_id, SUM(up) AS up, SUM(down) AS down, SUM(connections) AS connections,
-		SUM(charged) AS charged, SUM(refunded) AS refunded
-		FROM usage_hours WHERE session_id <> '' GROUP BY session_id) h ON h.session_id = s.id
-		WHERE s.up <> COALESCE(h.up, 0) OR s.down <> COALESCE(h.down, 0) OR s.connections <> COALESCE(h.connections, 0)
-		OR s.charged_trial + s.charged_own <> COALESCE(h.charged, 0)
-		OR s.refunded_trial + s.refunded_own <> COALESCE(h.refunded, 0)`},
+		sessionHours("usage_hours u WHERE u.session_id <> ''")},
 }
 
 // countRules are those of what is counted once: it is what a count of its rows is.

@@ -6,51 +6,60 @@ const (
 	hour = "3600000000"
 )
 
-// renewed has the renewals of a static session s in this process, each of which its hold names by the end
-// before it, and the days of those at a provider: those that were confirmed before the session ended, and
-// all: a seller may have extended what it refused.
-const renewed = ` LEFT JOIN (SELECT session_id, COUNT(*) AS n,
-	MAX(CAST(substr(ref, length(session_id) + 13) AS BIGINT)) AS last FROM ledger_entries
-	WHERE type = 'hold' AND ref LIKE 'hold:' || session_id || ':renew:%' GROUP BY session_id) h
-	ON h.session_id = s.id
-	LEFT JOIN (SELECT c.id, SUM(CASE WHEN o.status = 'confirmed' AND (c.ended_at = 0 OR o.decided_at < c.ended_at)
-		THEN o.days ELSE 0 END) AS least, SUM(o.days) AS most
-	FROM sessions c JOIN upstream_orders o ON o.session_id = c.id AND o.kind = 'renewal'
-	GROUP BY c.id) r ON r.id = s.id `
-
-// refundedEnds are the static sessions that were active and ended, with what the end gave back and what had
-// been charged by then.
-const refundedEnds = `SELECT s.id, s.reason, s.ended_at, s.expires_at, s.activated_at,
-	COALESCE(r.trial + r.own, 0) AS got,
-	CAST(SUM(CASE WHEN e.ord < r.ord OR r.ord IS NULL AND e.at < s.ended_at THEN e.counter ELSE 0 END) AS BIGINT) AS paid
-	FROM sessions s JOIN ledger_entries e ON e.session_id = s.id AND e.type IN ('charge', 'refund')
-	LEFT JOIN ledger_entries r ON r.ref = 'refund:' || s.id
-	WHERE s.type = 'static' AND s.activated_at > 0 AND s.ended_at > 0
-	GROUP BY s.id, s.reason, s.ended_at, s.expires_at, s.activated_at, r.trial, r.own, r.ord`
-
-// soldRules are those of what was sold against what was paid, ordered and used for it.
-var soldRules = []rule{
-	{"a static session lasts as many days as were paid",
-		`SELECT x.id, 'active at ' || x.activated_at || ', ends at ' || x.expires_at || ', paid for ' || x.least ||
+// paidDays compares the days of static sessions with what was paid. Each renewal in this process is a hold, which names
+// the end before it: rows u has how many (n) and the last of a session. Of those at a provider there are the days of
+// the ones that were confirmed before the session ended, and of all: a seller may have extended what it refused.
+func paidDays(renewals string) string {
+	return `SELECT x.id, 'active at ' || x.activated_at || ', ends at ' || x.expires_at || ', paid for ' || x.least ||
 		' days, or ' || x.most FROM (SELECT s.id, s.activated_at, s.expires_at,
 		CASE WHEN h.n > 0 THEN (h.last * 1000000 + 1000000 - s.activated_at) / ` + day + ` + 1
 			ELSE s.days + COALESCE(r.least, 0) END AS least,
 		CASE WHEN h.n > 0 THEN (h.last * 1000000 + 1000000 - s.activated_at) / ` + day + ` + 3650
 			ELSE s.days + COALESCE(r.most, 0) END AS most
-		FROM sessions s` + renewed + `WHERE s.type = 'static' AND s.activated_at > 0) x
+		FROM sessions s LEFT JOIN (SELECT u.session_id, SUM(u.n) AS n, MAX(u.last) AS last FROM ` + renewals + `
+		GROUP BY u.session_id) h ON h.session_id = s.id
+		LEFT JOIN (SELECT c.id, SUM(CASE WHEN o.status = 'confirmed' AND (c.ended_at = 0 OR o.decided_at < c.ended_at)
+			THEN o.days ELSE 0 END) AS least, SUM(o.days) AS most
+		FROM sessions c JOIN upstream_orders o ON o.session_id = c.id AND o.kind = 'renewal'
+		GROUP BY c.id) r ON r.id = s.id WHERE s.type = 'static' AND s.activated_at > 0) x
 		WHERE (x.expires_at - x.activated_at) % ` + day + ` <> 0
-		OR (x.expires_at - x.activated_at) / ` + day + ` NOT BETWEEN x.least AND x.most`},
+		OR (x.expires_at - x.activated_at) / ` + day + ` NOT BETWEEN x.least AND x.most`
+}
+
+// unusedDays compares the refunds of static sessions that were active and ended, with what the end gave back and what
+// had been charged by then, with the days that were not used.
+func unusedDays(ends string) string {
+	return `SELECT x.id, x.reason || ', refunded ' || x.got || ' of ' || x.due FROM (SELECT d.id, d.reason, d.got,
+		CASE WHEN d.reason NOT IN ('provider_lost', 'account_disabled', 'operator_request') OR d.ended_at >= d.expires_at
+			OR d.expires_at < d.activated_at + ` + day + ` THEN 0
+		WHEN d.paid BETWEEN 0 AND 2000000000000000 AND d.ended_at >= d.activated_at THEN
+			d.paid * ((d.expires_at - d.ended_at) / ` + day + `) / ((d.expires_at - d.activated_at) / ` + day + `)
+		ELSE d.paid END AS due FROM (` + ends + `) d) x WHERE x.got <> x.due`
+}
+
+// heldProduct compares the product of a session with what it was held for, by an entry in a table.
+func heldProduct(entries string) string {
+	return `SELECT s.id, s.product_no || '; ' || e.description
+		FROM sessions s JOIN ` + entries + ` e ON e.ref = 'hold:' || s.id
+		WHERE e.description <> '' AND e.description NOT LIKE '%' || s.product_no`
+}
+
+// soldRules are those of what was sold against what was paid, ordered and used for it.
+var soldRules = []rule{
+	{"a static session lasts as many days as were paid",
+		paidDays("(SELECT e.session_id, 1 AS n, " + renewalEnd + " AS last FROM ledger_entries e WHERE " +
+			renewalHold + ") u")},
 	{"a session begins before it is active and ends", // but for a clock that went back a little
 		`SELECT id, 'created at ' || created_at || ', active at ' || activated_at || ', ended at ' || ended_at FROM sessions
 		WHERE activated_at > 0 AND activated_at < created_at - ` + hour + `
 		OR ended_at > 0 AND ended_at < created_at - ` + hour},
 	{"a static session that ends early is refunded its unused days by its reason",
-		`SELECT x.id, x.reason || ', refunded ' || x.got || ' of ' || x.due FROM (SELECT d.id, d.reason, d.got,
-		CASE WHEN d.reason NOT IN ('provider_lost', 'account_disabled', 'operator_request') OR d.ended_at >= d.expires_at
-			OR d.expires_at < d.activated_at + ` + day + ` THEN 0
-		WHEN d.paid BETWEEN 0 AND 2000000000000000 AND d.ended_at >= d.activated_at THEN
-			d.paid * ((d.expires_at - d.ended_at) / ` + day + `) / ((d.expires_at - d.activated_at) / ` + day + `)
-		ELSE d.paid END AS due FROM (` + refundedEnds + `) d) x WHERE x.got <> x.due`},
+		unusedDays(`SELECT s.id, s.reason, s.ended_at, s.expires_at, s.activated_at, COALESCE(r.trial + r.own, 0) AS got,
+		CAST(SUM(CASE WHEN e.ord < r.ord OR r.ord IS NULL AND e.at < s.ended_at THEN e.counter ELSE 0 END) AS BIGINT) AS paid
+		FROM sessions s JOIN ledger_entries e ON e.session_id = s.id AND e.type IN ('charge', 'refund')
+		LEFT JOIN ledger_entries r ON r.ref = 'refund:' || s.id
+		WHERE s.type = 'static' AND s.activated_at > 0 AND s.ended_at > 0
+		GROUP BY s.id, s.reason, s.ended_at, s.expires_at, s.activated_at, r.trial, r.own, r.ord`)},
 	{"an active static session is charged, and holds nothing but for a renewal",
 		`SELECT s.id, 'holds ' || (s.held_trial + s.held_own) || ', charged ' || (s.charged_trial + s.charged_own)
 		FROM sessions s WHERE s.type = 'static' AND s.activated_at > 0 AND (s.status = 'active'
@@ -64,9 +73,7 @@ var soldRules = []rule{
 		JOIN upstream_orders o ON o.session_id = s.id AND o.kind = 'purchase' AND o.status = 'confirmed'
 		WHERE o.provider <> s.provider OR o.type <> s.type OR o.country <> s.country OR o.city <> s.city
 		OR o.quantity <> s.quantity OR o.days <> s.days`},
-	{"a session is of the product that it was held for", `SELECT s.id, s.product_no || '; ' || e.description
-		FROM sessions s JOIN ledger_entries e ON e.ref = 'hold:' || s.id
-		WHERE e.description <> '' AND e.description NOT LIKE '%' || s.product_no`},
+	{"a session is of the product that it was held for", heldProduct("ledger_entries")},
 	{"an active session of a seller has its order there",
 		`SELECT s.id, s.provider FROM sessions s WHERE s.status = 'active'
 		AND EXISTS (SELECT 1 FROM upstream_orders p WHERE p.provider = s.provider)

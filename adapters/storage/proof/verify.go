@@ -41,45 +41,29 @@ func (p *Prover) checks() []check {
 const lastAgent = "\U0010FFFF"
 
 // nextRange returns where the range of agents ends that begins at an agent, lastAgent for the last
-// range, and how many entries it has.
+// range, and how many entries it has. Those that are sealed before a month end no range.
 func (p *Prover) nextRange(
-	ctx context.Context, conn engine.Conn, from string,
+	ctx context.Context, conn engine.Conn, from string, month int64,
 ) (to string, entries int64, err error) {
 	to = lastAgent
-	agents := 0
-	err = conn.Rows(ctx, "SELECT agent_id, entries FROM wallets WHERE agent_id >= ?1 ORDER BY agent_id LIMIT ?2",
-		[]any{from, p.bounds.Agents + 1}, func(row engine.Row) error {
+	agents, open := 0, int64(0)
+	err = conn.Rows(ctx, `SELECT w.agent_id, w.entries, w.entries - COALESCE(l.entries, 0) FROM wallets w
+		LEFT JOIN ledger_seals l ON l.agent_id = w.agent_id AND l.month = ?3
+		WHERE w.agent_id >= ?1 ORDER BY w.agent_id LIMIT ?2`,
+		[]any{from, p.bounds.Agents + 1, month}, func(row engine.Row) error {
 			var id string
-			var n int64
-			if err := row.Scan(&id, &n); err != nil || to != lastAgent {
+			var n, left int64
+			if err := row.Scan(&id, &n, &left); err != nil || to != lastAgent {
 				return err
 			}
-			if agents > 0 && entries+n > p.bounds.Entries || agents == p.bounds.Agents {
+			if agents > 0 && open+left > p.bounds.Entries || agents == p.bounds.Agents {
 				to = id
 				return nil
 			}
-			agents, entries = agents+1, entries+n
+			agents, entries, open = agents+1, entries+n, open+left
 			return nil
 		})
 	return to, entries, err
-}
-
-// scope returns what makes a rule's query see a range of agents alone: its tables are hidden by those
-// of the same names that a WITH clause defines.
-func (p *Prover) scope() string {
-	schema := "main."
-	if p.postgres {
-		schema = "" // a WITH clause of PostgreSQL does not see itself
-	}
-	with := "WITH "
-	for i, table := range []string{"wallets", "ledger_entries", "sessions", "usage_hours", "session_topups",
-		"session_counts", "agent_hours", "ledger_months", "ledger_month_sessions"} {
-		if i > 0 {
-			with += ", "
-		}
-		with += table + " AS (SELECT * FROM " + schema + table + " WHERE agent_id >= ?1 AND agent_id < ?2)"
-	}
-	return with + " "
 }
 
 // maxFaults bounds how many rows are listed that break one rule.
@@ -101,13 +85,20 @@ func find(ctx context.Context, conn engine.Conn, r rule, query string, args []an
 }
 
 // findIn returns the rows of a range of agents that break a rule.
-func (p *Prover) findIn(ctx context.Context, conn engine.Conn, from, to string) (faults []ports.Fault, err error) {
-	scope := p.scope()
+func (p *Prover) findIn(ctx context.Context, conn engine.Conn, r reading) (faults []ports.Fault, err error) {
+	scope, args := p.whole(), []any{r.from, r.to}
+	if r.month > 0 {
+		scope, args = p.open(), append(args, r.month)
+	}
 	for _, c := range p.checks() {
-		if !c.byAgents {
+		query := c.broken
+		if text, differs := openRules[c.name]; differs && r.month > 0 {
+			query = text
+		}
+		if !c.byAgents || query == left {
 			continue
 		}
-		if faults, err = find(ctx, conn, c.rule, scope+c.broken, []any{from, to}, faults); err != nil {
+		if faults, err = find(ctx, conn, c.rule, scope+query, args, faults); err != nil {
 			return nil, err
 		}
 	}
@@ -135,13 +126,26 @@ func (p *Prover) Verify(
 	ctx context.Context, against ...ports.ProofHead,
 ) (faults []ports.Fault, entries int, err error) {
 	v := verification{Prover: p, heads: newHeads(against), found: map[string]int{}}
+	v.state.Whole = true
+	err = v.run(ctx)
+	return v.faults, v.entries, err
+}
+
+// VerifyOpen is Verify of what is in no sealed month.
+func (p *Prover) VerifyOpen(ctx context.Context) (faults []ports.Fault, entries int, sealed time.Time, err error) {
+	v := verification{Prover: p, found: map[string]int{}}
+	err = v.run(ctx)
+	return v.faults, v.entries, v.state.Sealed, err
+}
+
+func (v *verification) run(ctx context.Context) error {
 	for _, step := range []func(context.Context) error{v.begin, v.ranges, v.rules, v.others} {
 		if err := step(ctx); err != nil {
-			return nil, 0, fmt.Errorf("verify: %w", err)
+			return fmt.Errorf("verify: %w", err)
 		}
 	}
 	v.add(v.heads.compare())
-	return v.faults, v.entries, nil
+	return nil
 }
 
 // verification is one run of Verify.
@@ -165,8 +169,10 @@ func (v *verification) add(faults []ports.Fault) {
 
 // begin reads how far new entries are proved, before anything else is read: later it is farther.
 func (v *verification) begin(ctx context.Context) error {
+	whole := v.state.Whole
 	return v.db.Audit(ctx, func(conn engine.Conn) (err error) {
 		if v.state, _, err = stateOf(conn); err == nil {
+			v.state.Whole = whole
 			v.due, err = v.dueOf(conn, &v.state)
 		}
 		return err
@@ -177,19 +183,20 @@ func (v *verification) begin(ctx context.Context) error {
 func (v *verification) ranges(ctx context.Context) error {
 	for from := ""; from != lastAgent; {
 		err := v.db.Audit(ctx, func(conn engine.Conn) error {
-			to, _, err := v.nextRange(ctx, conn, from)
-			if err != nil {
+			r := reading{from: from, month: v.state.month(), due: v.due, heads: v.heads}
+			var err error
+			if r.to, _, err = v.nextRange(ctx, conn, from, r.month); err != nil {
 				return err
 			}
-			faults, err := v.findIn(ctx, conn, from, to)
+			faults, err := v.findIn(ctx, conn, r)
 			if err != nil {
 				return err
 			}
 			v.add(faults)
-			faults, entries, err := follow(ctx, conn, from, to, v.due, v.heads)
+			faults, entries, err := v.follow(ctx, conn, r)
 			v.add(faults)
 			v.entries += entries
-			from = to
+			from = r.to
 			return err
 		})
 		if err != nil {

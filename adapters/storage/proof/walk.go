@@ -33,7 +33,7 @@ const (
 
 // walkRules are their names.
 var walkRules = []string{sumsToZero, balanceAfter, walletSums, walletTotals, noneMissing, provedStay, oldProved,
-	creditedOwn, spentOnDay, trialEnds, trialOver, monthSums}
+	creditedOwn, spentOnDay, trialEnds, trialOver, monthSums, sealsStay}
 
 // wallet is what a walk compares with entries.
 type wallet struct {
@@ -58,21 +58,34 @@ var (
 
 // walk follows the entries of a range of agents, one agent after the other.
 type walk struct {
-	due     due
+	reading
 	wallets map[string]wallet
 	proved  map[string]proofRow
 	months  map[string]*months
-	heads   *heads
+	sealed  map[string][]sealRow
 	faults  []ports.Fault
 
 	chain chain
 	facts facts
+	sums  *months   // of the agent
+	seals []sealRow // of its entries that follow
+}
+
+// reading is what is read of a range of agents, and for what.
+type reading struct {
+	from, to string
+	month    int64 // the entries that are in no month sealed before it; 0: all
+	due      due
+	heads    *heads
+	sealing  *sealing
 }
 
 // facts are what follows from the entries of one agent for its wallet, beside the sums.
 type facts struct {
 	wallet
-	known            bool // there is a wallet
+	known            bool  // there is a wallet
+	sealed           int64 // before when the entries are sealed that were not read
+	proved           int64 // how many entries are proved
 	lastOrd          int64
 	unproved         bool
 	grantedAt        int64
@@ -86,38 +99,23 @@ type facts struct {
 
 const dayMicros = 86_400_000_000
 
-// follow walks the entries of a range of agents and returns what is wrong with them and their wallets, and how many
-// there are. It reads the proved ones again, and so finds that one has changed since.
-func follow(ctx context.Context, conn engine.Conn, from, to string, d due, h *heads) (
+// follow walks entries of a range of agents and returns what is wrong with them and their wallets, and how many it
+// read. It reads the proved ones again, and so finds that one has changed since.
+func (p *Prover) follow(ctx context.Context, conn engine.Conn, r reading) (
 	faults []ports.Fault, entries int, err error,
 ) {
-	w := &walk{due: d, wallets: map[string]wallet{}, proved: map[string]proofRow{}, heads: h}
-	if w.months, err = readMonths(ctx, conn, from, to); err != nil {
-		return nil, 0, work.Wrap("read the sums of months", err)
+	w := &walk{reading: r}
+	if err := w.begin(ctx, conn); err != nil {
+		return nil, 0, err
 	}
-	err = conn.Rows(ctx, walletSelect, []any{from, to}, func(row engine.Row) error {
-		var x wallet
-		err := row.Scan(column.Targets(&x)...)
-		w.wallets[x.AgentID] = x
-		return err
-	})
-	if err != nil {
-		return nil, 0, work.Wrap("read the wallets", err)
-	}
-	err = conn.Rows(ctx, proofSelect, []any{from, to}, func(row engine.Row) error {
-		var p proofRow
-		err := row.Scan(column.Targets(&p)...)
-		w.proved[p.AgentID] = p
-		return err
-	})
-	if err != nil {
-		return nil, 0, work.Wrap("read how far the ledger is proved", err)
+	query, args := entrySelect+ofRange+" ORDER BY agent_id, ord", []any{r.from, r.to}
+	if r.month > 0 {
+		query, args = p.openEntries(), append(args, r.month)
 	}
 	var e entry
 	var seq int64
 	into := column.Targets(&e, &seq)
-	query := entrySelect + "agent_id >= ?1 AND agent_id < ?2 ORDER BY agent_id, ord"
-	err = conn.Rows(ctx, query, []any{from, to}, func(row engine.Row) error {
+	err = conn.Rows(ctx, query, args, func(row engine.Row) error {
 		if err := row.Scan(into...); err != nil {
 			return err
 		}
@@ -137,6 +135,33 @@ func follow(ctx context.Context, conn engine.Conn, from, to string, d due, h *he
 	return w.faults, entries, nil
 }
 
+// begin reads what the entries are compared with.
+func (w *walk) begin(ctx context.Context, conn engine.Conn) (err error) {
+	w.wallets, w.proved = map[string]wallet{}, map[string]proofRow{}
+	if w.months, err = readMonths(ctx, conn, w.from, w.to); err != nil {
+		return work.Wrap("read the sums of months", err)
+	}
+	if w.sealed, err = readSeals(ctx, conn, w.from, w.to, w.month); err != nil {
+		return err
+	}
+	err = conn.Rows(ctx, walletSelect, []any{w.from, w.to}, func(row engine.Row) error {
+		var x wallet
+		err := row.Scan(column.Targets(&x)...)
+		w.wallets[x.AgentID] = x
+		return err
+	})
+	if err != nil {
+		return work.Wrap("read the wallets", err)
+	}
+	err = conn.Rows(ctx, proofSelect, []any{w.from, w.to}, func(row engine.Row) error {
+		var p proofRow
+		err := row.Scan(column.Targets(&p)...)
+		w.proved[p.AgentID] = p
+		return err
+	})
+	return work.Wrap("read how far the ledger is proved", err)
+}
+
 func (w *walk) fault(rule, where, detail string, args ...any) {
 	w.faults = append(w.faults, ports.Fault{Rule: rule, Where: where, Detail: fmt.Sprintf(detail, args...)})
 }
@@ -149,6 +174,14 @@ func (w *walk) beginAgent(id string) {
 		w.facts.known = true
 		delete(w.wallets, id)
 	}
+	w.facts.proved = w.proved[id].Entries
+	w.sums, w.seals = w.months[id], w.sealed[id]
+	delete(w.months, id)
+	delete(w.sealed, id)
+	if w.month > 0 && len(w.seals) > 0 {
+		w.beginSealed(w.seals[0])
+		w.seals = nil
+	}
 	w.heads.begin()
 }
 
@@ -156,6 +189,7 @@ func (w *walk) beginAgent(id string) {
 func (w *walk) add(e *entry, seq int64) {
 	c, f := &w.chain, &w.facts
 	w.heads.before(c, seq)
+	w.sealing.before(w, e)
 	c.add(e)
 	if e.Trial+e.Own+e.HeldTrial+e.HeldOwn+e.Counter != 0 || e.Account == "" && e.Counter != 0 {
 		w.fault(sumsToZero, e.ID, "sum %d", e.Trial+e.Own+e.HeldTrial+e.HeldOwn+e.Counter)
@@ -173,7 +207,8 @@ func (w *walk) add(e *entry, seq int64) {
 		w.fault(oldProved, e.AgentID, "entry %d of %d is not", e.Ord, f.Entries)
 	}
 	f.add(e)
-	w.months[e.AgentID].add(e)
+	w.checkSeals()
+	w.sums.add(e)
 }
 
 // add notes what follows from an entry.
@@ -211,11 +246,13 @@ func (f *facts) add(e *entry) {
 // endAgent compares the wallet of an agent with its entries.
 func (w *walk) endAgent() {
 	w.heads.end(&w.chain)
-	if m := w.months[w.chain.AgentID]; m != nil {
-		delete(w.months, w.chain.AgentID)
-		if detail := m.compare(); detail != "" {
+	w.sealing.end(w)
+	w.endSeals()
+	if w.sums != nil {
+		if detail := w.sums.compare(); detail != "" {
 			w.fault(monthSums, w.chain.AgentID, "%s", detail)
 		}
+		w.sums = nil
 	}
 	if !w.facts.known {
 		return
@@ -261,6 +298,9 @@ func (w *walk) trial(f facts) {
 // is released of earlier holds lowers nothing. Entries that are out of order, as after a clock that went
 // back, bound nothing from above.
 func (w *walk) spent(f facts) {
+	if f.SpentDay < f.sealed { // a whole proof compares it
+		f.held, f.released, f.SpentToday = 0, 0, 0
+	}
 	ordered := f.since == 0 || f.lastOrd-f.since+1 == f.on
 	if f.SpentToday < f.held-f.released || ordered && f.SpentToday > f.held || f.lastHold >= f.SpentDay+dayMicros {
 		w.fault(spentOnDay, f.AgentID, "day %d, spent %d; held %d, released %d", f.SpentDay, f.SpentToday, f.held, f.released)
@@ -275,6 +315,10 @@ func (w *walk) endRange() {
 	}
 	for _, id := range slices.Sorted(maps.Keys(w.months)) {
 		w.fault(monthSums, id, "it has no entries")
+	}
+	for _, id := range slices.Sorted(maps.Keys(w.sealed)) {
+		w.seals = w.sealed[id]
+		w.endSeals()
 	}
 	for _, id := range slices.Sorted(maps.Keys(w.proved)) {
 		w.fault(provedStay, id, "there are not %d entries any more", w.proved[id].Entries)
