@@ -66,7 +66,7 @@ func (g *generator) imports(body string) (list string) {
 
 // initials are written in capitals in names.
 var initials = map[string]string{"id": "ID", "ip": "IP", "ips": "IPs", "url": "URL", "api": "API", "gb": "GB", "ms": "MS",
-	"usdt": "USDT", "http": "HTTP", "ttl": "TTL", "qr": "QR", "csv": "CSV", "html": "HTML", "socks5": "SOCKS5", "ok": "OK",
+	"usdt": "USDT", "http": "HTTP", "https": "HTTPS", "ttl": "TTL", "qr": "QR", "csv": "CSV", "html": "HTML", "socks5": "SOCKS5", "ok": "OK",
 	"openapi": "OpenAPI", "seo": "SEO"}
 
 var capitals = regexp.MustCompile(`Ip([A-Z]|$)`)

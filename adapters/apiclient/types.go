@@ -322,6 +322,8 @@ type Connected struct {
 	Host string `json:"host"`
 	// The proxy's URL for HTTP clients, credential included.
 	HTTPURL string `json:"http_url"`
+	// http_url with TLS to the proxy; null: it has none.
+	HTTPSURL *string `json:"https_url"`
 	// At the gateway letters and digits only, and the same for the session's whole life.
 	Password string `json:"password"`
 	// The port of the gateway or of the upstream.
@@ -737,6 +739,8 @@ type IPList struct {
 	Host string `json:"host"`
 	// The proxy's URL for HTTP clients, credential included.
 	HTTPURL string `json:"http_url"`
+	// http_url with TLS to the proxy; null: it has none.
+	HTTPSURL *string `json:"https_url"`
 	// The address that targets see.
 	IP string `json:"ip"`
 	// At the gateway letters and digits only, and the same for the session's whole life.
@@ -1062,6 +1066,8 @@ type Proxy struct {
 	Host string `json:"host"`
 	// The proxy's URL for HTTP clients, credential included.
 	HTTPURL string `json:"http_url"`
+	// http_url with TLS to the proxy; null: it has none.
+	HTTPSURL *string `json:"https_url"`
 	// At the gateway letters and digits only, and the same for the session's whole life.
 	Password string `json:"password"`
 	// The port of the gateway or of the upstream.

@@ -12,6 +12,7 @@ import (
 type connectData struct {
 	Revealed bool
 	Proxies  []connect.Proxy // one for each exit of a static session
+	Secure   []connect.Proxy // the same, reached by TLS; empty if the gateway takes none
 	Snippets []snippet
 }
 
@@ -19,6 +20,7 @@ type connectData struct {
 type snippet struct {
 	Name, Text string
 	HTTP       string // why the snippet uses HTTP where SOCKS5 was chosen; empty: it does not
+	NoTLS      string // why the snippet uses no TLS where the gateway takes it; empty: it does
 }
 
 // connect returns the proxies of an active session and snippets for the first one, the password hidden
@@ -33,6 +35,13 @@ func (c *Console) connect(s sessions.View, reveal bool) *connectData {
 			d.Proxies[i] = p.Masked()
 		}
 	}
+	secure := c.cfg.GatewayTLS && s.Direct == nil
+	if secure {
+		for _, p := range d.Proxies {
+			p.Protocol = "https"
+			d.Secure = append(d.Secure, p)
+		}
+	}
 	for _, name := range connect.Names() {
 		client, _ := connect.Find(name)
 		p, sn := d.Proxies[0], snippet{Name: name}
@@ -41,6 +50,9 @@ func (c *Console) connect(s sessions.View, reveal bool) *connectData {
 				continue
 			}
 			p.Protocol, sn.HTTP = string(session.HTTP), client.NoSOCKS
+		}
+		if secure {
+			p, sn.NoTLS = client.ByTLS(p, p.URL()), client.NoTLS
 		}
 		sn.Text = client.Snippet(connect.Use{Session: s.ID, Proxy: p})
 		d.Snippets = append(d.Snippets, sn)

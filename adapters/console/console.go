@@ -28,6 +28,7 @@ const Base = "/console"
 // Config is what the operator decides about the console.
 type Config struct {
 	GatewayHost string // where agents reach the gateway
+	GatewayTLS  bool   // it takes TLS too
 	GatewayPort int
 	Shop        string // the name on the pages; empty: agentproxy
 	Dev         bool   // development mode: the cookie is sent without TLS too

@@ -249,3 +249,27 @@ func TestThePasswordIsShownOnDemandAlone(t *testing.T) {
 		t.Errorf("the page is kept: %v", w.headers)
 	}
 }
+
+// TestThePageHasTheAddressWithTLS shows it beside the other, with the password hidden in both, and snippets that use it.
+func TestThePageHasTheAddressWithTLS(t *testing.T) {
+	w := open(t, options{tls: true})
+	s := w.Buy(w.signIn("5").Agent.ID, apptest.Local)
+	body := w.get("/console/sessions/" + s.ID)
+	for id, want := range map[string]string{"proxy-0": "http://", "secure-0": "https://", "snippet-curl": "https://",
+		"snippet-playwright": "https://", "snippet-env": "http://"} {
+		if text := byID(t, body, id); !strings.Contains(text, want) || strings.Contains(text, s.Password) {
+			t.Errorf("%s is %s, want %s", id, text, want)
+		}
+	}
+	if revealed := w.get("/console/sessions/" + s.ID + "?reveal=1"); !strings.Contains(byID(t, revealed, "secure-0"), s.Password) {
+		t.Error("the revealed address has no password")
+	}
+	if !strings.Contains(body, "No TLS to the proxy: many programs") {
+		t.Error("no reason is shown for variables without TLS")
+	}
+	plain := open(t, options{})
+	s = plain.Buy(plain.signIn("5").Agent.ID, apptest.Local)
+	if body := plain.get("/console/sessions/" + s.ID); strings.Contains(body, "secure-0") || strings.Contains(body, "No TLS") {
+		t.Error("a gateway without a certificate has an address with TLS")
+	}
+}

@@ -38,6 +38,7 @@ type world struct {
 type options struct {
 	apptest.Options
 	secure bool // outside development mode
+	tls    bool // the gateway takes TLS
 	raw    bool // the test writes rows that do not add up: the accounts are not audited
 	limits ratelimit.Config
 }
@@ -66,7 +67,7 @@ func (w *world) restart(o options) {
 	log := slog.New(slog.NewTextHandler(&w.log, nil))
 	w.watcher = payments.NewWatcher(w.Store, w.Clock, w.IDs, w.chain, log)
 	w.limits = ratelimit.New(o.limits, w.Clock, nil, log)
-	w.console = console.New(console.Config{GatewayHost: "proxy.test", GatewayPort: 8081, Dev: !o.secure, Shop: "Proxies of Anna"}, console.Deps{
+	w.console = console.New(console.Config{GatewayHost: "proxy.test", GatewayPort: 8081, GatewayTLS: o.tls, Dev: !o.secure, Shop: "Proxies of Anna"}, console.Deps{
 		Accounts: w.Accounts, Catalog: w.Catalog, Overview: overview.New(w.Store, w.Clock), Sessions: w.Sessions,
 		Policies: w.Policies, Wallet: w.Wallet, Stats: w.Stats,
 		Recharges: payments.NewOrders(payments.Config{}, w.Store, w.Clock, w.IDs, w.chain, fake.NewKeys("test")),

@@ -63,21 +63,30 @@ func (g *Gateway) serveTLS(c *client.Conn, h *handshake) *relay.Tunnel {
 		return nil
 	}
 	c.Stream = s
-	switch s.ConnectionState().NegotiatedProtocol {
-	case "", "http/1.1":
-	case "h2":
-		g.serveHTTP2(c)
-		return nil
-	default: // of the certificate's own: the handshake was all of it
-		return nil
+	protocol := s.ConnectionState().NegotiatedProtocol
+	if protocol != "" && protocol != "http/1.1" && protocol != "h2" {
+		return nil // of the certificate's own: the handshake was all of it
 	}
 	h.in.Reset(s)
 	c.Allow(g.cfg.Timing.Header)
-	first, ok := g.peek(c, h)
-	if !ok {
+	switch first, ok := g.peek(c, h); {
+	case !ok:
 		return nil
+	case protocol == "h2" && first == 'P' && beginsHTTP2(h):
+		s.Unread(bytes.Clone(h.in.Buffered()))
+		g.serveHTTP2(c)
+		return nil
+	default:
+		return g.serveInside(c, h, first)
 	}
-	return g.serveInside(c, h, first)
+}
+
+// beginsHTTP2 reports whether a client that asked for h2 begins with the preface of HTTP/2 (RFC 9113 section 3.4),
+// whose method no request of HTTP/1.1 has. Go's net/http asks a proxy for h2 and then sends it HTTP/1.1.
+func beginsHTTP2(h *handshake) bool {
+	const preface = "PRI "
+	start, err := h.in.Peek(len(preface))
+	return err == nil && string(start) == preface
 }
 
 func (g *Gateway) endOfHandshake(c *client.Conn, s *secure.Conn, err error) handshakeEnd {

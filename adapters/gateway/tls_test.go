@@ -1,12 +1,15 @@
 package gateway_test
 
 import (
+	"bufio"
 	"bytes"
+	"context"
 	"crypto/tls"
 	"fmt"
 	"io"
 	"net"
 	"net/http"
+	"net/http/httptest"
 	"net/url"
 	"strings"
 	"testing"
@@ -310,4 +313,38 @@ func TestAnHTTPSProxyURL(t *testing.T) {
 	if b, _ := io.ReadAll(res.Body); string(b) != "here" {
 		t.Errorf("%q", b)
 	}
+}
+
+// Go's net/http asks a proxy for h2 and sends it HTTP/1.1 all the same: the first bytes decide, not what was asked for.
+func TestClientsThatAskForHTTP2AndDoWithout(t *testing.T) {
+	t.Parallel()
+	w := begin(t, newCore(t), certified)
+	id := w.add(1, 0)
+	site := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { fmt.Fprint(w, "reached") }))
+	t.Cleanup(site.Close)
+	trust := trusting().RootCAs.Clone()
+	trust.AddCert(site.Certificate())
+	client := http.Client{Transport: &http.Transport{ForceAttemptHTTP2: true, TLSClientConfig: &tls.Config{RootCAs: trust},
+		Proxy: http.ProxyURL(&url.URL{Scheme: "https", Host: "gateway.test:1", User: url.UserPassword(user(id, 0), password(id))}),
+		DialContext: func(ctx context.Context, network, _ string) (net.Conn, error) {
+			return new(net.Dialer).DialContext(ctx, network, w.Addr().String())
+		}}}
+	defer client.CloseIdleConnections()
+	res, err := client.Get(site.URL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer res.Body.Close()
+	if body, err := io.ReadAll(res.Body); err != nil || string(body) != "reached" {
+		t.Errorf("%q, %v", body, err)
+	}
+	c := w.dialTLS(trusting("h2")) // its method begins as the preface of HTTP/2 does
+	if _, err := io.WriteString(c, "PRIME / HTTP/1.1\r\nHost: x\r\n\r\n"); err != nil {
+		t.Fatal(err)
+	}
+	if answer, err := http.ReadResponse(bufio.NewReader(c), nil); err != nil || answer.StatusCode != 400 {
+		t.Errorf("a request that is none for a proxy: %v, %v", answer, err)
+	}
+	socks := w.dialTLS(trusting("h2"))
+	greet(t, socks, user(id, 0), password(id))
 }

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"agentproxy/domain/connect"
+	"agentproxy/domain/session"
 )
 
 func TestConnect(t *testing.T) {
@@ -55,4 +56,70 @@ func TestConnect(t *testing.T) {
 	w.do("GET", "/v1/sessions/"+static+"/connect?country=US", "", a.as).refused(400, "INVALID_REQUEST")
 	w.do("POST", "/v1/sessions/"+id+"/terminate", "", a.as).want(200)
 	w.do("GET", path, "", a.as).refused(410, "SESSION_EXPIRED")
+}
+
+// TestConnectPrefersTLS compares the addresses and snippets of gateways with and without a certificate, and those of
+// a seller's own proxy.
+func TestConnectPrefersTLS(t *testing.T) {
+	t.Parallel()
+	for _, secure := range []bool{false, true} {
+		o := crowded(t, 5)
+		o.tls, o.more = secure, append(o.more, odd{chained("both"), ""})
+		o.sell = append(o.sell, product("dyn_direct", session.Dynamic, true, "both"))
+		w := newWorld(t, o)
+		a := w.register("Secure")
+		check := func(what string, has func(path string) any, at string, secure bool) {
+			t.Helper()
+			clear, _ := has(at + ".http_url").(string)
+			want := any(nil)
+			if secure {
+				want = strings.Replace(clear, "http://", "https://", 1)
+			}
+			if got := has(at + ".https_url"); got != want || clear == "" {
+				t.Errorf("%s: https_url is %v beside %s, want %v", what, got, clear, want)
+			}
+		}
+		id, _ := w.buyNow(a)
+		check("dynamic", w.do("GET", "/v1/sessions/"+id, "", a.as).want(200).at, "data.proxy", secure)
+		workers := w.do("POST", w.local(a)+"/workers", `{"count":2}`, a.as).want(201)
+		check("worker", workers.at, "data.items.1.proxy", secure)
+		fixed := w.do("POST", "/v1/sessions", oneIP, a.as).want(201)
+		check("static", fixed.at, "data.proxy", secure)
+		check("list", fixed.at, "data.ip_list.0", secure)
+		direct := w.do("POST", "/v1/sessions", body("dyn_direct"), a.as).want(201)
+		check("direct", direct.at, "data.proxy", false)
+		socks := w.do("POST", "/v1/sessions", `{"type":"dynamic","config":{"product_no":"dyn_sync","protocol":"socks5"}}`, a.as).want(201)
+		check("SOCKS5", socks.at, "data.proxy", secure)
+
+		shows := func(id, query, want string) {
+			t.Helper()
+			r := w.do("GET", "/v1/sessions/"+id+"/connect?"+query, "", a.as).want(200)
+			for _, scheme := range []string{"http", "https", "socks5"} {
+				// The address with or without the user name, which begins with the token of the session.
+				has := strings.Contains(r.str("data.snippet"), scheme+"://proxy.test:8081") ||
+					strings.Contains(r.str("data.snippet"), scheme+"://"+r.str("data.proxies.0.username")[:8])
+				if has != (scheme == want) {
+					t.Errorf("certificate %v, %s: the snippet uses %s: %v, want %s alone", secure, query, scheme, has, want)
+				}
+			}
+		}
+		for _, name := range connect.Names() {
+			client, _ := connect.Find(name)
+			if name == "selenium" {
+				continue
+			}
+			best := "http"
+			if secure && client.NoTLS == "" {
+				best = "https"
+			}
+			shows(id, "client="+name, best)
+			shows(id, "workers=2&client="+name, best)
+			if client.NoSOCKS == "" {
+				best = "socks5"
+			}
+			shows(socks.str("data.session_id"), "client="+name, best)
+		}
+		connected := w.do("GET", "/v1/sessions/"+id+"/connect?workers=w1,w2", "", a.as).want(200)
+		check("connect", connected.at, "data.proxies.1", secure)
+	}
 }

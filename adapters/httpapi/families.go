@@ -26,5 +26,5 @@ func declareFamilies(a *endpoint.API, d *Deps, g sessionview.Gateway) {
 
 // gateway returns where the proxies of sessions are.
 func (s *Server) gateway() sessionview.Gateway {
-	return sessionview.Gateway{Host: s.cfg.GatewayHost, Port: s.cfg.GatewayPort}
+	return sessionview.Gateway{Host: s.cfg.GatewayHost, Port: s.cfg.GatewayPort, TLS: s.cfg.GatewayTLS}
 }

@@ -55,6 +55,7 @@ type options struct {
 	trial         domain.Money
 	realTime      bool
 	config        func(*accounts.Config)
+	tls           bool             // the gateway takes TLS
 	limits        ratelimit.Config // registrations is set in it
 	more          []ports.Provider // further sellers
 	tools         httpapi.Tools
@@ -197,6 +198,7 @@ func newWorld(t testing.TB, o options) *world {
 			Addr:           "127.0.0.1:0",
 			GatewayHost:    "proxy.test",
 			GatewayPort:    8081,
+			GatewayTLS:     o.tls,
 			TrustedProxies: o.trusted,
 			Version:        "1.2.3",
 			Shop:           "Proxies of Anna",

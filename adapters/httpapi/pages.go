@@ -101,7 +101,8 @@ func (s *Server) serveSecurity(src pages.Sources) {
 // sources returns what the pages show.
 func (s *Server) sources() pages.Sources {
 	src := pages.Sources{Base: s.base(), Shop: s.api.Shop, Version: s.cfg.Version, Contact: s.cfg.AbuseContact,
-		Gateway: net.JoinHostPort(s.cfg.GatewayHost, strconv.Itoa(s.cfg.GatewayPort)), Target: "https://example.com/",
+		Gateway: net.JoinHostPort(s.cfg.GatewayHost, strconv.Itoa(s.cfg.GatewayPort)), GatewayTLS: s.cfg.GatewayTLS,
+		Target: "https://example.com/",
 		Errors: documented(s.api.Refusals()), Gateways: s.cfg.GatewayErrors}
 	if s.cfg.Dev {
 		src.Target = src.Base + endpoint.Prefix + "/ip" // production refuses the service's own addresses

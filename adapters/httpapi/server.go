@@ -38,6 +38,7 @@ type Config struct {
 	PublicURL      string // the base URL of the document's server, without /v1; empty: relative
 	GatewayHost    string // written into full_url; empty: 127.0.0.1
 	GatewayPort    int    // written into full_url; 0: 8081
+	GatewayTLS     bool   // the gateway takes TLS too: there is an https_url
 	TrustedProxies []netip.Prefix
 	// Balancers are networks whose connections may begin with a header of the PROXY protocol; none is the default.
 	Balancers []netip.Prefix

@@ -17,6 +17,7 @@ type connected struct {
 	Password  string       `json:"password"`
 	IPs       []ipAnswer   `json:"ips,omitempty"`
 	MoreIPs   int          `json:"more_ips,omitempty"`
+	HTTPSURL  string       `json:"https_url,omitempty"`
 	Client    string       `json:"client"`
 	Snippet   string       `json:"snippet"`
 	Secret    secretAnswer `json:"secret"`
@@ -116,10 +117,17 @@ func (a *api) connected(s sessionData, c configuration, in connecting) (connecte
 				u.Workers = append(u.Workers, *p.Worker)
 			}
 		}
-		shown, c.Snippet = u.Proxies()[0], client.Snippet(u)
+		shown = u.Proxies()[0]
+		u.Proxy = client.ByTLS(u.Proxy, s.Proxy.HTTPSURL)
+		c.Snippet = client.Snippet(u)
 	}
 	out := connected{SessionID: s.SessionID, Protocol: shown.Protocol, Host: shown.Host, Port: shown.Port,
 		Username: shown.Username, Password: shown.Password, Client: c.Client, Snippet: c.Snippet}
+	if s.Proxy.HTTPSURL != "" {
+		secure := shown
+		secure.Protocol = "https"
+		out.HTTPSURL = secure.URL()
+	}
 	if len(s.IPs) > 1 {
 		for _, ip := range s.IPs[:min(len(s.IPs), mostIPs)] {
 			out.IPs = append(out.IPs, ipAnswer{ip.IP, ip.Username})

@@ -154,6 +154,24 @@ func TestAnswersHideWhatOperationsReturn(t *testing.T) {
 	}
 }
 
+// TestConnectPrefersTLS shows the address with TLS, its password masked, and a snippet that uses it.
+func TestConnectPrefersTLS(t *testing.T) {
+	const proxy = `{"protocol":"http","host":"h","port":1,"username":"u","password":"Sunflower","http_url":"http://u:Sunflower@h:1",` +
+		`"https_url":"https://u:Sunflower@h:1"}`
+	b := scripted{"/sessions/s": `{"session_id":"s","status":"active","proxy":` + proxy + `,"ip_list":[]}`,
+		"/sessions/s/connect": `{"client":"curl","snippet":"curl -x https://u:Sunflower@h:1","proxies":[` + proxy + `]}`}
+	text, refused := ask(t, b, "connect", `{"session_id":"s"}`)
+	for _, want := range []string{`-x 'https://u:***@h:1'`, `"protocol":"http"`, `"https_url":"https://u:***@h:1"`} {
+		if refused || !strings.Contains(text, want) || strings.Contains(text, "Sunflower") {
+			t.Errorf("%s is not in %s", want, text)
+		}
+	}
+	b["/sessions/s"] = strings.Replace(b["/sessions/s"], `"https://u:Sunflower@h:1"`, "null", 1)
+	if text, _ := ask(t, b, "connect", `{"session_id":"s"}`); strings.Contains(text, "https_url") || strings.Contains(text, "https://u") {
+		t.Errorf("without TLS: %s", text)
+	}
+}
+
 // TestEndingStatesItsCost checks the answer about fixed IPs, whose time does not come back.
 func TestEndingStatesItsCost(t *testing.T) {
 	b := scripted{"/sessions/s/terminate": `{"session_id":"s","status":"terminated","cost":{"charged":2,"forfeited":1.5}}`}

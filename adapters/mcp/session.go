@@ -40,10 +40,12 @@ type locationData struct {
 	City    *string `json:"city"`
 }
 
-// proxyData is a proxy and its HTTP address, empty where it takes SOCKS5 alone.
+// proxyData is a proxy and its HTTP addresses: http_url is empty where it takes SOCKS5 alone, https_url where it takes
+// no TLS.
 type proxyData struct {
 	connect.Proxy
-	HTTPURL string `json:"http_url"`
+	HTTPURL  string `json:"http_url"`
+	HTTPSURL string `json:"https_url"`
 }
 
 type ipData struct {

@@ -42,6 +42,14 @@ func proxyOf(p apiclient.Connected) connect.Proxy {
 		Password: p.Password}
 }
 
+// secureURL returns the address of a proxy with TLS, empty if it takes none.
+func secureURL(p apiclient.Connected) string {
+	if p.HTTPSURL == nil {
+		return ""
+	}
+	return *p.HTTPSURL
+}
+
 type connectCommand struct {
 	one
 	Client  string `default:"curl" help:"curl, requests, httpx, aiohttp, undici, fetch, axios, playwright, puppeteer, selenium, go or env."`
@@ -99,7 +107,8 @@ func (o envCommand) Run(ctx context.Context, c *options, s streams) error {
 type urlCommand struct {
 	one
 	Worker string `help:"The proxy of a worker."`
-	SOCKS  bool   `name:"socks" help:"The SOCKS5 address."`
+	SOCKS  bool   `name:"socks" xor:"kind" help:"The SOCKS5 address."`
+	TLS    bool   `name:"tls" xor:"kind" help:"The address with TLS to the proxy, https://."`
 }
 
 // Run prints the address of the proxy, of a static session one a line.
@@ -111,8 +120,14 @@ func (o urlCommand) Run(ctx context.Context, c *options, s streams) error {
 	urls := make([]string, len(list))
 	for i, p := range list {
 		urls[i] = p.HTTPURL
-		if o.SOCKS {
+		switch {
+		case o.SOCKS:
 			urls[i] = p.SOCKS5URL
+		case o.TLS:
+			urls[i] = secureURL(p)
+		}
+		if urls[i] == "" && o.TLS {
+			return errors.New("the session's proxy takes no TLS; leave out --tls")
 		}
 		if urls[i] == "" {
 			return errors.New("the session offers only the other protocol; add --socks or leave it out")

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -20,13 +21,13 @@ func (o forwardCommand) Run(ctx context.Context, c *options, s streams) error {
 	if err != nil {
 		return err
 	}
-	address := list[0].HTTPURL
-	if address == "" {
-		address = list[0].SOCKS5URL
-	}
-	proxy, err := url.Parse(address)
+	proxy, err := url.Parse(cmp.Or(secureURL(list[0]), list[0].HTTPURL, list[0].SOCKS5URL))
 	if err != nil {
 		return errors.New("the service returned no proxy address")
+	}
+	f := newForwarder(proxy)
+	if err := f.untrusted(ctx); err != nil {
+		return err
 	}
 	host, port, err := net.SplitHostPort(o.Listen)
 	if err != nil {
@@ -52,5 +53,5 @@ func (o forwardCommand) Run(ctx context.Context, c *options, s streams) error {
 	if err != nil {
 		return errors.Join(err, l.Close())
 	}
-	return newForwarder(proxy).serve(ctx, l)
+	return f.serve(ctx, l)
 }

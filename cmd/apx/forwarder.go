@@ -3,6 +3,7 @@ package main
 import (
 	"bufio"
 	"context"
+	"crypto/tls"
 	"encoding/base64"
 	"errors"
 	"fmt"
@@ -31,6 +32,7 @@ const (
 // requests of HTTP and CONNECT of SOCKS5 on one port, without a password.
 type forwarder struct {
 	proxy *url.URL
+	tls   *tls.Config // with which a proxy of https is reached: its certificate is verified
 	slots chan struct{}
 	http  *http.Server
 	plain *httputil.ReverseProxy
@@ -38,12 +40,14 @@ type forwarder struct {
 
 func newForwarder(upstream *url.URL) *forwarder {
 	quiet := log.New(io.Discard, "", 0)
-	f := &forwarder{proxy: upstream, slots: make(chan struct{}, maxForwarded)}
+	f := &forwarder{proxy: upstream, slots: make(chan struct{}, maxForwarded),
+		tls: &tls.Config{MinVersion: tls.VersionTLS12, NextProtos: []string{"http/1.1"},
+			ClientSessionCache: tls.NewLRUClientSessionCache(0)}}
 	f.plain = &httputil.ReverseProxy{
 		// Without it the proxy would add headers about the client.
 		Rewrite: func(*httputil.ProxyRequest) {},
 		Transport: &http.Transport{Proxy: http.ProxyURL(upstream), DisableCompression: true, MaxIdleConnsPerHost: 32,
-			IdleConnTimeout: idleTime / 2},
+			IdleConnTimeout: idleTime / 2, TLSClientConfig: f.tls},
 		ModifyResponse: func(r *http.Response) error {
 			if r.StatusCode == http.StatusProxyAuthRequired {
 				return errRejected
@@ -62,10 +66,39 @@ var errRejected = errors.New("the session's password is no longer valid; start a
 
 func refuseForward(w http.ResponseWriter, err error) {
 	message := "the session's proxy cannot be reached"
+	if unverified, ok := errors.AsType[*tls.CertificateVerificationError](err); ok {
+		message = "the certificate of the session's proxy is not trusted: " + unverified.Err.Error()
+	}
 	if errors.Is(err, errRejected) {
 		message = err.Error()
 	}
 	http.Error(w, "apx forward: "+message, http.StatusBadGateway)
+}
+
+// untrusted returns why the certificate of a proxy of https is not trusted. A proxy that cannot be reached at the
+// moment has no fault: it is asked again for each connection, and nothing is sent to it without TLS.
+func (f *forwarder) untrusted(ctx context.Context) error {
+	if f.proxy.Scheme != "https" {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, firstByteTime)
+	defer cancel()
+	c, err := f.dial(ctx)
+	if unverified, ok := errors.AsType[*tls.CertificateVerificationError](err); ok {
+		return fmt.Errorf("the certificate of the session's proxy is not trusted: %w", unverified.Err)
+	}
+	if err == nil {
+		c.Close()
+	}
+	return nil
+}
+
+// dial connects to the session's proxy.
+func (f *forwarder) dial(ctx context.Context) (net.Conn, error) {
+	if f.proxy.Scheme == "https" {
+		return (&tls.Dialer{Config: f.tls}).DialContext(ctx, "tcp", f.proxy.Host)
+	}
+	return new(net.Dialer).DialContext(ctx, "tcp", f.proxy.Host)
 }
 
 // serve accepts until the context ends.
@@ -188,7 +221,7 @@ func (f *forwarder) tunnel(ctx context.Context, target string) (net.Conn, *http.
 	ctx, cancel := context.WithTimeout(ctx, dialTime)
 	defer cancel()
 	password, _ := f.proxy.User.Password()
-	if f.proxy.Scheme != "http" {
+	if f.proxy.Scheme == "socks5" {
 		d, err := proxy.SOCKS5("tcp", f.proxy.Host, &proxy.Auth{User: f.proxy.User.Username(), Password: password}, nil)
 		if err != nil {
 			return nil, nil, err
@@ -196,7 +229,7 @@ func (f *forwarder) tunnel(ctx context.Context, target string) (net.Conn, *http.
 		c, err := d.(proxy.ContextDialer).DialContext(ctx, "tcp", target)
 		return c, nil, err
 	}
-	c, err := new(net.Dialer).DialContext(ctx, "tcp", f.proxy.Host)
+	c, err := f.dial(ctx)
 	if err != nil {
 		return nil, nil, err
 	}

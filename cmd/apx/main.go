@@ -44,7 +44,7 @@ type commands struct {
 	Transactions transactionsCommand `cmd:"" help:"The movements of the balance, the newest first."`
 	Recharge     rechargeCommand     `cmd:"" help:"Order a recharge: where a person sends money."`
 	Run          runCommand          `cmd:"" name:"run" help:"Run a program whose environment has the proxy; it is not started without a live session."`
-	Forward      forwardCommand      `cmd:"" help:"Run a local proxy without a password in front of a session."`
+	Forward      forwardCommand      `cmd:"" help:"Run a local proxy without a password in front of a session, which it reaches by TLS where the service has a certificate."`
 	MCP          mcpCommand          `cmd:"" name:"mcp" help:"Serve the tools of agents over stdin and stdout."`
 	Version      versionCommand      `cmd:"" help:"Print the version."`
 }

@@ -16,8 +16,10 @@ type Client struct {
 	// NoSOCKS explains why the client takes no SOCKS5 proxy with a password; empty: it does. The
 	// proxies of the gateway take HTTP on the same port.
 	NoSOCKS string
-	one     string // for one proxy
-	many    string // for many workers
+	// NoTLS explains why the client, or every version of it, does not reach a proxy by TLS; empty: it does.
+	NoTLS string
+	one   string // for one proxy
+	many  string // for many workers
 }
 
 // Names returns the names of the clients, in the order of the documentation.
@@ -54,6 +56,15 @@ func (c Client) Adapt(p Proxy, httpURL string) (Proxy, error) {
 	}
 	password, _ := u.User.Password()
 	return Proxy{u.Scheme, u.Hostname(), port, u.User.Username(), password}, nil
+}
+
+// ByTLS returns an HTTP proxy as one that is reached by TLS, if it has an address for that and the client can. The
+// address has the same credentials, host and port.
+func (c Client) ByTLS(p Proxy, httpsURL string) Proxy {
+	if c.NoTLS == "" && httpsURL != "" && p.Protocol == "http" {
+		p.Protocol = "https"
+	}
+	return p
 }
 
 // Snippet returns the configuration of the client. The password is written as it is, so that a

@@ -170,6 +170,26 @@ func TestAdapt(t *testing.T) {
 	}
 }
 
+func TestByTLS(t *testing.T) {
+	secure, socks := gate, gate
+	secure.Protocol, socks.Protocol = "https", "socks5"
+	curl, _ := connect.Find("curl")
+	variables, _ := connect.Find("env")
+	for _, c := range []struct {
+		client  connect.Client
+		proxy   connect.Proxy
+		address string
+		want    connect.Proxy
+	}{
+		{curl, gate, secure.URL(), secure}, {curl, gate, "", gate}, {curl, socks, secure.URL(), socks},
+		{variables, gate, secure.URL(), gate},
+	} {
+		if got := c.client.ByTLS(c.proxy, c.address); got != c.want {
+			t.Errorf("%s with %q gets %v, want %v", c.client.Name, c.address, got, c.want)
+		}
+	}
+}
+
 func TestParseWorkers(t *testing.T) {
 	for text, want := range map[string]string{"": "", "1": "w1", "3": "w1 w2 w3", "a": "a", "a,B_2": "a B_2", "7,": "7",
 		"0": "!", "1001": "!", "99999999999999999999": "!", "a,": "a", ",": "!", "a,,b": "!", "a,a": "!", "a b": "!", "-1": "!",

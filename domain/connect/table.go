@@ -1,6 +1,12 @@
 package connect
 
-const noSOCKSPassword = "it takes no SOCKS proxy with a password"
+const (
+	noSOCKSPassword = "it takes no SOCKS proxy with a password"
+	noTLSInTLS      = "asyncio before Python 3.11 has no TLS inside TLS"
+	byForward       = "apx forward, which adds the password, reaches the proxy by TLS itself"
+	notInVariables  = "many programs that read the variables take no https:// there"
+	olderHTTPX      = "httpx before 0.25 has no TLS inside TLS"
+)
 
 // clients is the table of the clients. Snippet replaces in one: {URL}, {SERVER}, {HOSTPORT}, {USER}
 // and {PASSWORD}; in many: {BEFORE} and {AFTER}, which are the address around the name of a worker,
@@ -11,10 +17,10 @@ const noSOCKSPassword = "it takes no SOCKS proxy with a password"
 // which curl applies to -x too), Chromium excludes loopback, and Node's fetch ignores proxies without an option,
 // which older versions refuse.
 var clients = []Client{
-	{"curl", "sh", "", `curl --noproxy '' -x '{URL}' https://example.com/`, `for name in {WORDS}; do
+	{"curl", "sh", "", "", `curl --noproxy '' -x '{URL}' https://example.com/`, `for name in {WORDS}; do
   curl --noproxy '' -x "{BEFORE}${name}{AFTER}" https://example.com/
 done`},
-	{"requests", "python", "", `import requests
+	{"requests", "python", "", "", `import requests
 proxy = "{URL}"  # for SOCKS5: pip install requests[socks]
 r = requests.get("https://example.com/", proxies={"http": proxy, "https": proxy})
 print(r.status_code, r.text)`, `import requests
@@ -22,7 +28,7 @@ for name in [{LIST}]:
     proxy = "{BEFORE}" + name + "{AFTER}"  # for SOCKS5: pip install requests[socks]
     r = requests.get("https://example.com/", proxies={"http": proxy, "https": proxy})
     print(name, r.status_code, r.text)`},
-	{"httpx", "python", "", `import httpx
+	{"httpx", "python", "", olderHTTPX, `import httpx
 proxy = httpx.Proxy("{URL}")  # for SOCKS5: pip install httpx[socks]
 with httpx.Client(transport=httpx.HTTPTransport(proxy=proxy)) as c:
     r = c.get("https://example.com/")
@@ -32,7 +38,7 @@ for name in [{LIST}]:
     with httpx.Client(transport=httpx.HTTPTransport(proxy=proxy)) as c:
         r = c.get("https://example.com/")
         print(name, r.status_code, r.text)`},
-	{"aiohttp", "python", "it takes HTTP proxies alone", `import aiohttp, asyncio
+	{"aiohttp", "python", "it takes HTTP proxies alone", noTLSInTLS, `import aiohttp, asyncio
 async def main():
     auth = aiohttp.BasicAuth({USER}, {PASSWORD})
     async with aiohttp.ClientSession() as s:
@@ -47,7 +53,7 @@ async def fetch(name):
 async def main():
     await asyncio.gather(*(fetch(name) for name in [{LIST}]))
 asyncio.run(main())`},
-	{"undici", "javascript", "ProxyAgent takes HTTP proxies", `import { ProxyAgent, fetch } from "undici";
+	{"undici", "javascript", "ProxyAgent takes HTTP proxies", "", `import { ProxyAgent, fetch } from "undici";
 const dispatcher = new ProxyAgent("{URL}");
 const r = await fetch("https://example.com/", { dispatcher });
 console.log(r.status, await r.text());`, `import { ProxyAgent, fetch } from "undici";
@@ -56,7 +62,7 @@ for (const name of [{LIST}]) {
   const r = await fetch("https://example.com/", { dispatcher });
   console.log(name, r.status, await r.text());
 }`},
-	{"fetch", "sh", "the variables take HTTP proxies", `# Node.js 22.21, 24.5 and later; older ones stop here
+	{"fetch", "sh", "the variables take HTTP proxies", "", `# Node.js 22.21, 24.5 and later; older ones stop here
 http_proxy='{URL}' https_proxy='{URL}' NO_PROXY= no_proxy= node --use-env-proxy -e '
 fetch("https://example.com/").then(async r => console.log(r.status, await r.text()))'`,
 		`# Node.js 22.21, 24.5 and later: the fetch of older ones ignores proxies. A process a worker
@@ -64,7 +70,7 @@ for name in {WORDS}; do
   http_proxy="{BEFORE}${name}{AFTER}" https_proxy="{BEFORE}${name}{AFTER}" NO_PROXY= no_proxy= node --use-env-proxy -e '
   fetch("https://example.com/").then(async r => console.log(r.status, await r.text()))'
 done`},
-	{"axios", "javascript", "proxy takes HTTP proxies", `import axios from "axios";
+	{"axios", "javascript", "proxy takes HTTP proxies", "", `import axios from "axios";
 import { HttpsProxyAgent } from "https-proxy-agent";
 const agent = new HttpsProxyAgent("{URL}");
 const r = await axios.get("https://example.com/", { httpAgent: agent, httpsAgent: agent, proxy: false });
@@ -75,7 +81,7 @@ for (const name of [{LIST}]) {
   const r = await axios.get("https://example.com/", { httpAgent: agent, httpsAgent: agent, proxy: false });
   console.log(name, r.status, r.data);
 }`},
-	{"playwright", "javascript", noSOCKSPassword, `import { chromium } from "playwright";
+	{"playwright", "javascript", noSOCKSPassword, "", `import { chromium } from "playwright";
 const browser = await chromium.launch();
 const context = await browser.newContext({
   proxy: { server: "{SERVER}", username: {USER}, password: {PASSWORD} },
@@ -94,22 +100,22 @@ for (const name of [{LIST}]) {
   console.log(name, await page.title());
 }
 await browser.close();`},
-	{"puppeteer", "javascript", noSOCKSPassword, `import puppeteer from "puppeteer";
-const browser = await puppeteer.launch({ args: ["--proxy-server={HOSTPORT}", "--proxy-bypass-list=<-loopback>"] });
+	{"puppeteer", "javascript", noSOCKSPassword, "", `import puppeteer from "puppeteer";
+const browser = await puppeteer.launch({ args: ["--proxy-server={SERVER}", "--proxy-bypass-list=<-loopback>"] });
 const page = await browser.newPage();
 await page.authenticate({ username: {USER}, password: {PASSWORD} });
 await page.goto("https://example.com/");
 console.log(await page.title());
 await browser.close();`, `import puppeteer from "puppeteer";
 for (const name of [{LIST}]) { // one browser for each worker
-  const browser = await puppeteer.launch({ args: ["--proxy-server={HOSTPORT}", "--proxy-bypass-list=<-loopback>"] });
+  const browser = await puppeteer.launch({ args: ["--proxy-server={SERVER}", "--proxy-bypass-list=<-loopback>"] });
   const page = await browser.newPage();
   await page.authenticate({ username: {BASE} + name, password: {PASSWORD} });
   await page.goto("https://example.com/");
   console.log(name, await page.title());
   await browser.close();
 }`},
-	{"selenium", "python", noSOCKSPassword, `# Selenium gives a proxy no password: a local proxy adds it.
+	{"selenium", "python", noSOCKSPassword, byForward, `# Selenium gives a proxy no password: a local proxy adds it.
 # Start it first, and leave it running:
 #   apx forward {SESSION} --listen 127.0.0.1:8899    # to {HOSTPORT}
 from selenium import webdriver
@@ -133,9 +139,10 @@ for n, name in enumerate([{LIST}]):
     driver.get("https://example.com/")
     print(name, driver.title)
     driver.quit()`},
-	{"go", "go", "", `package main
+	{"go", "go", "", "", `package main
 
 import (
+	"crypto/tls"
 	"fmt"
 	"io"
 	"net/http"
@@ -147,7 +154,8 @@ func main() {
 	if err != nil {
 		panic(err)
 	}
-	client := &http.Client{Transport: &http.Transport{Proxy: http.ProxyURL(proxy)}}
+	h1 := &tls.Config{NextProtos: []string{"http/1.1"}} // Go cannot use the HTTP/2 of a proxy
+	client := &http.Client{Transport: &http.Transport{Proxy: http.ProxyURL(proxy), TLSClientConfig: h1}}
 	r, err := client.Get("https://example.com/")
 	if err != nil {
 		panic(err)
@@ -158,6 +166,7 @@ func main() {
 }`, `package main
 
 import (
+	"crypto/tls"
 	"fmt"
 	"io"
 	"net/http"
@@ -170,7 +179,8 @@ func main() {
 		if err != nil {
 			panic(err)
 		}
-		client := &http.Client{Transport: &http.Transport{Proxy: http.ProxyURL(proxy)}}
+		h1 := &tls.Config{NextProtos: []string{"http/1.1"}} // Go cannot use the HTTP/2 of a proxy
+		client := &http.Client{Transport: &http.Transport{Proxy: http.ProxyURL(proxy), TLSClientConfig: h1}}
 		r, err := client.Get("https://example.com/")
 		if err != nil {
 			panic(err)
@@ -180,7 +190,7 @@ func main() {
 		fmt.Println(name, r.StatusCode, string(body), err)
 	}
 }`},
-	{"env", "sh", "", `export HTTP_PROXY='{URL}' HTTPS_PROXY='{URL}' ALL_PROXY='{URL}'
+	{"env", "sh", "", notInVariables, `export HTTP_PROXY='{URL}' HTTPS_PROXY='{URL}' ALL_PROXY='{URL}'
 export http_proxy='{URL}' https_proxy='{URL}' all_proxy='{URL}'
 export NO_PROXY= no_proxy= NODE_USE_ENV_PROXY=1`, `use_worker() { # name, one of: {WORDS}
   export HTTP_PROXY="{BEFORE}${1}{AFTER}"

@@ -12,7 +12,12 @@ import (
 // forwards starts a local proxy in front of a session and returns its address.
 func (s *service) forwards(key string, args ...string) string {
 	s.t.Helper()
-	cmd := s.client(s.t.TempDir(), key, append([]string{"forward"}, args...)...)
+	return s.listens(s.client(s.t.TempDir(), key, append([]string{"forward"}, args...)...))
+}
+
+// listens starts a local proxy and returns its address.
+func (s *service) listens(cmd *exec.Cmd) string {
+	s.t.Helper()
 	out, err := cmd.StdoutPipe()
 	succeeds(s.t, err)
 	succeeds(s.t, cmd.Start())
@@ -67,6 +72,40 @@ func TestForwardNeedsNoPassword(t *testing.T) {
 		_, _, status, err := connect(through, s.api)
 		return err == nil && status == 410
 	})
+}
+
+// TestForwardGoesByTLS uses the local proxy before gateways that take nothing but TLS: one whose certificate is
+// trusted, and one whose certificate has another name.
+func TestForwardGoesByTLS(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		name    string
+		trusted bool
+		fault   string // what apx ends with; empty: it serves
+	}{
+		{"localhost", true, ""}, {"localhost", false, "certificate signed by unknown authority"},
+		{"elsewhere.example", true, "not localhost"},
+	} {
+		s, file := withCertificate(t, []string{c.name}, "AGENTPROXY_GATEWAY_PLAINTEXT=refuse")
+		key, _ := s.register("forward")
+		cmd := s.client(t.TempDir(), key, "forward", s.dynamic(key, "0.1"))
+		if c.trusted {
+			cmd.Env = append(cmd.Env, "SSL_CERT_FILE="+file)
+		}
+		if c.fault != "" {
+			if out, err := cmd.CombinedOutput(); err == nil || !strings.Contains(string(out), c.fault) {
+				t.Errorf("%+v: apx ends with %v and prints %s", c, err, out)
+			}
+			continue
+		}
+		at := s.listens(cmd)
+		if status, body := through(t, "http://"+at, "http://"+s.api+"/v1/ip"); status != 200 || !strings.Contains(body, `"ip"`) {
+			t.Errorf("a request is answered %d %s", status, body)
+		}
+		if _, _, status, err := connect(&url.URL{Scheme: "http", Host: at}, s.api); err != nil || status != 200 {
+			t.Errorf("CONNECT is answered %d, %v", status, err)
+		}
+	}
 }
 
 // TestTheRestOfApx runs the commands that act on sessions and money, in a pipe and on a terminal.

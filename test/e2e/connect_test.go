@@ -7,12 +7,14 @@ import (
 	"crypto/tls"
 	"crypto/x509"
 	"crypto/x509/pkix"
+	"encoding/json"
 	"encoding/pem"
 	"fmt"
 	"math/big"
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"net/url"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -23,6 +25,7 @@ import (
 
 	proxies "agentproxy/domain/connect"
 	"agentproxy/test/campaign"
+	"agentproxy/test/freeport"
 )
 
 // certificate makes a key and its own certificate for names, valid until an end, and writes it to a file.
@@ -30,7 +33,8 @@ func certificate(t *testing.T, until time.Time, names ...string) (c tls.Certific
 	t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	succeeds(t, err)
-	draft := x509.Certificate{SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "target"},
+	name := rand.Text() // clients look for an issuer by its name
+	draft := x509.Certificate{SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: name},
 		NotBefore: until.AddDate(-1, 0, 0), NotAfter: until, DNSNames: names,
 		IsCA: true, BasicConstraintsValid: true, KeyUsage: x509.KeyUsageDigitalSignature | x509.KeyUsageCertSign}
 	der, err := x509.CreateCertificate(rand.Reader, &draft, &draft, &key.PublicKey, key)
@@ -41,10 +45,17 @@ func certificate(t *testing.T, until time.Time, names ...string) (c tls.Certific
 }
 
 // secureSite starts a target with TLS that answers the address it was reached from, and returns it with the
-// variables that let clients trust it.
-func secureSite(t *testing.T) (address string, env []string) {
+// variables that let clients trust it, and files with more certificates.
+func secureSite(t *testing.T, trusted ...string) (address string, env []string) {
 	t.Helper()
 	c, file := certificate(t, time.Now().AddDate(0, 1, 0), "localhost")
+	for _, more := range trusted {
+		all, err := os.ReadFile(file)
+		succeeds(t, err)
+		text, err := os.ReadFile(more)
+		succeeds(t, err)
+		succeeds(t, os.WriteFile(file, append(all, text...), 0o600))
+	}
 	s := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		host, _, _ := net.SplitHostPort(r.RemoteAddr)
 		if strings.Contains(r.Header.Get("Accept"), "text/html") { // a browser
@@ -60,6 +71,9 @@ func secureSite(t *testing.T) (address string, env []string) {
 	for _, name := range []string{"SSL_CERT_FILE", "CURL_CA_BUNDLE", "REQUESTS_CA_BUNDLE", "NODE_EXTRA_CA_CERTS"} {
 		env = append(env, name+"="+file)
 	}
+	home := t.TempDir() // no variable has curl trust a certificate of a proxy
+	succeeds(t, os.WriteFile(filepath.Join(home, ".curlrc"), []byte("proxy-cacert = "+file+"\n"), 0o600))
+	env = append(env, "CURL_HOME="+home)
 	_, port, _ := net.SplitHostPort(s.Listener.Addr().String())
 	return "https://localhost:" + port, env
 }
@@ -188,20 +202,71 @@ func (s *service) stops(key, id, target string, env []string) {
 	}
 }
 
+// keyFile writes the private key of a certificate to a file.
+func keyFile(t *testing.T, c tls.Certificate) string {
+	t.Helper()
+	der, err := x509.MarshalPKCS8PrivateKey(c.PrivateKey)
+	succeeds(t, err)
+	file := filepath.Join(t.TempDir(), "key.pem")
+	succeeds(t, os.WriteFile(file, pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: der}), 0o600))
+	return file
+}
+
+// withCertificate starts the program with a certificate of its gateway for names, which agents reach as localhost,
+// and returns it with the file of the certificate. The API has no TLS.
+func withCertificate(t *testing.T, names []string, env ...string) (s *service, file string) {
+	t.Helper()
+	c, file := certificate(t, time.Now().AddDate(0, 1, 0), names...)
+	s = &service{t: t, dir: t.TempDir(), api: freeport.Address(t), gateway: freeport.Address(t), admin: freeport.Address(t)}
+	_, port, err := net.SplitHostPort(s.gateway)
+	succeeds(t, err)
+	s.env = append([]string{"AGENTPROXY_TLS_CERT=" + file, "AGENTPROXY_TLS_KEY=" + keyFile(t, c), "AGENTPROXY_HTTP_TLS=false", "AGENTPROXY_DEV=true",
+		"AGENTPROXY_PUBLIC_GATEWAY=localhost:" + port}, env...)
+	s.start()
+	t.Cleanup(s.stop)
+	return s, file
+}
+
 // TestSnippetsConnect runs what the service answers, with the target put in, and nothing else changed.
 func TestSnippetsConnect(t *testing.T) {
 	t.Parallel()
-	const python = "/usr/bin/python3"
-	modules, err := filepath.Abs(examples + "node/node_modules")
-	if err != nil {
-		t.Fatal(err)
-	}
 	s := shared(t)
 	key, _ := s.register("snippets")
 	id := s.dynamic(key, "0.1")
 	target, env := secureSite(t)
+	s.snippetsConnect(key, id, target, s.exitOf(s.proxyAt(key, id).String()), env, false)
+}
+
+// TestSnippetsConnectByTLS is the same with a gateway that takes nothing but TLS, for the clients that can.
+func TestSnippetsConnectByTLS(t *testing.T) {
+	t.Parallel()
+	s, file := withCertificate(t, []string{"localhost"}, "AGENTPROXY_GATEWAY_PLAINTEXT=refuse")
+	key, _ := s.register("snippets")
+	id := s.dynamic(key, "0.1")
+	target, env := secureSite(t, file)
+	proxy, err := url.Parse(text(s.session(key, id).Proxy.HTTPSURL))
+	succeeds(t, err)
+	own, err := os.ReadFile(file)
+	succeeds(t, err)
+	trust := x509.NewCertPool()
+	trust.AppendCertsFromPEM(own)
+	client := http.Client{Timeout: soon, Transport: &http.Transport{Proxy: http.ProxyURL(proxy),
+		TLSClientConfig: &tls.Config{RootCAs: trust}}}
+	answer, err := client.Get("http://" + s.api + "/v1/ip")
+	succeeds(t, err)
+	defer answer.Body.Close()
+	var echo struct{ Data struct{ IP string } }
+	succeeds(t, json.NewDecoder(answer.Body).Decode(&echo))
+	s.snippetsConnect(key, id, target, echo.Data.IP, env, true)
+}
+
+// snippetsConnect runs the snippets for a session, those of clients that reach a proxy by TLS if it is to be by TLS.
+func (s *service) snippetsConnect(key, id, target, exit string, env []string, byTLS bool) {
+	t := s.t
+	const python = "/usr/bin/python3"
+	modules, err := filepath.Abs(examples + "node/node_modules")
+	succeeds(t, err)
 	env = append(env, "NO_PROXY=localhost", "no_proxy=localhost") // no snippet may heed it
-	exit := s.exitOf(s.proxyAt(key, id).String())
 	apart := s.workersApart(key, id, `{"count":2,"country":"US","unique_exits":true}`)
 	for _, c := range []struct {
 		client string
@@ -224,8 +289,11 @@ func TestSnippetsConnect(t *testing.T) {
 		t.Run(c.client, func(t *testing.T) {
 			t.Parallel()
 			dir, env := t.TempDir(), env
+			if known, _ := proxies.Find(c.client); byTLS && known.NoTLS != "" {
+				t.Skip(known.NoTLS)
+			}
 			switch {
-			case strings.HasSuffix(c.needs, "-core") && campaign.Rounds(0, 1) == 0:
+			case strings.HasSuffix(c.needs, "-core") && campaign.Rounds(0, 1) == 0 && (!byTLS || c.client == "puppeteer"):
 				t.Skip("the example with it has a browser in the default run")
 			case c.client == "fetch":
 				need(t, "Node.js", exec.Command("node", "--version").Run())
@@ -244,10 +312,10 @@ func TestSnippetsConnect(t *testing.T) {
 					succeeds(t, os.Symlink(modules, filepath.Join(dir, "node_modules")))
 				}
 			}
-			run := func(query, more string) string {
+			run := func(query, more, target string) string { // with a path
 				var answer struct{ Snippet string }
 				s.must(200, "GET", "/sessions/"+id+"/connect?client="+c.client+query, key, "").into(t, &answer)
-				text := strings.ReplaceAll(answer.Snippet, "https://example.com", target)
+				text := strings.ReplaceAll(answer.Snippet, "https://example.com/", target)
 				if c.client == "env" {
 					text += more
 				}
@@ -261,13 +329,19 @@ func TestSnippetsConnect(t *testing.T) {
 				}
 				return string(out)
 			}
-			if out := run("", "\ncurl -s "+target); !strings.Contains(out, "reached from "+exit) {
+			if out := run("", "\ncurl -s "+target, target+"/"); !strings.Contains(out, "reached from "+exit) {
 				t.Errorf("want the exit %s, it printed\n%s", exit, out)
+			}
+			if byTLS && !strings.HasSuffix(c.needs, "-core") {
+				clear := "http://" + s.api + "/v1/ip" // clients may reach a proxy otherwise for it
+				if out := run("", "\ncurl -s "+clear, clear); !strings.Contains(out, exit) {
+					t.Errorf("of a target without TLS want the exit %s, it printed\n%s", exit, out)
+				}
 			}
 			if c.client == "go" && campaign.Rounds(0, 1) == 0 {
 				return // a second compilation
 			}
-			out := run("&workers=2&country=US", "\nfor name in w1 w2; do use_worker $name; curl -s "+target+"; done")
+			out := run("&workers=2&country=US", "\nfor name in w1 w2; do use_worker $name; curl -s "+target+"; done", target+"/")
 			for _, exit := range apart {
 				if strings.Count(out, "reached from "+exit) != 1 {
 					t.Errorf("want each of the exits %v, it printed\n%s", apart, out)

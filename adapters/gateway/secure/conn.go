@@ -21,13 +21,29 @@ const closeGrace = 100 * time.Millisecond
 // Conn is the server's side of a TLS connection.
 type Conn struct {
 	*tls.Conn
-	raw *raw
+	raw    *raw
+	unread []byte
 }
 
 // Server returns the TLS connection of a client. early is what was read of it already; it is kept.
 func Server(tcp *net.TCPConn, early []byte, cfg *tls.Config) *Conn {
 	r := &raw{TCPConn: tcp, early: early}
 	return &Conn{Conn: tls.Server(r, cfg), raw: r}
+}
+
+// Unread has Read return bytes again that it returned. The Conn keeps them. ReadNow does not return them.
+func (c *Conn) Unread(p []byte) { c.unread = p }
+
+// Read reads what the client sent.
+func (c *Conn) Read(p []byte) (int, error) {
+	if len(c.unread) == 0 {
+		return c.Conn.Read(p)
+	}
+	n := copy(p, c.unread)
+	if c.unread = c.unread[n:]; len(c.unread) == 0 {
+		c.unread = nil
+	}
+	return n, nil
 }
 
 // CloseWrite ends what is sent, in TLS and below it. The other direction goes on.

@@ -68,11 +68,11 @@ type data struct {
 	Events   []webhook.Type
 }
 
-type snippet struct{ Name, Language, Text, NoSOCKS string }
+type snippet struct{ Name, Language, Text, NoSOCKS, NoTLS string }
 
 // Render writes all pages. An error means that a template contradicts the sources.
 func Render(src Sources) (*Set, error) {
-	d := data{Sources: src, Docs: docs, Commands: Commands(), Clients: snippets(src.Gateway), Events: webhook.Types}
+	d := data{Sources: src, Docs: docs, Commands: Commands(), Clients: snippets(src), Events: webhook.Types}
 	r := renderer{data: d}
 	set := &Set{Welcome: welcome(src), Index: r.text("llms.txt"), Home: r.html("home.html")}
 	full := bytes.NewBuffer(set.Index)
@@ -102,12 +102,17 @@ func (s *Set) add(path, kind string, text []byte) {
 func join(a, b []byte) []byte { return bytes.Join([][]byte{a, b}, []byte("\n")) }
 
 // snippets returns the configuration of every client for a proxy of this service.
-func snippets(gateway string) (list []snippet) {
+func snippets(src Sources) (list []snippet) {
 	p := connect.Proxy{Protocol: "http", Username: "USERNAME", Password: "PASSWORD"}
-	p.Host, p.Port = splitGateway(gateway)
+	p.Host, p.Port = splitGateway(src.Gateway)
 	for _, name := range connect.Names() {
 		c, _ := connect.Find(name)
-		list = append(list, snippet{c.Name, c.Language, c.Snippet(connect.Use{Session: "SESSION", Proxy: p}), c.NoSOCKS})
+		by, reason := p, ""
+		if src.GatewayTLS {
+			by, reason = c.ByTLS(p, "https://"+p.Address()), c.NoTLS
+		}
+		list = append(list, snippet{c.Name, c.Language, c.Snippet(connect.Use{Session: "SESSION", Proxy: by}), c.NoSOCKS,
+			reason})
 	}
 	return list
 }

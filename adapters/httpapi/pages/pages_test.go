@@ -113,3 +113,17 @@ func TestTextsAreEscaped(t *testing.T) {
 		t.Error("a cell breaks its table")
 	}
 }
+
+// TestTheClientsPagePrefersTLS compares the page of a gateway with a certificate with that of one without.
+func TestTheClientsPagePrefersTLS(t *testing.T) {
+	t.Parallel()
+	src := local
+	clear := render(t, src)["/docs/clients.md"]
+	src.GatewayTLS = true
+	secure := render(t, src)["/docs/clients.md"]
+	for _, part := range []string{"curl --noproxy '' -x 'https://USERNAME:PASSWORD@127.0.0.1:8081'", "`proxy.https_url`", "\nNo TLS to the proxy: "} {
+		if !strings.Contains(secure, part) || strings.Contains(clear, part) {
+			t.Errorf("with a certificate alone the page has %q", part)
+		}
+	}
+}

@@ -10,6 +10,9 @@ import (
 type Sources struct {
 	Base    string // the base URL of the service, without a slash at its end
 	Gateway string // host:port of the gateway
+	// GatewayTLS is true if the gateway takes TLS too.
+	GatewayTLS bool
+
 	Target  string // the URL that examples fetch through a proxy
 	Shop    string // the name on pages for people
 	Version string

@@ -104,6 +104,7 @@ func (s *service) toConnected(v sessions.View, client connect.Client, u connect.
 	if u.Proxy, err = client.Adapt(sessionview.ToConnect(*shown.Proxy), shown.Proxy.HTTPURL); err != nil {
 		return connectReply{}, domain.InvalidFields(domain.FieldIssue{Field: "client", Issue: err.Error()})
 	}
+	u.Proxy = client.ByTLS(u.Proxy, string(shown.Proxy.HTTPSURL))
 	r := connectReply{SessionID: v.ID, Client: client.Name, Language: client.Language, Snippet: client.Snippet(u)}
 	if v.Type == session.Static {
 		for _, ip := range shown.IPList {
@@ -125,8 +126,10 @@ func (s *service) toConnected(v sessions.View, client connect.Client, u connect.
 // rename gives the proxy another user name of the gateway, which needs no escapes.
 func (r *connectedReply) rename(user string) {
 	old := "://" + r.Username + ":"
+	named := func(address string) string { return strings.Replace(address, old, "://"+user+":", 1) }
 	for _, address := range []*string{&r.FullURL, &r.HTTPURL, &r.SOCKS5URL} {
-		*address = strings.Replace(*address, old, "://"+user+":", 1)
+		*address = named(*address)
 	}
+	r.HTTPSURL = value.MaybeText(named(string(r.HTTPSURL)))
 	r.Username = user
 }

@@ -20,7 +20,7 @@ var (
 	ExampleProxy = Proxy{"http", "proxy.example.com", 8081, openapi.ExampleID + "r0", examplePass,
 		"http://" + openapi.ExampleID + "r0:" + examplePass + "@proxy.example.com:8081",
 		"http://" + openapi.ExampleID + "r0:" + examplePass + "@proxy.example.com:8081",
-		"socks5://" + openapi.ExampleID + "r0:" + examplePass + "@proxy.example.com:8081"}
+		"socks5://" + openapi.ExampleID + "r0:" + examplePass + "@proxy.example.com:8081", ""}
 	ExampleVerdict = SessionHealthBrief{75, 0.9, "medium", "consider_rotate"}
 	exampleCost    = costReply{openapi.USD("0.03"), openapi.USD("0.22"), openapi.USD("0"), 0, domain.Currency}
 	ExampleDynamic = Session{

@@ -18,6 +18,7 @@ import (
 type Gateway struct {
 	Host string
 	Port int
+	TLS  bool // it takes TLS too
 }
 
 // Proxies returns the proxies of an active session: one, or one for each IP.
@@ -76,6 +77,9 @@ func (g Gateway) ToGateway(v sessions.View, name string) Proxy {
 	at := "://" + name + ":" + v.Password + "@" + net.JoinHostPort(g.Host, strconv.Itoa(g.Port))
 	p := Proxy{Protocol: v.Protocol, Host: g.Host, Port: g.Port,
 		Username: name, Password: v.Password, HTTPURL: "http" + at, SOCKS5URL: "socks5" + at}
+	if g.TLS {
+		p.HTTPSURL = value.MaybeText("https" + at)
+	}
 	p.FullURL = p.HTTPURL
 	if v.Protocol == session.SOCKS5 {
 		p.FullURL = p.SOCKS5URL

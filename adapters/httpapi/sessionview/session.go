@@ -58,6 +58,7 @@ type Proxy struct {
 	FullURL   string           `json:"full_url" doc:"The address to route traffic through."`
 	HTTPURL   string           `json:"http_url" doc:"The proxy's URL for HTTP clients, credential included."`
 	SOCKS5URL string           `json:"socks5_url" doc:"The proxy's URL for SOCKS5 clients, credential included."`
+	HTTPSURL  value.MaybeText  `json:"https_url" doc:"http_url with TLS to the proxy; null: it has none."`
 }
 
 type ipListReply struct {
