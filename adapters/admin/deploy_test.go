@@ -69,7 +69,7 @@ var variable = regexp.MustCompile(`AGENTPROXY_[A-Z_]+`)
 // TestVariablesExist checks that the deployment files set variables that exist.
 func TestVariablesExist(t *testing.T) {
 	known := map[string]bool{}
-	for _, file := range []string{"adapters/configfile/config.go", "adapters/configfile/payments.go"} {
+	for _, file := range []string{"adapters/configfile/config.go", "adapters/configfile/payments.go", "adapters/configfile/tls.go"} {
 		for _, m := range regexp.MustCompile(`env:"(AGENTPROXY_[A-Z_]+)"`).FindAllStringSubmatch(text(t, file), -1) {
 			known[m[1]] = true
 		}
@@ -79,7 +79,8 @@ func TestVariablesExist(t *testing.T) {
 		t.Fatalf("found only %d variables in the configuration", len(known))
 	}
 	for _, file := range []string{"compose.yaml", "Dockerfile", "deploy/kubernetes/agentproxy.env",
-		"deploy/kubernetes/secret.example.yaml", "deploy/kubernetes/sellers/kustomization.yaml", "deploy/systemd/agentproxy.env.example"} {
+		"deploy/kubernetes/secret.example.yaml", "deploy/kubernetes/sellers/kustomization.yaml", "deploy/kubernetes/tls/kustomization.yaml",
+		"deploy/compose/single.yaml", "deploy/systemd/agentproxy.env.example"} {
 		for _, name := range variable.FindAllString(text(t, file), -1) {
 			if !known[name] {
 				t.Errorf("%s sets %s, which the program does not read", file, name)

@@ -223,9 +223,11 @@ func (k *Keeper) Look(ctx context.Context) {
 	switch {
 	case !changed:
 	case err != nil:
+		k.metrics.fault.Set(1)
 		k.deps.Log.Error("the certificate is as before: its new files have a fault", "fault", err)
 	default:
 		k.deps.Log.Info("the certificate was read", "names", pair.Leaf.DNSNames, "expires", pair.Leaf.NotAfter)
+		k.metrics.fault.Set(0)
 		k.present(shown{first: pair})
 	}
 }

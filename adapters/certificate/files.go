@@ -24,6 +24,28 @@ func Check(certFile, keyFile string, now time.Time) error {
 	return err
 }
 
+// Uncovered returns those of names that the certificate of files does not name. An IP address is a name too.
+func Uncovered(certFile, keyFile string, names []string) (missing []string, err error) {
+	cert, err := readFile(certFile)
+	if err != nil {
+		return nil, err
+	}
+	key, err := readFile(keyFile)
+	if err != nil {
+		return nil, err
+	}
+	pair, err := tls.X509KeyPair(cert, key)
+	if err != nil {
+		return nil, fmt.Errorf("%s and %s: %w", certFile, keyFile, err)
+	}
+	for _, name := range names {
+		if pair.Leaf.VerifyHostname(name) != nil {
+			missing = append(missing, name)
+		}
+	}
+	return missing, nil
+}
+
 // read returns the pair, or its fault, and whether either is another one than at the last call.
 func (f *files) read(now time.Time) (pair *tls.Certificate, changed bool, err error) {
 	cert, err := readFile(f.cert)

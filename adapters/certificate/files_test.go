@@ -17,6 +17,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
+
 	"agentproxy/adapters/certificate"
 )
 
@@ -155,5 +157,46 @@ func TestFilesAtTheStart(t *testing.T) {
 	}
 	if k, err := certificate.New(certificate.Config{}, certificate.Deps{}); k != nil || err != nil || k.TLS() != nil {
 		t.Errorf("without files there is %v, %v", k, err)
+	}
+}
+
+// TestAFaultOfTheFilesIsAMetric reads the gauge while a pair is broken and after it was mended.
+func TestAFaultOfTheFilesIsAMetric(t *testing.T) {
+	t.Parallel()
+	cert, key := pair(t, "one.test", start)
+	_, other := pair(t, "two.test", start)
+	f := folder(t.TempDir())
+	f.write(t, cert, key)
+	registry := prometheus.NewRegistry()
+	k, err := certificate.New(f.config(), certificate.Deps{Now: func() time.Time { return start }, Metrics: registry})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, step := range []struct {
+		key  []byte
+		want float64
+	}{{key, 0}, {other, 1}, {key, 0}} {
+		f.write(t, nil, step.key)
+		k.Look(t.Context())
+		if err := k.Start(); err != nil { // it looks too, and finds nothing new
+			t.Fatal(err)
+		}
+		families, err := registry.Gather()
+		if err != nil {
+			t.Fatal(err)
+		}
+		found := false
+		for _, family := range families {
+			if family.GetName() == "agentproxy_certificate_files_fault" {
+				found = true
+				if got := family.GetMetric()[0].GetGauge().GetValue(); got != step.want {
+					t.Errorf("the gauge is %v, want %v", got, step.want)
+				}
+			}
+		}
+		if !found {
+			t.Error("there is no gauge")
+		}
+		k.Stop()
 	}
 }

@@ -11,6 +11,7 @@ import (
 type metrics struct {
 	expires, renewal *prometheus.GaugeVec
 	attempts         *prometheus.CounterVec
+	fault            prometheus.Gauge
 }
 
 func newMetrics() *metrics {
@@ -24,7 +25,9 @@ func newMetrics() *metrics {
 			"When a third of the lifetime of that certificate is left and it is due to be renewed."),
 		attempts: prometheus.NewCounterVec(prometheus.CounterOpts{Name: "agentproxy_certificate_attempts_total",
 			Help: "Attempts of this replica to have a certificate of the authority, by outcome: obtained or failed."},
-			[]string{"outcome"})}
+			[]string{"outcome"}),
+		fault: prometheus.NewGauge(prometheus.GaugeOpts{Name: "agentproxy_certificate_files_fault",
+			Help: "1 while the files of the certificate have a fault, so that the one before is presented; else 0."})}
 }
 
 // due returns when a certificate is due to be renewed: a third of its lifetime is left.
@@ -46,6 +49,7 @@ func (m *metrics) Describe(to chan<- *prometheus.Desc) {
 	m.expires.Describe(to)
 	m.renewal.Describe(to)
 	m.attempts.Describe(to)
+	m.fault.Describe(to)
 }
 
 // Collect implements prometheus.Collector.
@@ -53,4 +57,5 @@ func (m *metrics) Collect(to chan<- prometheus.Metric) {
 	m.expires.Collect(to)
 	m.renewal.Collect(to)
 	m.attempts.Collect(to)
+	m.fault.Collect(to)
 }

@@ -74,4 +74,7 @@ func (k *carrier) serve(s *h2.Stream) {
 	defer context.AfterFunc(s.Context(), func() { c.Interrupt(client.ClientGone) })()
 	g.serve(c)
 	s.Wait()
+	if c.Interrupted() && c.Cause() != client.Exhausted { // what was used up to the last byte ends like a whole one
+		s.Reset()
+	}
 }

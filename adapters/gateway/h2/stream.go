@@ -24,6 +24,7 @@ type Stream struct {
 	control *http.ResponseController
 	writing bool
 	cut     bool // the deadline is over
+	reset   bool // by Reset
 	ended   bool // by CloseWrite
 	shut    bool // closed is closed
 	over    bool // the stream is no more used
@@ -95,12 +96,19 @@ func (s *Stream) Close() error {
 // Wait waits until the stream is closed.
 func (s *Stream) Wait() { <-s.closed }
 
+// Reset has the stream end with a reset, whatever was sent of its response.
+func (s *Stream) Reset() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.reset = true
+}
+
 // finish ends all use of the stream, and reports whether it is to be reset.
 func (s *Stream) finish() (reset bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.over = true
-	return s.cut || !s.out.complete()
+	return s.cut || s.reset || !s.out.complete()
 }
 
 // SetDeadline sets the time at which reading and writing fail. After a time in the past reading goes on no more.

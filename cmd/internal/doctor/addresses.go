@@ -5,7 +5,10 @@ import (
 	"net"
 	"net/netip"
 	"net/url"
+	"slices"
+	"strings"
 
+	"agentproxy/adapters/certificate"
 	"agentproxy/adapters/configfile"
 )
 
@@ -52,12 +55,43 @@ func (f *Findings) certificate(s configfile.Settings) {
 	at := listens(s.GatewayAddr)
 	if s.TLS.Certificate() {
 		f.ok("gateway_tls", "The gateway has a certificate.")
+		f.names(s)
 		return
 	}
 	if !at.IsLoopback() && !at.IsPrivate() {
 		f.add(Error, "gateway_tls", "The gateway listens on "+s.GatewayAddr+" without a certificate.",
 			"Passwords of sessions and the names of targets cross the network in clear.", "Set AGENTPROXY_ACME_HOSTS to the "+
 				"name that agents reach the gateway by, or AGENTPROXY_TLS_CERT and AGENTPROXY_TLS_KEY.")
+	}
+}
+
+// names checks whether the certificate has the names by which agents reach what presents it.
+func (f *Findings) names(s configfile.Settings) {
+	names := []string{s.PublicHost}
+	if u, err := url.Parse(s.PublicURL); err == nil && s.TLS.API && !slices.Contains(names, u.Hostname()) {
+		names = append(names, u.Hostname())
+	}
+	names = slices.DeleteFunc(names, isLocal) // another finding
+	var missing []string
+	var err error
+	if s.TLS.CertFile != "" {
+		missing, err = certificate.Uncovered(s.TLS.CertFile, s.TLS.KeyFile, names)
+	} else {
+		missing = slices.DeleteFunc(slices.Clone(names), func(name string) bool {
+			return slices.Contains(s.TLS.Hosts, strings.ToLower(name))
+		})
+	}
+	const why = "Clients that verify it, such as apx forward and those with an https_url, refuse to connect."
+	switch {
+	case err != nil:
+		f.add(Error, "certificate_names", "The certificate cannot be read: "+err.Error()+".", why,
+			"Mend the files of AGENTPROXY_TLS_CERT and AGENTPROXY_TLS_KEY.")
+	case len(missing) > 0:
+		f.add(Error, "certificate_names", "The certificate is not for "+strings.Join(missing, ", ")+".", why,
+			"Have a certificate with these names (with AGENTPROXY_ACME_HOSTS: add them there), or set "+
+				"AGENTPROXY_PUBLIC_GATEWAY and AGENTPROXY_PUBLIC_URL to names that it has.")
+	default:
+		f.ok("certificate_names", "The certificate is for %s.", strings.Join(names, ", "))
 	}
 }
 

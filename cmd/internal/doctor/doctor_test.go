@@ -1,9 +1,16 @@
 package doctor_test
 
 import (
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/x509"
 	"encoding/binary"
+	"encoding/pem"
 	"errors"
 	"fmt"
+	"math/big"
+	"net"
 	"net/netip"
 	"os"
 	"path/filepath"
@@ -60,8 +67,18 @@ func TestEachDoubtfulSettingIsAFinding(t *testing.T) {
 		"development mode":                    {func(s *configfile.Settings) { s.Dev = true }, "error development_mode"},
 		"no certificate":                      {func(s *configfile.Settings) { s.TLS = configfile.TLSSettings{} }, "error gateway_tls"},
 		"none, and the gateway is not public": {func(s *configfile.Settings) { s.TLS, s.GatewayAddr = configfile.TLSSettings{}, "10.0.0.7:8081" }, ""},
-		"TLS in the program":                  {func(s *configfile.Settings) { s.TLS.API, s.HTTPAddr, s.TrustedProxies = true, "0.0.0.0:443", nil }, ""},
-		"no exits":                            {func(s *configfile.Settings) { s.Exits = nil }, "error exits"},
+		"TLS in the program": {func(s *configfile.Settings) {
+			s.TLS.API, s.HTTPAddr, s.TrustedProxies = true, "0.0.0.0:443", nil
+			s.TLS.Hosts = append(s.TLS.Hosts, "api.shop.example")
+		}, ""},
+		"a certificate without the API's name": {func(s *configfile.Settings) {
+			s.TLS.API, s.HTTPAddr, s.TrustedProxies = true, "0.0.0.0:443", nil
+		}, "error certificate_names"},
+		"a certificate without the gateway's name": {func(s *configfile.Settings) { s.PublicHost = "other.shop.example" }, "error certificate_names"},
+		"a certificate and an address":             {func(s *configfile.Settings) { s.PublicHost = "203.0.113.9" }, "error certificate_names"},
+		"names have no case":                       {func(s *configfile.Settings) { s.PublicHost = "Gate.Shop.Example" }, ""},
+		"files that cannot be read":                {func(s *configfile.Settings) { s.TLS = configfile.TLSSettings{CertFile: "/none", KeyFile: "/none"} }, "error certificate_names"},
+		"no exits":                                 {func(s *configfile.Settings) { s.Exits = nil }, "error exits"},
 		"no exits, and other sellers' alone": {func(s *configfile.Settings) {
 			s.Exits, s.Catalog.WithoutEmbedded = nil, true
 		}, ""},
@@ -302,4 +319,68 @@ func TestSellersAreJudgedByTheirAnswers(t *testing.T) {
 			t.Errorf("%s: %q, want %q", claim, got, c.want)
 		}
 	}
+}
+
+// TestTheNamesOfACertificateInFiles reads the names of pairs of files: of hosts, of a wildcard and of an address.
+func TestTheNamesOfACertificateInFiles(t *testing.T) {
+	for _, c := range []struct {
+		names   []string
+		gateway string
+		want    string
+	}{
+		{[]string{"gate.shop.example", "api.shop.example"}, "gate.shop.example", ""},
+		{[]string{"*.shop.example"}, "gate.shop.example", ""},
+		{[]string{"203.0.113.9", "api.shop.example"}, "203.0.113.9", ""},
+		{[]string{"api.shop.example"}, "gate.shop.example", "gate.shop.example"},
+		{[]string{"gate.shop.example"}, "gate.shop.example", "api.shop.example"},
+		{[]string{"*.shop.example"}, "203.0.113.9", "203.0.113.9"},
+		{[]string{"*.example"}, "gate.shop.example", "gate.shop.example, api.shop.example"},
+	} {
+		s := public()
+		cert, key := pairOf(t, c.names...)
+		s.TLS = configfile.TLSSettings{CertFile: cert, KeyFile: key, API: true}
+		s.PublicHost, s.TrustedProxies = c.gateway, nil
+		var what string
+		for _, x := range doctor.Settings(s) {
+			if x.Check == "certificate_names" && x.Level != doctor.OK {
+				what = x.What
+			}
+		}
+		if c.want == "" && what != "" || c.want != "" && what != "The certificate is not for "+c.want+"." {
+			t.Errorf("%v for %s: %q", c.names, c.gateway, what)
+		}
+	}
+}
+
+// pairOf writes a certificate of names and its key to files.
+func pairOf(t *testing.T, names ...string) (cert, key string) {
+	t.Helper()
+	private, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	draft := x509.Certificate{SerialNumber: big.NewInt(1), NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour)}
+	for _, name := range names {
+		if ip := net.ParseIP(name); ip != nil {
+			draft.IPAddresses = append(draft.IPAddresses, ip)
+		} else {
+			draft.DNSNames = append(draft.DNSNames, name)
+		}
+	}
+	der, err := x509.CreateCertificate(rand.Reader, &draft, &draft, &private.PublicKey, private)
+	if err != nil {
+		t.Fatal(err)
+	}
+	secret, err := x509.MarshalPKCS8PrivateKey(private)
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	cert, key = filepath.Join(dir, "cert.pem"), filepath.Join(dir, "key.pem")
+	for file, block := range map[string]*pem.Block{cert: {Type: "CERTIFICATE", Bytes: der}, key: {Type: "PRIVATE KEY", Bytes: secret}} {
+		if err := os.WriteFile(file, pem.EncodeToMemory(block), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return cert, key
 }
