@@ -31,6 +31,8 @@ var sentinels = map[string]*domain.Error{
 	"account.ErrInvalidKey":          account.ErrInvalidKey,
 	"account.ErrFirstKey":            account.ErrFirstKey,
 	"account.ErrKeyNotFound":         account.ErrKeyNotFound,
+	"account.ErrKeyRestricted":       account.ErrKeyRestricted,
+	"account.ErrLastKey":             account.ErrLastKey,
 	"account.ErrTooManyKeys":         account.ErrTooManyKeys,
 	"account.ErrNotFound":            account.ErrNotFound,
 	"account.ErrRateLimited":         account.ErrRateLimited,

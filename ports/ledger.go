@@ -29,13 +29,14 @@ type Ledger interface {
 	// Wallet returns the wallet of an agent, or account.ErrNotFound.
 	Wallet(ctx context.Context, agentID string) (billing.Wallet, error)
 	// Post books an entry and moves the wallet by it, which it locks: no part of the
-	// wallet goes below zero, else billing.ErrInsufficientBalance. It returns
+	// wallet goes below zero, else billing.ErrInsufficientBalance. A restricted key
+	// that bought the session of the entry moves with it. Post returns
 	// the entry with its balance after. A Ref that exists is ErrDuplicate.
 	Post(ctx context.Context, p Posting) (billing.Entry, error)
 	// EntryOf finds the entry of a Ref; false if there is none.
 	EntryOf(ctx context.Context, ref string) (billing.Entry, bool, error)
-	// SetLive changes the count of live sessions without moving money.
-	SetLive(ctx context.Context, agentID string, delta int) error
+	// SetLive changes the count of live sessions, and that of the key that bought them, without moving money.
+	SetLive(ctx context.Context, agentID, keyID string, delta int) error
 	PutBudget(ctx context.Context, agentID string, b billing.Budget) error
 	// ExpireTrial marks the trial of a wallet as over.
 	ExpireTrial(ctx context.Context, agentID string) error

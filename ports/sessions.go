@@ -17,6 +17,7 @@ type SessionFilter struct {
 	Type      session.Type
 	ProductNo string
 	Country   string
+	Key       string // id of the key that bought them
 	// LabelKey and LabelValue are one label that a session has. Without a key there is none.
 	LabelKey, LabelValue string
 	// Part is a part of the id or of an exit. No index has it: it is for lists of live sessions.
@@ -50,14 +51,17 @@ type Sessions interface {
 	Read(ctx context.Context, agentID, id string) (SessionRead, error)
 	// List returns sessions, newest first.
 	List(ctx context.Context, agentID string, f SessionFilter, page domain.Page) (domain.List[SessionRead], error)
-	// Newest returns the agent's newest creating or active session of a product,
-	// else session.ErrNotFound.
-	Newest(ctx context.Context, agentID, productNo string) (session.Session, error)
-	// Live lists the ids of the agent's creating and active sessions.
-	Live(ctx context.Context, agentID string) ([]string, error)
+	// Newest returns the agent's newest creating or active session of a product, of those that a key bought if
+	// keyID is not empty, else session.ErrNotFound.
+	Newest(ctx context.Context, agentID, keyID, productNo string) (session.Session, error)
+	// Live lists the ids of the agent's creating and active sessions, of those that some keys bought if any are given.
+	Live(ctx context.Context, agentID string, keyIDs ...string) ([]string, error)
 	// Unbooked sums what the agent's sessions used up of what they hold since their last charge, by the
 	// hour in which each was used last, in no order.
 	Unbooked(ctx context.Context, agentID string) ([]Hour, error)
+	// SpentByKey sums what the sessions of each key of an agent hold and have cost, and counts the live ones, for keys
+	// with and without a restriction. The key without an id is that of sessions whose key is not known.
+	SpentByKey(ctx context.Context, agentID string) (map[string]KeySpent, error)
 	// Count counts the agent's sessions. It walks those that live, however many ended.
 	Count(ctx context.Context, agentID string) (SessionCount, error)
 	// Expiring lists active static sessions of agents with a webhook whose time

@@ -58,6 +58,7 @@ type Tx interface {
 	Overview() Overview
 	Folds() Folds
 	Certificates() Certificates
+	KeyWallets() KeyWallets
 }
 
 // ErrDuplicate reports that a row with the same unique reference exists.

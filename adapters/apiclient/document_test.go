@@ -145,6 +145,18 @@ func (s *documented) fill(v reflect.Value) {
 	case *apiclient.Optional[json.Number]:
 		*p = apiclient.Set(json.Number("1.5"))
 		return
+	case *apiclient.Optional[int]:
+		*p = apiclient.Set(3)
+		return
+	case *apiclient.Optional[[]string]:
+		*p = apiclient.Set([]string{"text"})
+		return
+	case *apiclient.Optional[apiclient.KeyReach]:
+		*p = apiclient.Set(apiclient.KeyReach("own"))
+		return
+	case *apiclient.Optional[apiclient.KeyBudgetRequest]:
+		*p = apiclient.Set(apiclient.KeyBudgetRequest{Total: "1.5", Daily: "1.5", PerPurchase: "1.5"})
+		return
 	case *apiclient.Optional[[]int]:
 		*p = apiclient.Set([]int{3})
 		return

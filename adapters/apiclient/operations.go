@@ -36,6 +36,27 @@ func (c *Client) AddTrafficDryRun(ctx context.Context, sessionID string, in AddT
 	return out, err
 }
 
+// ChangeKey is what ChangeKey of Client takes.
+type ChangeKey struct {
+	// In US dollars above 0; null: no limit.
+	Budget Optional[KeyBudgetRequest] `json:"budget,omitzero"`
+	// Live ones at a time; null: no limit.
+	MaxSessions Optional[int] `json:"max_sessions,omitzero"`
+	// The only products that it buys; null: all.
+	Products Optional[[]string] `json:"products,omitzero"`
+	// own: sessions of other keys do not exist for it.
+	Sessions Optional[KeyReach] `json:"sessions,omitzero"`
+}
+
+// ChangeKey sends PATCH /v1/account/keys/{key_id}: change what restricts an API key.
+//
+// A field that is left out stays; null removes a limit. A restricted key spends on sessions that it bought
+// alone and changes nothing of the account. In force at once, on other replicas within a second.
+func (c *Client) ChangeKey(ctx context.Context, keyID string, in ChangeKey, options ...Option) (out Key, err error) {
+	err = c.call(ctx, request{method: "PATCH", path: "/account/keys/{key_id}", ids: []string{keyID}, body: in}, &out, options)
+	return out, err
+}
+
 // ChangeSession is what ChangeSession of Client takes.
 type ChangeSession struct {
 	// Addresses and networks (CIDR) that clients may connect from; [] is anywhere.
@@ -100,12 +121,20 @@ func (c *Client) ConnectSession(ctx context.Context, sessionID string, in Connec
 
 // CreateKey is what CreateKey of Client takes.
 type CreateKey struct {
+	// In US dollars above 0; null: no limit.
+	Budget KeyBudgetRequest `json:"budget,omitzero"`
 	// When the key ends, in the future. Left out: never.
 	ExpiresAt time.Time `json:"expires_at,omitzero"`
+	// Live ones at a time; null: no limit.
+	MaxSessions int `json:"max_sessions,omitzero"`
 	// 2 to 100 characters after trimming, no control characters.
 	Name string `json:"name"`
 	// None that the caller lacks; empty: all of the caller's.
 	Permissions []Permission `json:"permissions,omitzero"`
+	// The only products that it buys; null: all.
+	Products []string `json:"products,omitzero"`
+	// own: sessions of other keys do not exist for it.
+	Sessions KeyReach `json:"sessions,omitzero"`
 }
 
 // CreateKey sends POST /v1/account/keys: issue a further API key.
@@ -247,10 +276,13 @@ func (c *Client) CreateSessionFlatDryRun(ctx context.Context, in CreateSessionFl
 type DeleteKey struct {
 	// Whether the keys that it issued end with it, which is the default.
 	Children string
+	// Whether live sessions that it bought end with it; they are kept by default.
+	Sessions string
 }
 
 func (in DeleteKey) query() (q query) {
 	q.text("children", in.Children)
+	q.text("sessions", in.Sessions)
 	return q
 }
 
@@ -964,6 +996,8 @@ type ListSessions struct {
 	Type SessionType
 	// Only sessions of this product.
 	ProductNo string
+	// Only sessions that this key bought.
+	Key string
 	// Only sessions bought for it.
 	Country string
 	// key:value, a label that the session has.
@@ -983,6 +1017,7 @@ func (in ListSessions) query() (q query) {
 	q.text("status", string(in.Status))
 	q.text("type", string(in.Type))
 	q.text("product_no", in.ProductNo)
+	q.text("key", in.Key)
 	q.text("country", in.Country)
 	q.text("label", in.Label)
 	q.text("created_from", in.CreatedFrom)

@@ -30,6 +30,10 @@ const (
 	ErrInvalidReferralCode Code = "INVALID_REFERRAL_CODE"
 	// ErrInvalidRequest means: the request is not valid; correct the fields named in details and send it again
 	ErrInvalidRequest Code = "INVALID_REQUEST"
+	// ErrKeyRestricted means: this key is restricted and may not do this; use a key without a restriction
+	ErrKeyRestricted Code = "KEY_RESTRICTED"
+	// ErrLastKey means: this is the last key without a restriction and an end; issue another one first
+	ErrLastKey Code = "LAST_KEY"
 	// ErrMisdirectedRequest means: this port serves the API and is not a proxy; connect to the gateway, the address
 	// in proxy.full_url
 	ErrMisdirectedRequest Code = "MISDIRECTED_REQUEST"
@@ -174,6 +178,8 @@ type Balance struct {
 	Currency string `json:"currency"`
 	// Kept for what open sessions may still use.
 	Held json.Number `json:"held"`
+	// Of the key of this call; null without a restriction.
+	Key *KeyMoney `json:"key"`
 	// The trial credit.
 	Trial Trial `json:"trial"`
 }
@@ -234,6 +240,14 @@ type BudgetLeft struct {
 	LeftTotal *json.Number `json:"left_total"`
 	// Refuses every purchase.
 	Paused bool `json:"paused"`
+}
+
+// Buyer is the type of Rotate.bought_by, Session.bought_by.
+type Buyer struct {
+	// Names the key; it may have ended.
+	KeyID string `json:"key_id"`
+	// As it was then.
+	Name string `json:"name"`
 }
 
 // ByType is the type of Exit.by_type, HealthStats.by_type, Observed.by_type.
@@ -759,39 +773,114 @@ type IPList struct {
 type IssuedKey struct {
 	// Sent in the header X-API-Key. Shown once.
 	APIKey string `json:"api_key"`
+	// What it may spend.
+	Budget KeyBudget `json:"budget"`
 	// When it was made.
 	CreatedAt time.Time `json:"created_at"`
 	// null: it does not expire.
 	ExpiresAt *time.Time `json:"expires_at"`
+	// What they hold.
+	Held json.Number `json:"held"`
 	// The last characters of the key; null for a key of an early version.
 	Hint *string `json:"hint"`
 	// Names the key; it is not a secret.
 	KeyID string `json:"key_id"`
 	// Written once a minute, so up to a minute late; null: not used yet.
 	LastUsedAt *time.Time `json:"last_used_at"`
+	// The least that any limit leaves for one purchase; null without one.
+	Left *json.Number `json:"left"`
+	// Live ones at a time; null: no limit.
+	MaxSessions *int `json:"max_sessions"`
 	// For people.
 	Name string `json:"name"`
 	// What the key or token may do.
 	Permissions []string `json:"permissions"`
+	// The only products that it buys; null: all.
+	Products []string `json:"products"`
+	// own: those of other keys do not exist for it.
+	Sessions KeyReach `json:"sessions"`
+	// Live sessions that it bought.
+	SessionsLive int `json:"sessions_live"`
+	// Charged for the sessions that it bought, less what was refunded.
+	Spent json.Number `json:"spent"`
 }
 
 // Key is the type of Keys.items.
 type Key struct {
+	// What it may spend.
+	Budget KeyBudget `json:"budget"`
 	// When it was made.
 	CreatedAt time.Time `json:"created_at"`
 	// null: it does not expire.
 	ExpiresAt *time.Time `json:"expires_at"`
+	// What they hold.
+	Held json.Number `json:"held"`
 	// The last characters of the key; null for a key of an early version.
 	Hint *string `json:"hint"`
 	// Names the key; it is not a secret.
 	KeyID string `json:"key_id"`
 	// Written once a minute, so up to a minute late; null: not used yet.
 	LastUsedAt *time.Time `json:"last_used_at"`
+	// The least that any limit leaves for one purchase; null without one.
+	Left *json.Number `json:"left"`
+	// Live ones at a time; null: no limit.
+	MaxSessions *int `json:"max_sessions"`
 	// For people.
 	Name string `json:"name"`
 	// What the key or token may do.
 	Permissions []string `json:"permissions"`
+	// The only products that it buys; null: all.
+	Products []string `json:"products"`
+	// own: those of other keys do not exist for it.
+	Sessions KeyReach `json:"sessions"`
+	// Live sessions that it bought.
+	SessionsLive int `json:"sessions_live"`
+	// Charged for the sessions that it bought, less what was refunded.
+	Spent json.Number `json:"spent"`
 }
+
+// KeyBudget is the type of IssuedKey.budget, Key.budget.
+type KeyBudget struct {
+	// Of a UTC day; null: none.
+	Daily *json.Number `json:"daily"`
+	// Of one purchase; null: none.
+	PerPurchase *json.Number `json:"per_purchase"`
+	// Ever; null: none.
+	Total *json.Number `json:"total"`
+}
+
+// KeyBudgetRequest is the type of ChangeKey.budget, CreateKey.budget.
+type KeyBudgetRequest struct {
+	// Of a UTC day.
+	Daily json.Number `json:"daily,omitzero"`
+	// Of one purchase, renewal or top-up.
+	PerPurchase json.Number `json:"per_purchase,omitzero"`
+	// Ever.
+	Total json.Number `json:"total,omitzero"`
+}
+
+// KeyMoney is the type of Balance.key.
+type KeyMoney struct {
+	// What they hold.
+	Held json.Number `json:"held"`
+	// Names the key.
+	KeyID string `json:"key_id"`
+	// The least that any limit leaves for one purchase; null without one.
+	Left *json.Number `json:"left"`
+	// Live sessions that it bought.
+	SessionsLive int `json:"sessions_live"`
+	// Charged for the sessions that it bought, less what was refunded.
+	Spent json.Number `json:"spent"`
+}
+
+// KeyReach is the type of ChangeKey.sessions, CreateKey.sessions, IssuedKey.sessions, Key.sessions.
+type KeyReach string
+
+// The values of KeyReach.
+const (
+	KeyReachAll KeyReach = "all"
+	KeyReachOwn KeyReach = "own"
+)
 
 // Keys is the answer of DeleteKey, ListKeys.
 type Keys struct {
@@ -1358,6 +1447,8 @@ type Rotate struct {
 	AllowedIPs []string `json:"allowed_ips"`
 	// What a dynamic session buys by itself; null: nothing.
 	AutoTopUp *AutoTopUp `json:"auto_top_up"`
+	// The key that bought it, for whose budget its cost counts; null: not known.
+	BoughtBy Buyer `json:"bought_by"`
 	// What was charged, is held, and was given back.
 	Cost Cost `json:"cost"`
 	// When it was made.
@@ -1459,6 +1550,8 @@ type Session struct {
 	AllowedIPs []string `json:"allowed_ips"`
 	// What a dynamic session buys by itself; null: nothing.
 	AutoTopUp *AutoTopUp `json:"auto_top_up"`
+	// The key that bought it, for whose budget its cost counts; null: not known.
+	BoughtBy *Buyer `json:"bought_by"`
 	// What was charged, is held, and was given back.
 	Cost Cost `json:"cost"`
 	// When it was made.

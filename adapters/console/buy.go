@@ -128,7 +128,8 @@ func (c *Console) quotePage(v *view) error {
 	err = noComma(form, "traffic_gb", "rotation_minutes")
 	var done sessions.Done
 	if err == nil {
-		done, err = c.Sessions.Create(v, sessions.Create{AgentID: v.caller.AgentID, Form: request, DryRun: true})
+		done, err = c.Sessions.Create(v, sessions.Create{AgentID: v.caller.AgentID, By: v.caller.Spender(),
+			Form: request, DryRun: true})
 	}
 	if err != nil {
 		return c.showBuy(v, form, err)
@@ -161,7 +162,8 @@ func (c *Console) buy(v *view) error {
 	if err != nil {
 		return err
 	}
-	done, err := c.Sessions.Create(v, sessions.Create{AgentID: v.caller.AgentID, Form: request, Call: call})
+	done, err := c.Sessions.Create(v, sessions.Create{AgentID: v.caller.AgentID, By: v.caller.Spender(), Form: request,
+		Call: call})
 	if err != nil {
 		return c.showBuy(v, form, err)
 	}
@@ -193,8 +195,8 @@ func (c *Console) showRenew(v *view, days string, cause error) error {
 	if p, err := c.Catalog.Product(s.ProductNo); err == nil {
 		d.Terms = p.Durations
 	}
-	done, err := c.Sessions.Renew(v, sessions.Renew{AgentID: v.caller.AgentID, SessionID: s.ID, Days: strconv.Itoa(d.Days),
-		DryRun: true})
+	done, err := c.Sessions.Renew(v, sessions.Renew{AgentID: v.caller.AgentID, By: v.caller.Spender(), SessionID: s.ID,
+		Days: strconv.Itoa(d.Days), DryRun: true})
 	if err == nil {
 		d.Quote = done.Quote
 	} else if cause == nil {
@@ -212,7 +214,8 @@ func (c *Console) renew(v *view) error {
 	if err != nil {
 		return err
 	}
-	in := sessions.Renew{AgentID: v.caller.AgentID, SessionID: id, Days: v.r.PostFormValue("duration_days"), Call: call}
+	in := sessions.Renew{AgentID: v.caller.AgentID, By: v.caller.Spender(), SessionID: id,
+		Days: v.r.PostFormValue("duration_days"), Call: call}
 	if m, err := domain.ParseMoney(v.r.PostFormValue("max_cost")); err == nil && m > 0 {
 		in.MaxCost = &m
 	}

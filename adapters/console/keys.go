@@ -104,7 +104,8 @@ func (c *Console) revoke(v *view) error {
 	if len(id) > 64 || !plain(id) {
 		return account.ErrKeyNotFound
 	}
-	err := c.Accounts.Keys.Delete(v, v.caller, id, accounts.Children(v.r.PostFormValue("children")))
+	err := c.Accounts.Keys.Delete(v, v.caller, id, accounts.Children(v.r.PostFormValue("children")),
+		accounts.Keep)
 	if err != nil && !errors.Is(err, account.ErrKeyNotFound) {
 		return err
 	}

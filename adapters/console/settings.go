@@ -180,7 +180,8 @@ func (c *Console) showAdd(v *view, gb string, cause error) error {
 
 func (c *Console) topUp(v *view, id, gb string) (in sessions.TopUp, err error) {
 	form := map[string][]string{"traffic_gb": {gb}}
-	in = sessions.TopUp{AgentID: v.caller.AgentID, SessionID: id, Bytes: number(form, "traffic_gb", 9)}
+	in = sessions.TopUp{AgentID: v.caller.AgentID, By: v.caller.Spender(), SessionID: id,
+		Bytes: number(form, "traffic_gb", 9)}
 	return in, noComma(form, "traffic_gb")
 }
 

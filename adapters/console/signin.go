@@ -98,7 +98,7 @@ func (c *Console) signIn(w http.ResponseWriter, r *http.Request) {
 		if d := c.Limits.Take(caller.AgentID, caller.PerMinute); !d.Allowed {
 			return account.ErrRateLimited.After(d.RetryAfter)
 		}
-		return nil
+		return caller.MayAsFree()
 	})
 	if lookedUp && errors.Is(err, account.ErrInvalidKey) {
 		c.Limits.WrongKeys().Record(who.client)

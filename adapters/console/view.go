@@ -90,6 +90,9 @@ func (v *view) admit(scope account.Scope) error {
 	if err := v.decided(v.c.Limits.Take(v.caller.AgentID, v.caller.PerMinute), 1); err != nil {
 		return err
 	}
+	if err := v.caller.MayAsFree(); err != nil {
+		return err
+	}
 	if scope != "" {
 		if err := v.caller.May(scope); err != nil {
 			return account.ErrScope.Msgf(

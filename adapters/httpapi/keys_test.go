@@ -31,6 +31,9 @@ func TestKeys(t *testing.T) {
 		w.do("POST", "/v1/account/keys", body, a.as).refused(400, "INVALID_REQUEST")
 	}
 	id := created.str("data.key_id")
+	w.do("PATCH", "/v1/account/keys/"+id, `{"budget":{"total":10,"daily":2.5},"products":["dyn_sync"],"max_sessions":5,"sessions":"own"}`, a.as).
+		want(200).golden("change-key")
+	w.do("PATCH", "/v1/account/keys/"+id, `{"budget":null,"products":null,"max_sessions":null,"sessions":null}`, a.as).want(200)
 	for _, unknown := range []string{"key_none", "%00", strings.Repeat("a", 100)} {
 		w.do("DELETE", "/v1/account/keys/"+unknown, "", a.as).refused(404, "NOT_FOUND")
 	}

@@ -11,6 +11,7 @@ import (
 
 	"agentproxy/adapters/conns"
 	"agentproxy/adapters/httpapi/endpoint"
+	"agentproxy/app/sessions"
 )
 
 // New declares every operation and builds the document. It panics when an
@@ -27,7 +28,8 @@ func New(cfg Config, deps Deps) *Server {
 		Shop:           cmp.Or(cfg.Shop, "agentproxy"),
 		TrustedProxies: cfg.TrustedProxies,
 		Accounts:       deps.Accounts, Limits: deps.Limits, Clock: deps.Clock, IDs: deps.IDs, Log: deps.Log,
-		Trace: deps.Trace, Misplaced: s.misplaced, CrossSite: s.crossSite})
+		BoughtBy: sessions.Buyers{Service: deps.Sessions}.BoughtBy, Trace: deps.Trace,
+		Misplaced: s.misplaced, CrossSite: s.crossSite})
 	s.api.Collect(s.table)
 	s.declareService()
 	s.declareCallbacks()

@@ -131,6 +131,9 @@ func (a *Agent) Run(ctx context.Context, method, path, key string, body []byte) 
 
 // StoreCredentials makes a link that shows the credentials of a session once, and returns it with its end.
 func (a *Agent) StoreCredentials(ctx context.Context, sessionID string) (string, time.Time, error) {
+	if err := a.s.api.Sees(ctx, a.c, sessionID); err != nil {
+		return "", time.Time{}, a.s.api.RefusalOf(a.c, err)
+	}
 	l, err := a.s.Reveals.Issue(ctx, a.c.Caller, sessionID)
 	if err != nil {
 		return "", time.Time{}, a.s.api.RefusalOf(a.c, err)
@@ -143,6 +146,9 @@ func (a *Agent) StoreCredentials(ctx context.Context, sessionID string) (string,
 func (a *Agent) Reveal(ctx context.Context, sessionID string) (list []connect.Proxy, allowed bool, err error) {
 	if !a.s.cfg.RevealSecrets {
 		return nil, false, nil
+	}
+	if err := a.s.api.Sees(ctx, a.c, sessionID); err != nil {
+		return nil, true, a.s.api.RefusalOf(a.c, err)
 	}
 	v, err := a.s.Reveals.Reveal(ctx, a.c.Caller, sessionID)
 	if err != nil {

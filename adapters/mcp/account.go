@@ -30,6 +30,16 @@ type balanceData struct {
 	Balance  json.Number `json:"balance"`
 	Held     json.Number `json:"held"`
 	Currency string      `json:"currency"`
+	Key      *keyMoney   `json:"key"`
+}
+
+// keyMoney is what the key of the call may spend and has spent. Left is null without a limit.
+type keyMoney struct {
+	KeyID string       `json:"key_id"`
+	Spent json.Number  `json:"spent"`
+	Held  json.Number  `json:"held"`
+	Left  *json.Number `json:"left"`
+	Live  int          `json:"sessions_live"`
 }
 
 type budgetData struct {
@@ -41,16 +51,19 @@ type budgetData struct {
 }
 
 type accountAnswer struct {
-	AgentID  string       `json:"agent_id"`
-	Name     string       `json:"name"`
-	Status   string       `json:"status"`
-	Tier     string       `json:"tier"`
-	Balance  json.Number  `json:"balance"`
-	Held     json.Number  `json:"held"`
-	Currency string       `json:"currency"`
-	Trial    trial        `json:"trial"`
-	Budget   budgetAnswer `json:"budget"`
-	Limits   limits       `json:"limits"`
+	AgentID  string      `json:"agent_id"`
+	Name     string      `json:"name"`
+	Status   string      `json:"status"`
+	Tier     string      `json:"tier"`
+	Balance  json.Number `json:"balance"`
+	Held     json.Number `json:"held"`
+	Currency string      `json:"currency"`
+	Trial    trial       `json:"trial"`
+	// Budget is null for a key that sees its own sessions alone.
+	Budget *budgetAnswer `json:"budget"`
+	// Key is left out for a key without a restriction.
+	Key    *keyMoney `json:"key,omitempty"`
+	Limits limits    `json:"limits"`
 }
 
 type budgetAnswer struct {
@@ -76,22 +89,29 @@ func getAccount(ctx context.Context, a *api, _ struct{}) (reply, error) {
 		return reply{}, err
 	}
 	var budget budgetData
-	if err := a.get(ctx, "/billing/budget", nil, &budget); err != nil {
+	err := a.get(ctx, "/billing/budget", nil, &budget)
+	hidden := err != nil && refusalOf(err).Code == "KEY_RESTRICTED"
+	if err != nil && !hidden {
 		return reply{}, err
 	}
 	next := "Call find_products to choose what to buy."
-	if amount, err := domain.ParseMoney(money.Balance.String()); err == nil && amount <= 0 {
+	if k := money.Key; k != nil && k.Left != nil && k.Left.String() == "0" {
+		next = "The budget of this key is used up: end_session gives back what is not used."
+	} else if amount, err := domain.ParseMoney(money.Balance.String()); err == nil && amount <= 0 {
 		next = "Call recharge: the balance is used up."
 	}
 	if budget.Paused {
 		next = "The budget is paused, so nothing can be bought until the account's owner resumes it; " +
 			"list_sessions shows what is live."
 	}
-	return reply{data: accountAnswer{AgentID: info.AgentID, Name: info.Name, Status: info.Status, Tier: info.Tier,
-		Balance: money.Balance, Held: money.Held, Currency: money.Currency, Trial: info.Trial,
-		Budget: budgetAnswer{Paused: budget.Paused, DailyLimit: budget.DailyLimit, SpentToday: budget.SpentToday,
-			LeftToday: left(budget.DailyLimit, budget.SpentToday), LeftTotal: left(budget.TotalLimit, budget.SpentTotal)},
-		Limits: limits{info.RateLimit.PerMinute}}, next: next}, nil
+	answer := accountAnswer{AgentID: info.AgentID, Name: info.Name, Status: info.Status, Tier: info.Tier,
+		Balance: money.Balance, Held: money.Held, Currency: money.Currency, Trial: info.Trial, Key: money.Key,
+		Limits: limits{info.RateLimit.PerMinute}}
+	if !hidden {
+		answer.Budget = &budgetAnswer{Paused: budget.Paused, DailyLimit: budget.DailyLimit, SpentToday: budget.SpentToday,
+			LeftToday: left(budget.DailyLimit, budget.SpentToday), LeftTotal: left(budget.TotalLimit, budget.SpentTotal)}
+	}
+	return reply{data: answer, next: next}, nil
 }
 
 // left returns what a limit leaves, at least 0; nil without a limit.

@@ -145,6 +145,7 @@ func refusalOf(err error) *refusal {
 var fixes = map[string]string{
 	"AUTH_INSUFFICIENT_PERMISSION": "Use a credential that has the permission named in details.required.",
 	"BUDGET_EXCEEDED":              "Buy less, or let the account's owner raise the budget: no tool can.",
+	"KEY_RESTRICTED":               "Do without it: this key is restricted, and no tool changes that.",
 	"INSUFFICIENT_BALANCE":         "Call recharge, pay the order, and call again; or buy less after quote.",
 	"IDEMPOTENCY_CONFLICT":         "Use a new purchase_id for a new purchase; to repeat one, send the same arguments.",
 	"INVALID_REQUEST":              "Correct the arguments that message and details name and call the tool again.",

@@ -9,6 +9,7 @@ import (
 
 	"agentproxy/adapters/storage"
 	"agentproxy/domain"
+	"agentproxy/domain/account"
 	"agentproxy/domain/billing"
 	"agentproxy/domain/procurement"
 	"agentproxy/domain/recharge"
@@ -49,6 +50,9 @@ func openBooks(t *testing.T, open func(testing.TB) *storage.Store) *storage.Stor
 	})
 	update(t, st, receive)
 	update(t, st, buy)
+	update(t, st, func(ctx context.Context, tx ports.Tx) error {
+		return tx.KeyWallets().Restrict(ctx, "agt_1", "key_a", account.Limits{MaxSessions: 2}, now)
+	})
 	return st
 }
 
@@ -184,6 +188,10 @@ func verifyNamesWhatWasBroken(t *testing.T, open func(testing.TB) *storage.Store
 		"UPDATE sessions SET held_own = held_own + 1":                              "what a wallet holds its sessions hold",
 		"UPDATE sessions SET held_own = held_own - 1, held_trial = 1":              "what a wallet holds its sessions hold",
 		"UPDATE sessions SET status = 'terminated'":                                "a wallet counts its live sessions",
+		"UPDATE key_wallets SET held = held + 1":                                   "what a restricted key spent and holds its sessions cost and hold",
+		"UPDATE key_wallets SET live_sessions = 1":                                 "what a restricted key spent and holds its sessions cost and hold",
+		"UPDATE sessions SET bought_by = 'key_a'":                                  "what a restricted key spent and holds its sessions cost and hold",
+		"DELETE FROM key_wallets":                                                  "a wallet counts the restricted keys of its agent",
 		"UPDATE sessions SET up = bytes":                                           "no session used more than it bought",
 		"UPDATE leases SET granted = granted + 1":                                  "what a session leased its leases have left",
 		"DELETE FROM leases":                                                                    "what a session leased its leases have left",

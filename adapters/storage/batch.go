@@ -8,6 +8,7 @@ import (
 
 	"gorm.io/gorm"
 
+	"agentproxy/adapters/storage/accounts"
 	"agentproxy/adapters/storage/column"
 	"agentproxy/adapters/storage/engine"
 	"agentproxy/adapters/storage/rows"
@@ -35,6 +36,9 @@ type batch struct {
 	workers map[string][]ports.WorkerHealth
 	holding map[string][]dueRow // of agents
 	lists   map[listKey]*sessionPage
+
+	restricted *accounts.RestrictedAgents
+	readsKeys  bool // the money of the keys of all agents that pay is read
 
 	health   overlay[string, batchHealth]
 	sessions overlay[string, batchSession]

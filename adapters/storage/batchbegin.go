@@ -15,7 +15,7 @@ func (s *Store) beginBatch(list []*ports.ReadSet) (*engine.Transaction, error) {
 	if err != nil {
 		return nil, err
 	}
-	b := newBatch(counted(s.config.Trace, pipe), s.now)
+	b := s.newBatch(pipe)
 	if err := b.readAhead(list); err != nil {
 		_ = pipe.Rollback()
 		return nil, err

@@ -30,6 +30,7 @@ var (
 	sessionsAhead = "SELECT " + sessionSelect + ", " + usageColumns +
 		", s.settle_at FROM sessions s WHERE s.id = ANY(?1::text[])"
 	walletsAhead     = selectWallets + agentsOf
+	keyWalletsAhead  = accounts.SelectKeyWallets + agentsOf
 	lockWalletsAhead = walletsAhead + " ORDER BY agent_id FOR " + work.RowLock
 	// answersAhead reads the sessions that known keys name, for the answers to calls that are repeated.
 	answersAhead = sessionReadFrom + `WHERE s.id IN (SELECT split_part(k.resource, '#', 1) FROM idempotency_keys k
@@ -99,6 +100,7 @@ func (b *batch) readAhead(list []*ports.ReadSet) error {
 	}
 	if paying {
 		b.queueMoney(n, lockWalletsAhead)
+		b.queueKeys(n)
 	}
 	b.queueNotices(n)
 	return b.pipe.Send()
@@ -188,7 +190,24 @@ func (b *batch) queueMoney(n named, query string) {
 		if err == nil {
 			w.Wallet, err = fromWalletRow(stored)
 			walletTable.Load(b.rows, stored.AgentID, w)
+			b.restricted.Note(stored.AgentID, stored.RestrictedKeys > 0)
+			if b.readsKeys {
+				accounts.KeyMoney.Ask(b.rows, accounts.KeyOf{AgentID: stored.AgentID})
+			}
 		}
+		return err
+	})
+}
+
+// queueKeys reads the money of restricted keys of agents, whose wallets are locked by a statement before.
+func (b *batch) queueKeys(n named) {
+	if b.readsKeys = b.restricted.Among(n.payers, len(n.owned) > 0); !b.readsKeys {
+		return
+	}
+	of := []any{slices.Clone(n.payers), slices.Clone(n.owned)}
+	b.pipe.Queue("read the money of keys", keyWalletsAhead, of, func(row engine.Row) error {
+		k, err := accounts.ScanKeyWallet(row)
+		accounts.KeyMoney.Load(b.rows, accounts.KeyOf{AgentID: k.AgentID, KeyID: k.KeyID}, k)
 		return err
 	})
 }

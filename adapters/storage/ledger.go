@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"time"
 
+	"agentproxy/adapters/storage/accounts"
 	"agentproxy/adapters/storage/column"
 	"agentproxy/adapters/storage/rows"
 	"agentproxy/adapters/storage/work"
@@ -83,6 +84,9 @@ func (r ledger) Post(_ context.Context, p ports.Posting) (billing.Entry, error) 
 	if err := entryTable.Put(r.Set, e.Ref, toEntryRow(e, w.entries)); err != nil {
 		return e, err
 	}
+	if err := accounts.MoveKey(r.Set, w.Wallet, p); err != nil {
+		return e, err
+	}
 	totals := ports.Totals{Charged: e.Charged(), Refunded: e.Refunded(), Recharged: e.Recharged()}
 	if totals == (ports.Totals{}) {
 		return e, nil
@@ -90,13 +94,16 @@ func (r ledger) Post(_ context.Context, p ports.Posting) (billing.Entry, error) 
 	return e, r.addHour(e.AgentID, e.SessionID, cmp.Or(p.Hour, e.At).Truncate(time.Hour), totals)
 }
 
-func (r ledger) SetLive(_ context.Context, agentID string, delta int) error {
+func (r ledger) SetLive(_ context.Context, agentID, keyID string, delta int) error {
 	w, err := r.wallet(agentID)
 	if err != nil {
 		return err
 	}
 	w.LiveSessions += delta
-	return walletTable.Put(r.Set, agentID, w)
+	if err := walletTable.Put(r.Set, agentID, w); err != nil {
+		return err
+	}
+	return accounts.MoveKey(r.Set, w.Wallet, ports.Posting{Key: keyID, Live: delta})
 }
 
 func (r ledger) PutBudget(ctx context.Context, agentID string, b billing.Budget) error {

@@ -156,7 +156,7 @@ func TestALockThatTakesTooLongIsUnavailable(t *testing.T) {
 }
 
 // setLive is a unit that locks a wallet.
-func setLive(ctx context.Context, tx ports.Tx) error { return tx.Ledger().SetLive(ctx, "agt_1", 1) }
+func setLive(ctx context.Context, tx ports.Tx) error { return tx.Ledger().SetLive(ctx, "agt_1", "", 1) }
 
 // holdWallets locks the wallets of a database, until the test ends or frees them.
 func holdWallets(t *testing.T, url string) (free func()) {

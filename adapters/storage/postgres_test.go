@@ -49,7 +49,7 @@ func TestRowsThatAUnitReadsAreLocked(t *testing.T) {
 			return err
 		},
 		"the newest session": func(ctx context.Context, tx ports.Tx) error {
-			_, err := tx.Sessions().Newest(ctx, "agt_1", "dyn_fast_1")
+			_, err := tx.Sessions().Newest(ctx, "agt_1", "", "dyn_fast_1")
 			return err
 		},
 		"the usage": func(ctx context.Context, tx ports.Tx) error {
@@ -79,7 +79,7 @@ func TestRowsThatAUnitReadsAreLocked(t *testing.T) {
 			waitsFor(t, st, read, func(ctx context.Context, tx ports.Tx) error {
 				switch name {
 				case "the wallet":
-					return tx.Ledger().SetLive(ctx, "agt_1", 0)
+					return tx.Ledger().SetLive(ctx, "agt_1", "", 0)
 				case "the agent":
 					return tx.Agents().Put(ctx, account.Agent{ID: "agt_1", KeyHash: []byte("k")})
 				}
@@ -233,7 +233,7 @@ func TestUnitsThatBlockEachOtherRunAgain(t *testing.T) {
 			err := st.Update(t.Context(), func(ctx context.Context, tx ports.Tx) error {
 				runs.Add(1)
 				for _, id := range order {
-					if err := tx.Ledger().SetLive(ctx, id, 1); err != nil {
+					if err := tx.Ledger().SetLive(ctx, id, "", 1); err != nil {
 						return err
 					}
 					meet()

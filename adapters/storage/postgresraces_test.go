@@ -166,7 +166,7 @@ func terminate(ctx context.Context, tx ports.Tx, agentID, id string) error {
 		return err
 	}
 	s, _ := r.Session.Terminate(session.AgentRequest, now)
-	if err := tx.Ledger().SetLive(ctx, agentID, -1); err != nil {
+	if err := tx.Ledger().SetLive(ctx, agentID, "", -1); err != nil {
 		return err
 	}
 	release := billing.Entry{ID: "txn_end_" + id, AgentID: agentID, Type: billing.Release, Available: s.Money.Held,

@@ -42,7 +42,7 @@ func TestWhatIsHeldBackFailsItsUnit(t *testing.T) {
 		"the end":       func(context.Context, ports.Tx) error { return nil },
 		"a row":         func(ctx context.Context, tx ports.Tx) error { _, err := tx.Ledger().Wallet(ctx, "agt_1"); return err },
 		"a list":        func(ctx context.Context, tx ports.Tx) error { _, err := tx.Sessions().Live(ctx, "agt_1"); return err },
-		"a change":      func(ctx context.Context, tx ports.Tx) error { return tx.Ledger().SetLive(ctx, "agt_1", 1) },
+		"a change":      func(ctx context.Context, tx ports.Tx) error { return tx.Ledger().SetLive(ctx, "agt_1", "", 1) },
 		"a row by GORM": func(ctx context.Context, tx ports.Tx) error { _, err := tx.Referrers().Default(ctx); return err },
 	} {
 		t.Run(name, func(t *testing.T) {

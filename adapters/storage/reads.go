@@ -137,6 +137,13 @@ func (r *reader) read(first *readAsk) {
 	}
 }
 
+// newBatch returns a batch on a pipeline.
+func (s *Store) newBatch(pipe engine.Pipeline) *batch {
+	b := newBatch(counted(s.config.Trace, pipe), s.now)
+	b.restricted = &s.restricted
+	return b
+}
+
 // readBatch reads what views name.
 func (s *Store) readBatch(list []*ports.ReadSet) (*batch, error) {
 	pipe, err := s.postgres.Snapshot()
@@ -144,7 +151,7 @@ func (s *Store) readBatch(list []*ports.ReadSet) (*batch, error) {
 		return nil, err
 	}
 	defer func() { _ = pipe.Rollback() }()
-	b := newBatch(counted(s.config.Trace, pipe), s.now)
+	b := s.newBatch(pipe)
 	n := nameAll(list)
 	if len(n.payers)+len(n.owned) > 0 {
 		b.queueMoney(n, walletsAhead)

@@ -86,16 +86,27 @@ func (r sessions) reads(ctx context.Context, agentID string, ords []int64) ([]po
 	return found, err
 }
 
-func (r sessions) Newest(_ context.Context, agentID, productNo string) (session.Session, error) {
+func (r sessions) Newest(_ context.Context, agentID, keyID, productNo string) (session.Session, error) {
+	where, args := "", []any{agentID, productNo}
+	if keyID != "" {
+		where, args = " AND bought_by = ?3", append(args, keyID)
+	}
 	return scanSession("the newest",
 		r.Row("SELECT "+sessionSelect+" FROM sessions s"+r.store.by("sessions_open")+
-			" WHERE agent_id = ?1 AND product_no = ?2 AND "+live+" ORDER BY ord DESC LIMIT 1"+r.ForUpdate("s"),
-			agentID, productNo))
+			" WHERE agent_id = ?1 AND product_no = ?2"+where+" AND "+live+" ORDER BY ord DESC LIMIT 1"+r.ForUpdate("s"),
+			args...))
 }
 
-func (r sessions) Live(ctx context.Context, agentID string) ([]string, error) {
-	return r.list(ctx, "live", "SELECT id FROM sessions"+r.store.by("sessions_open")+" WHERE agent_id = ?1 AND "+live+
-		" ORDER BY ord", agentID)
+func (r sessions) Live(ctx context.Context, agentID string, keyIDs ...string) ([]string, error) {
+	query, args := "SELECT id FROM sessions"+r.store.by("sessions_open")+" WHERE agent_id = ?1 AND "+live, []any{agentID}
+	if len(keyIDs) > 0 {
+		list, size := work.In(2, len(keyIDs))
+		for i := range size {
+			args = append(args, keyIDs[min(i, len(keyIDs)-1)])
+		}
+		query += " AND bought_by IN " + list
+	}
+	return r.list(ctx, "live", query+" ORDER BY ord", args...)
 }
 
 func (r sessions) Unbooked(ctx context.Context, agentID string) ([]ports.Hour, error) {
@@ -119,6 +130,42 @@ func (r sessions) Unbooked(ctx context.Context, agentID string) ([]ports.Hour, e
 		return nil, work.Wrap("sum what is not charged yet of "+agentID, err)
 	}
 	return sumsOfDue(holding)
+}
+
+const (
+	// spentByKey sums the sessions of an agent by key, and usedByKey has what is used up and not charged yet.
+	spentByKey = `SELECT bought_by, CAST(SUM(held_trial + held_own) AS BIGINT),
+		CAST(SUM(charged_trial + charged_own - refunded_trial - refunded_own) AS BIGINT),
+		SUM(CASE WHEN status IN ('creating', 'active') THEN 1 ELSE 0 END)
+		FROM sessions WHERE agent_id = ?1 GROUP BY bought_by`
+	usedByKey = "SELECT s.bought_by, " + dueColumns + " FROM sessions s WHERE s.agent_id = ?1 AND " + holdsMoney
+)
+
+func (r sessions) SpentByKey(ctx context.Context, agentID string) (map[string]ports.KeySpent, error) {
+	found := map[string]ports.KeySpent{}
+	err := r.Rows(ctx, spentByKey, []any{agentID}, func(row engine.Row) error {
+		var id string
+		var k ports.KeySpent
+		err := row.Scan(&id, &k.Held, &k.Spent, &k.Live)
+		found[id] = k
+		return err
+	})
+	if err != nil {
+		return nil, work.Wrap("sum the sessions of "+agentID+" by key", err)
+	}
+	err = r.Rows(ctx, usedByKey, []any{agentID}, func(row engine.Row) error {
+		var id string
+		var d dueRow
+		if err := row.Scan(append([]any{&id}, d.targets()...)...); err != nil {
+			return err
+		}
+		due, err := d.due()
+		k := found[id]
+		k.Held, k.Spent = k.Held-due, k.Spent+due
+		found[id] = k
+		return err
+	})
+	return found, work.Wrap("sum what is not charged yet of "+agentID+" by key", err)
 }
 
 // Count reads the number of the last session, as none is ever removed.

@@ -56,6 +56,7 @@ type sessionRow struct {
 type sessionIdentity struct {
 	ID, AgentID, Type, ProductNo string
 	CreatedAt                    int64
+	BoughtBy, Buyer              string
 }
 
 // sessionState is what Put writes.
@@ -82,6 +83,7 @@ type sessionState struct {
 func toSessionRow(s session.Session) sessionRow {
 	return sessionRow{sessionIdentity{
 		ID: s.ID, AgentID: s.AgentID, Type: string(s.Type), ProductNo: s.ProductNo, CreatedAt: column.Micros(s.CreatedAt),
+		BoughtBy: s.BoughtBy.KeyID, Buyer: s.BoughtBy.Name,
 	}, sessionState{
 		Status: string(s.Status), Reason: string(s.Reason), Provider: s.Provider,
 		Quantity: s.Quantity, Days: s.Days, Bytes: s.Limit(), Price: int64(s.Price),
@@ -114,7 +116,8 @@ func fromSessionRow(r *sessionRow) (session.Session, error) {
 	}
 	s := session.Session{
 		ID: r.ID, AgentID: r.AgentID, Type: session.Type(r.Type), ProductNo: r.ProductNo,
-		Status: session.Status(r.Status), Reason: session.Reason(r.Reason), Provider: r.Provider,
+		BoughtBy: session.Buyer{KeyID: r.BoughtBy, Name: r.Buyer},
+		Status:   session.Status(r.Status), Reason: session.Reason(r.Reason), Provider: r.Provider,
 		Quantity: r.Quantity, Days: r.Days, Price: domain.Money(r.Price),
 		Protocol: session.Protocol(r.Protocol), Location: session.Location{Country: r.Country, City: r.City},
 		Rotation: session.Rotation{

@@ -20,6 +20,7 @@ func sessionWhere(agentID string, f ports.SessionFilter) (string, []any) {
 	add(f.Status != "", "s.status = ", string(f.Status), "")
 	add(f.Type != "", "s.type = ", string(f.Type), "")
 	add(f.ProductNo != "", "s.product_no = ", f.ProductNo, "")
+	add(f.Key != "", "s.bought_by = ", f.Key, "")
 	add(f.Country != "", "s.country = ", f.Country, "")
 	add(!f.From.IsZero(), "s.created_at >= ", column.Micros(f.From), "")
 	add(!f.To.IsZero(), "s.created_at < ", column.Micros(f.To), "")

@@ -19,6 +19,7 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 	"gorm.io/gorm"
 
+	"agentproxy/adapters/storage/accounts"
 	"agentproxy/adapters/storage/commit"
 	"agentproxy/adapters/storage/engine"
 	"agentproxy/adapters/storage/postgres"
@@ -104,14 +105,16 @@ type Store struct {
 	postgres *postgres.Database  // the database, or nil
 	shares   *commit.Shares      // of its connections, by agent
 	queued   *commit.Shares      // of the units and views that wait for batches, by agent
-	work     *work.Database
-	metrics  *metrics
-	clock    *clock
-	now      func() time.Time // the time at which changes are noted
-	leases   leaseSQL
-	timed    func(args ...any) []any // appends the time to the arguments of leaseSQL, if it is one
-	jobs     atomic.Pointer[JobInserter]
-	closing  sync.Once
+
+	restricted accounts.RestrictedAgents
+	work       *work.Database
+	metrics    *metrics
+	clock      *clock
+	now        func() time.Time // the time at which changes are noted
+	leases     leaseSQL
+	timed      func(args ...any) []any // appends the time to the arguments of leaseSQL, if it is one
+	jobs       atomic.Pointer[JobInserter]
+	closing    sync.Once
 }
 
 // Writer returns the pool that writes. On SQLite it has one connection, which River's client uses

@@ -34,6 +34,7 @@ type walletRow struct {
 	BudgetPaused     bool
 	SpentDay         int64
 	SpentToday       int64
+	RestrictedKeys   int
 }
 
 func (walletRow) TableName() string { return "wallets" }
@@ -106,6 +107,7 @@ func toWalletRow(w billing.Wallet) walletRow {
 		BudgetPaused:     w.Budget.Paused,
 		SpentDay:         column.Micros(w.SpentDay),
 		SpentToday:       int64(w.SpentToday),
+		RestrictedKeys:   w.RestrictedKeys,
 	}
 }
 
@@ -134,6 +136,8 @@ func fromWalletRow(r walletRow) (billing.Wallet, error) {
 		},
 		SpentDay:   column.Time(r.SpentDay),
 		SpentToday: domain.Money(r.SpentToday),
+
+		RestrictedKeys: r.RestrictedKeys,
 	}, nil
 }
 

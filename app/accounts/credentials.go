@@ -53,15 +53,46 @@ func (c Caller) KeyTag() []byte {
 	return c.key.tag()
 }
 
+// Limits returns what restricts the key of the caller.
+func (c Caller) Limits() account.Limits {
+	if c.key == nil {
+		return account.Limits{}
+	}
+	return c.key.Limits
+}
+
+// Spender returns the key of the caller, for whose budget counts what it buys. A first key that was replaced buys as
+// the first one.
+func (c Caller) Spender() account.Spender {
+	if c.key == nil {
+		return account.Spender{}
+	}
+	l := c.key.Limits
+	by := account.Spender{KeyID: c.key.ID, Name: c.key.Name, Restricted: l.Restricted(), Own: l.Own}
+	if c.key.Replaced {
+		by.KeyID, by.Name = account.FirstKeyID(c.AgentID), account.FirstKeyName
+	}
+	return by
+}
+
+// MayAsFree returns account.ErrKeyRestricted for the caller with a restricted key.
+func (c Caller) MayAsFree() error {
+	if c.Limits().Restricted() {
+		return account.ErrKeyRestricted
+	}
+	return nil
+}
+
 // errReplacedKey is returned for a key in its grace, and for a token of one.
 var errReplacedKey = account.ErrScope.Msgf("this key was replaced and changes no credentials; use the new one")
 
-// MayChangeCredentials refuses a key that was replaced, with account.ErrScope.
+// MayChangeCredentials refuses a key that was replaced, with account.ErrScope, and a restricted one, with
+// account.ErrKeyRestricted.
 func (c Caller) MayChangeCredentials() error {
 	if c.key != nil && c.key.Replaced {
 		return errReplacedKey
 	}
-	return nil
+	return c.MayAsFree()
 }
 
 // May refuses with account.ErrScope.
@@ -296,9 +327,9 @@ func (a *Service) readAgent(ctx context.Context, id string) (agent *knownAgent, 
 		if err != nil {
 			return err
 		}
-		further, err := tx.Keys().Further(ctx, id)
-		agent = &knownAgent{Agent: found, keys: []*knownKey{{Key: found.FirstKey()}}}
-		for _, k := range further {
+		list, err := allKeys(ctx, tx, found)
+		agent = &knownAgent{Agent: found}
+		for _, k := range list {
 			agent.keys = append(agent.keys, &knownKey{Key: k})
 		}
 		if err != nil || a.cfg.Dev {

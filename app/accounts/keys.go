@@ -1,6 +1,7 @@
 package accounts
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -8,6 +9,7 @@ import (
 
 	"agentproxy/domain"
 	"agentproxy/domain/account"
+	"agentproxy/domain/session"
 )
 
 // NewKey asks for a further key.
@@ -15,6 +17,7 @@ type NewKey struct {
 	Name    string
 	Scopes  []account.Scope // none: the caller's
 	Expires time.Time       // zero: never
+	Limits  account.Limits
 }
 
 // Create issues a further key with permissions that the caller has too. The key itself is returned only
@@ -23,10 +26,14 @@ func (u Keys) Create(ctx context.Context, c Caller, in NewKey) (account.Key, str
 	if err := c.MayChangeCredentials(); err != nil {
 		return account.Key{}, "", err
 	}
+	limits, err := in.Limits.Check(u.a.transitions.Sells)
+	if err != nil {
+		return account.Key{}, "", err
+	}
 	text := u.a.secrets.NewKey()
 	k := account.Key{ID: u.a.ids.New(account.KeyPrefix), AgentID: c.AgentID, Hash: u.a.secrets.Hash(text),
-		Hint: account.Hint(text)}
-	err := u.change(ctx, c.AgentID, func(ctx context.Context, tx repos, _ account.Agent, now time.Time) (err error) {
+		Hint: account.Hint(text), Limits: limits}
+	err = u.change(ctx, c.AgentID, func(ctx context.Context, tx repos, _ account.Agent, now time.Time) (err error) {
 		k.Created, k.Expires = now, in.Expires
 		if k.Name, k.Scopes, err = account.CheckKey(in.Name, in.Scopes, c.Scopes, in.Expires, now); err != nil {
 			return err
@@ -34,6 +41,9 @@ func (u Keys) Create(ctx context.Context, c Caller, in NewKey) (account.Key, str
 		if c.key != nil {
 			k.Parent = c.key.ID
 			k = k.EndsNoLaterThan(c.key.Expires)
+		}
+		if err := stillFree(ctx, tx, c); err != nil {
+			return err
 		}
 		others, err := tx.Keys().Further(ctx, c.AgentID)
 		if err != nil {
@@ -43,7 +53,7 @@ func (u Keys) Create(ctx context.Context, c Caller, in NewKey) (account.Key, str
 		for _, other := range others {
 			switch {
 			case other.Expired(now): // makes room
-				err = tx.Keys().Delete(ctx, c.AgentID, other.ID)
+				err = endKeys(ctx, tx, c.AgentID, []string{other.ID}, time.Time{})
 			case !other.Replaced: // of a replaced one there is one at most
 				live++
 			}
@@ -54,7 +64,10 @@ func (u Keys) Create(ctx context.Context, c Caller, in NewKey) (account.Key, str
 		if live >= account.MaxKeys {
 			return account.ErrTooManyKeys
 		}
-		return tx.Keys().Insert(ctx, k)
+		if err := tx.Keys().Insert(ctx, k); err != nil || !limits.Restricted() {
+			return err
+		}
+		return tx.KeyWallets().Restrict(ctx, c.AgentID, k.ID, limits, now)
 	})
 	if err != nil {
 		return account.Key{}, "", err
@@ -78,11 +91,14 @@ func (u Keys) List(ctx context.Context, agentID string) (list []account.Key, err
 		if err != nil {
 			return err
 		}
-		further, err := tx.Keys().Further(ctx, agentID)
+		keys, err := allKeys(ctx, tx, agent)
+		if err != nil {
+			return err
+		}
 		list = nil
 		now := u.a.clock.Now()
-		first, placed := agent.FirstKey(), false
-		for _, k := range further {
+		first, placed := keys[0], false
+		for _, k := range keys[1:] {
 			if !placed && k.Created.Before(first.Created) {
 				list, placed = append(list, first), true
 			}
@@ -98,48 +114,73 @@ func (u Keys) List(ctx context.Context, agentID string) (list []account.Key, err
 	return list, err
 }
 
-// Children is what becomes of the keys that a key issued when it ends.
-type Children string
+// Fate is what becomes of what a key issued, or bought, when it ends.
+type Fate string
+
+// The fates.
+const (
+	End  Fate = "end"
+	Keep Fate = "keep"
+)
+
+// Children is the fate of the keys that a key issued.
+type Children = Fate
 
 // The fates of children.
 const (
-	EndChildren  Children = "end"
-	KeepChildren Children = "keep"
+	EndChildren  = End
+	KeepChildren = Keep
 )
 
 // Delete ends a further key, and the keys that it issued unless they are kept. One that may more than the caller
-// is account.ErrScope.
-func (u Keys) Delete(ctx context.Context, c Caller, id string, children Children) error {
+// is account.ErrScope, and account.ErrLastKey is returned where no key without a restriction would be left. With
+// sessions the live ones that the keys bought end too.
+func (u Keys) Delete(ctx context.Context, c Caller, id string, children Children, sessions Fate) error {
 	if err := c.MayChangeCredentials(); err != nil {
 		return err
 	}
-	return u.change(ctx, c.AgentID, func(ctx context.Context, tx repos, agent account.Agent, _ time.Time) error {
+	var ended []string // sessions
+	err := u.change(ctx, c.AgentID, func(ctx context.Context, tx repos, agent account.Agent, now time.Time) error {
 		if id == agent.FirstKey().ID {
 			return account.ErrFirstKey
 		}
-		others, err := tx.Keys().Further(ctx, c.AgentID)
+		keys, err := allKeys(ctx, tx, agent)
 		if err != nil {
 			return err
 		}
-		for _, k := range others {
-			if k.ID != id {
-				continue
-			}
-			if err := account.Covers(c.Scopes, k.Grants()); err != nil {
+		at := slices.IndexFunc(keys, func(k account.Key) bool { return k.ID == id })
+		if at < 0 {
+			return account.ErrKeyNotFound
+		}
+		ids := []string{id}
+		if children != KeepChildren {
+			ids = append(ids, account.Descendants(keys, id)...)
+		}
+		err = cmp.Or(stillFree(ctx, tx, c), account.Covers(c.Scopes, keys[at].Grants()), account.KeepsFree(keys, ids...))
+		if err != nil {
+			return err
+		}
+		if ended = nil; sessions == End {
+			if ended, err = endSessions(ctx, u.a, tx, c.AgentID, session.AgentRequest, now, ids...); err != nil {
 				return err
 			}
 		}
-		if err := tx.Keys().Delete(ctx, c.AgentID, id); err != nil || children == KeepChildren {
-			return err
-		}
-		return endKeys(ctx, tx, c.AgentID, account.Descendants(others, id), time.Time{})
+		return endKeys(ctx, tx, c.AgentID, ids, time.Time{})
 	})
+	if err == nil {
+		for _, id := range ended {
+			u.a.hub.SessionChanged(id)
+		}
+	}
+	return err
 }
 
 // endKeys ends keys at a time, the zero time being now.
 func endKeys(ctx context.Context, tx repos, agentID string, ids []string, at time.Time) error {
 	for _, id := range ids {
-		end := func() error { return tx.Keys().Delete(ctx, agentID, id) }
+		end := func() error {
+			return cmp.Or(tx.Keys().Delete(ctx, agentID, id), tx.KeyWallets().Free(ctx, agentID, id))
+		}
 		if !at.IsZero() {
 			end = func() error { return tx.Keys().EndAt(ctx, agentID, id, at) }
 		}
@@ -171,7 +212,19 @@ func (u Keys) Rotate(ctx context.Context, c Caller, in Rotation) (account.Key, s
 	if err := account.Covers(c.Scopes, account.Scopes); err != nil {
 		return account.Key{}, "", err
 	}
-	return u.rotate(ctx, c.AgentID, in, func(agent account.Agent, now time.Time) error {
+	return u.rotate(ctx, c.AgentID, in, func(ctx context.Context, tx repos, agent account.Agent, now time.Time) error {
+		if err := stillFree(ctx, tx, c); err != nil {
+			return err
+		}
+		keys, err := allKeys(ctx, tx, agent)
+		if err != nil {
+			return err
+		}
+		if in.Children != KeepChildren {
+			if err := account.KeepsFree(keys, account.Descendants(keys, keys[0].ID)...); err != nil {
+				return err
+			}
+		}
 		proof, err := proveSecret(u.a.secrets, agent, in.Secret, now)
 		if err != nil {
 			return err
@@ -180,18 +233,23 @@ func (u Keys) Rotate(ctx context.Context, c Caller, in Rotation) (account.Key, s
 	})
 }
 
-// Replace is like Rotate for the operator: the old key and the keys that it issued end at once.
+// Replace is like Rotate for the operator: the old key and the keys that it issued end at once, and the new one has no
+// restriction.
 func (u Keys) Replace(ctx context.Context, agentID string) (account.Key, string, error) {
-	return u.rotate(ctx, agentID, Rotation{}, func(account.Agent, time.Time) error { return nil })
+	return u.rotate(ctx, agentID, Rotation{},
+		func(ctx context.Context, tx repos, agent account.Agent, _ time.Time) error {
+			return tx.KeyWallets().Free(ctx, agentID, agent.FirstKey().ID)
+		})
 }
 
 func (u Keys) rotate(
-	ctx context.Context, agentID string, in Rotation, may func(account.Agent, time.Time) error,
+	ctx context.Context, agentID string, in Rotation,
+	may func(context.Context, repos, account.Agent, time.Time) error,
 ) (first account.Key, text string, err error) {
 	text = u.a.secrets.NewKey()
 	hash, oldID := u.a.secrets.Hash(text), u.a.ids.New(account.KeyPrefix)
 	err = u.change(ctx, agentID, func(ctx context.Context, tx repos, agent account.Agent, now time.Time) error {
-		if err := may(agent, now); err != nil {
+		if err := may(ctx, tx, agent, now); err != nil {
 			return err
 		}
 		others, err := tx.Keys().Further(ctx, agentID)

@@ -51,22 +51,8 @@ func (a *Service) Disable(ctx context.Context, agentID, reason string) error {
 		if err := tx.Agents().Put(ctx, agent); err != nil {
 			return err
 		}
-		if ids, err = tx.Sessions().Live(ctx, agentID); err != nil {
-			return err
-		}
-		if err := tx.Sessions().Lock(ctx, ids); err != nil {
-			return err
-		}
-		for _, id := range ids {
-			s, err := tx.Sessions().Load(ctx, id)
-			if err != nil {
-				return err
-			}
-			if _, err := a.transitions.Terminate(ctx, tx, s, session.AccountDisabled, now); err != nil {
-				return err
-			}
-		}
-		return nil
+		ids, err = endSessions(ctx, a, tx, agentID, session.AccountDisabled, now)
+		return err
 	})
 	if err != nil {
 		return err
@@ -76,6 +62,29 @@ func (a *Service) Disable(ctx context.Context, agentID, reason string) error {
 		a.hub.SessionChanged(id)
 	}
 	return nil
+}
+
+// endSessions ends the live sessions of an agent, of those that some keys bought if any are given, and returns their
+// ids.
+func endSessions(ctx context.Context, a *Service, tx repos, agentID string, why session.Reason, now time.Time,
+	keyIDs ...string) ([]string, error) {
+	ids, err := tx.Sessions().Live(ctx, agentID, keyIDs...)
+	if err != nil {
+		return nil, err
+	}
+	if err := tx.Sessions().Lock(ctx, ids); err != nil {
+		return nil, err
+	}
+	for _, id := range ids {
+		s, err := tx.Sessions().Load(ctx, id)
+		if err != nil {
+			return nil, err
+		}
+		if _, err := a.transitions.Terminate(ctx, tx, s, why, now); err != nil {
+			return nil, err
+		}
+	}
+	return ids, nil
 }
 
 // Enable lets a disabled account in again. Its sessions stay ended.

@@ -12,6 +12,7 @@ type repos interface {
 	Referrers() ports.Referrers
 	Trials() ports.Trials
 	Keys() ports.Keys
+	KeyWallets() ports.KeyWallets
 }
 
 func narrow(store ports.Store) ports.Unit[repos] {

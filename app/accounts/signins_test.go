@@ -95,7 +95,7 @@ func TestSignIn(t *testing.T) {
 		apptest.OK(t, err)
 		for _, k := range list {
 			if k.Name == "deleted" {
-				apptest.OK(t, w.Accounts.Keys.Delete(ctx, c, k.ID, accounts.EndChildren))
+				apptest.OK(t, w.Accounts.Keys.Delete(ctx, c, k.ID, accounts.EndChildren, accounts.Keep))
 			}
 		}
 		over(t, w, token)

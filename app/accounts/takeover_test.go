@@ -113,7 +113,7 @@ func TestAReplacedKeyChangesNoCredential(t *testing.T) {
 		apptest.ErrorIs(t, err, account.ErrScope)
 		_, _, err = k.Accounts.Keys.Create(t.Context(), old, accounts.NewKey{Name: "child"})
 		apptest.ErrorIs(t, err, account.ErrScope)
-		apptest.ErrorIs(t, k.Accounts.Keys.Delete(t.Context(), old, further.ID, accounts.EndChildren), account.ErrScope)
+		apptest.ErrorIs(t, k.Accounts.Keys.Delete(t.Context(), old, further.ID, accounts.EndChildren, accounts.Keep), account.ErrScope)
 	}
 	apptest.Equal(t, "the database", k.Dump(), before)
 	k.tokenWorks(token, true)
@@ -139,7 +139,7 @@ func TestWhatAKeyIssuedEndsWithIt(t *testing.T) {
 	apptest.OK(t, err)
 	ownToken := k.token(k.first.APIKey, k.first.APISecret)
 
-	apptest.OK(t, k.Accounts.Keys.Delete(t.Context(), all, leaked.ID, accounts.EndChildren))
+	apptest.OK(t, k.Accounts.Keys.Delete(t.Context(), all, leaked.ID, accounts.EndChildren, accounts.Keep))
 	for _, ended := range []string{leakedText, childText, grandchildText} {
 		k.works(ended, false)
 	}
@@ -153,7 +153,7 @@ func TestWhatAKeyIssuedEndsWithIt(t *testing.T) {
 
 	keep, keepText := k.create(all, accounts.NewKey{Name: "keep"})
 	_, keptText := k.create(k.caller(keepText), accounts.NewKey{Name: "kept"})
-	apptest.OK(t, k.Accounts.Keys.Delete(t.Context(), all, keep.ID, accounts.KeepChildren))
+	apptest.OK(t, k.Accounts.Keys.Delete(t.Context(), all, keep.ID, accounts.KeepChildren, accounts.Keep))
 	k.works(keepText, false)
 	k.works(keptText, true)
 

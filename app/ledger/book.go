@@ -20,6 +20,7 @@ type Repos interface {
 	Ledger() ports.Ledger
 	Traffic() ports.Traffic
 	Addresses() ports.Addresses
+	KeyWallets() ports.KeyWallets
 }
 
 // Book posts the entries of sessions in one transaction, and keeps the session's
@@ -61,7 +62,7 @@ func (b Book) post(ctx context.Context, s session.Session, e billing.Entry, ref,
 	if e.Description == "" {
 		e.Description = text
 	}
-	p.Entry = e
+	p.Entry, p.Key = e, s.BoughtBy.KeyID
 	return b.book(ctx, p)
 }
 
@@ -80,7 +81,7 @@ func (b Book) Hold(
 	ctx context.Context, w billing.Wallet, s *session.Session, cost domain.Money, by billing.FundingSource,
 	ref string, live int,
 ) error {
-	if err := w.MaySpend(cost, b.now); err != nil {
+	if err := b.MaySpend(ctx, w, s.BoughtBy.KeyID, cost); err != nil {
 		return err
 	}
 	e, err := w.Hold(cost, by)
@@ -195,7 +196,7 @@ func (b Book) SettleEnded(ctx context.Context, s *session.Session, u traffic.Usa
 // direct session with traffic left, which its provider counts, is settled at settleBy,
 // unless that is done before. The caller stores the session afterwards.
 func (b Book) Finish(ctx context.Context, s *session.Session, keeps bool, settleBy time.Time) error {
-	if err := b.tx.Ledger().SetLive(ctx, s.AgentID, -1); err != nil {
+	if err := b.tx.Ledger().SetLive(ctx, s.AgentID, s.BoughtBy.KeyID, -1); err != nil {
 		return err
 	}
 	if s.Type == session.Static {

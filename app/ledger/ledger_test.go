@@ -9,6 +9,7 @@ import (
 
 	"pgregory.net/rapid"
 
+	"agentproxy/app/accounts"
 	"agentproxy/app/sessions"
 	"agentproxy/domain"
 	"agentproxy/domain/account"
@@ -29,7 +30,8 @@ type machine struct {
 	agents []string
 	ids    []string // sessions of all agents
 	owner  map[string]string
-	used   map[string]int64 // by session and lease, as its gateway counts
+	keys   map[string][]account.Spender // of agents, and the key that a call may come without
+	used   map[string]int64             // by session and lease, as its gateway counts
 	grant  map[string]int64
 	leases map[string]string // the lease that a session's gateway has open
 	n      int
@@ -46,12 +48,30 @@ func (m *machine) pick(list []string) (string, bool) {
 func (m *machine) allowRefusal(err error) {
 	m.t.Helper()
 	for _, fine := range []error{nil, billing.ErrInsufficientBalance, billing.ErrBudgetExceeded, session.ErrOver, session.ErrNotReady,
-		session.ErrLimit, domain.ErrInvalid, ports.ErrProvider, ports.ErrTimeout, account.ErrDisabled, catalog.ErrOutOfStock} {
+		session.ErrLimit, account.ErrKeyRestricted, account.ErrInvalidKey, account.ErrTooManyKeys, account.ErrKeyNotFound,
+		account.ErrLastKey, domain.ErrInvalid, ports.ErrProvider, ports.ErrTimeout, account.ErrDisabled, catalog.ErrOutOfStock} {
 		if err == nil || fine != nil && errors.Is(err, fine) {
 			return
 		}
 	}
 	m.t.Fatalf("%v", err)
+}
+
+// key returns the key of a call, which may be one that ended, or none.
+func (m *machine) key(agent string) account.Spender {
+	return rapid.SampledFrom(append(m.keys[agent], account.Spender{})).Draw(m.t, "key")
+}
+
+// limits returns limits, or none.
+func (m *machine) limits(r *rapid.T) (l account.Limits) {
+	if rapid.Bool().Draw(r, "total") {
+		l.Budget.Total = new(domain.Money(rapid.Int64Range(1, 5_000_000).Draw(r, "total of")))
+	}
+	if rapid.Bool().Draw(r, "daily") && l.Budget.Total == nil {
+		l.Budget.Daily = new(domain.Money(rapid.Int64Range(1, 3_000_000).Draw(r, "daily of")))
+	}
+	l.MaxSessions = rapid.IntRange(0, 2).Draw(r, "sessions")
+	return l
 }
 
 func (m *machine) actions() map[string]func(*rapid.T) {
@@ -72,7 +92,7 @@ func (m *machine) actions() map[string]func(*rapid.T) {
 					f.Quantity = new(rapid.SampledFrom([]int{1, 2}).Draw(r, "quantity"))
 				}
 				m.n++
-				d, err := m.Sessions.Create(ctx, sessions.Create{AgentID: agent, Form: f, Call: apptest.Call(fmt.Sprint(m.n))})
+				d, err := m.Sessions.Create(ctx, sessions.Create{AgentID: agent, By: m.key(agent), Form: f, Call: apptest.Call(fmt.Sprint(m.n))})
 				m.allowRefusal(err)
 				if err == nil {
 					m.ids, m.owner[d.View.ID] = append(m.ids, d.View.ID), agent
@@ -88,7 +108,7 @@ func (m *machine) actions() map[string]func(*rapid.T) {
 		},
 		"renew": func(r *rapid.T) {
 			if id, any := m.pick(m.ids); any {
-				_, err := m.Sessions.Renew(ctx, sessions.Renew{AgentID: m.owner[id], SessionID: id, Days: rapid.SampledFrom([]string{"", "90"}).Draw(r, "days")})
+				_, err := m.Sessions.Renew(ctx, sessions.Renew{AgentID: m.owner[id], By: m.key(m.owner[id]), SessionID: id, Days: rapid.SampledFrom([]string{"", "90"}).Draw(r, "days")})
 				m.allowRefusal(err)
 			}
 		},
@@ -97,7 +117,7 @@ func (m *machine) actions() map[string]func(*rapid.T) {
 		},
 		"add traffic": func(r *rapid.T) {
 			if id, any := m.pick(m.ids); any {
-				_, err := m.Sessions.TopUp(ctx, sessions.TopUp{AgentID: m.owner[id], SessionID: id,
+				_, err := m.Sessions.TopUp(ctx, sessions.TopUp{AgentID: m.owner[id], By: m.key(m.owner[id]), SessionID: id,
 					Bytes: apptest.Gigabytes(rapid.SampledFrom([]string{"0.1", "0.777"}).Draw(r, "gb"))})
 				m.allowRefusal(err)
 			}
@@ -107,6 +127,30 @@ func (m *machine) actions() map[string]func(*rapid.T) {
 				auto := &session.AutoTopUp{BelowPercent: rapid.IntRange(1, 99).Draw(r, "percent"), Bytes: *apptest.Gigabytes("0.1"), MaxPerDay: 2}
 				_, err := m.Sessions.Change(ctx, sessions.Change{AgentID: m.owner[id], SessionID: id, AutoTopUp: &auto})
 				m.allowRefusal(err)
+			}
+		},
+		"issue a key": func(r *rapid.T) {
+			if agent, any := m.pick(m.agents); any {
+				k, _, err := m.Accounts.Keys.Create(ctx, accounts.Caller{AgentID: agent, Scopes: account.Scopes},
+					accounts.NewKey{Name: "key", Limits: m.limits(r)})
+				m.allowRefusal(err)
+				if err == nil {
+					m.keys[agent] = append(m.keys[agent], account.Spender{KeyID: k.ID, Name: k.Name})
+				}
+			}
+		},
+		"change a budget": func(r *rapid.T) {
+			if agent, any := m.pick(m.agents); any {
+				l := m.limits(r)
+				m.allowRefusal(m.Accounts.Keys.Change(ctx, accounts.Caller{AgentID: agent, Scopes: account.Scopes},
+					accounts.KeyChange{ID: m.key(agent).KeyID, Total: &l.Budget.Total, Daily: &l.Budget.Daily, MaxSessions: &l.MaxSessions}))
+			}
+		},
+		"end a key": func(r *rapid.T) {
+			if agent, any := m.pick(m.agents); any {
+				fate := rapid.SampledFrom([]accounts.Fate{accounts.End, accounts.Keep}).Draw(r, "sessions")
+				m.allowRefusal(m.Accounts.Keys.Delete(ctx, accounts.Caller{AgentID: agent, Scopes: account.Scopes},
+					m.key(agent).KeyID, accounts.EndChildren, fate))
 			}
 		},
 		"terminate": func(*rapid.T) {
@@ -260,7 +304,8 @@ func TestBooks(t *testing.T) {
 	rapid.Check(t, func(r *rapid.T) {
 		w, done := apptest.Start(rapidTB{t, r}, apptest.Options{SessionLimit: 12, Exits: 20})
 		defer done()
-		m := &machine{World: w, t: r, owner: map[string]string{}, used: map[string]int64{}, grant: map[string]int64{}, leases: map[string]string{}}
+		m := &machine{World: w, t: r, owner: map[string]string{}, keys: map[string][]account.Spender{}, used: map[string]int64{},
+			grant: map[string]int64{}, leases: map[string]string{}}
 		m.agents = []string{m.Register()}
 		r.Repeat(m.actions())
 		m.settleAll()

@@ -27,6 +27,7 @@ var ErrPriceMismatch = &domain.Error{Kind: domain.Conflict, Code: "PRICE_MISMATC
 // Create asks for a session.
 type Create struct {
 	AgentID string
+	By      account.Spender
 	Form    session.CreateRequest
 	Policy  *policy.Own // the rules about its targets; nil for none
 	Call    idempotency.Call
@@ -190,7 +191,7 @@ func (u *Service) quoteCreate(ctx context.Context, in Create, spec session.Spec)
 	err = u.store.View(ctx, func(ctx context.Context, tx Repos) (err error) {
 		if p.spec.Existing {
 			p.cost = 0
-			if _, err := tx.Sessions().Newest(ctx, in.AgentID, p.product.No); err != nil {
+			if _, err := tx.Sessions().Newest(ctx, in.AgentID, in.By.OwnKey(), p.product.No); err != nil {
 				return noneToAttach(err)
 			}
 		}
@@ -212,13 +213,24 @@ func (u *Service) affordable(ctx context.Context, tx Repos, w billing.Wallet, p 
 	if err := tierAllows(ctx, tx, w, p.product, u.FundedFrom); err != nil {
 		return err
 	}
+	b := ledger.NewBook(tx, u.ids, now)
+	if err := b.Spends(ctx, w, p.By, p.By.KeyID, p.product.No); err != nil {
+		return err
+	}
 	if u.cfg.Limit > 0 && w.LiveSessions >= u.cfg.Limit {
 		return session.ErrLimit.With("limit", u.cfg.Limit)
 	}
-	if err := w.MaySpend(p.cost, now); err != nil {
+	live, most, err := b.LiveOf(ctx, w, p.By.KeyID)
+	if err != nil {
 		return err
 	}
-	_, err := w.Hold(p.cost, u.means(p.product, p.sources[0].Provider))
+	if most > 0 && live >= most {
+		return session.ErrLimit.With("limit", most).With("scope", "key")
+	}
+	if err := b.MaySpend(ctx, w, p.By.KeyID, p.cost); err != nil {
+		return err
+	}
+	_, err = w.Hold(p.cost, u.means(p.product, p.sources[0].Provider))
 	return err
 }
 
@@ -245,7 +257,7 @@ func (u *Service) means(p catalog.Product, provider string) billing.FundingSourc
 
 // attach answers with the agent's newest live session of the product.
 func (u *Service) attach(ctx context.Context, tx Repos, p purchase, now time.Time) (Done, error) {
-	s, err := tx.Sessions().Newest(ctx, p.AgentID, p.product.No)
+	s, err := tx.Sessions().Newest(ctx, p.AgentID, p.By.OwnKey(), p.product.No)
 	if err != nil {
 		return Done{}, noneToAttach(err)
 	}
@@ -283,6 +295,7 @@ func (u *Service) buy(ctx context.Context, tx Repos, p purchase, id string, now 
 	from := p.sources[0]
 	_, inProcess := u.catalog.InProcess(from.Provider)
 	s := session.Session{ID: id, AgentID: p.AgentID, Type: p.spec.Type, Status: session.Creating,
+		BoughtBy:  session.Buyer{KeyID: p.By.KeyID, Name: p.By.Name},
 		ProductNo: p.product.No, Provider: from.Provider, Quantity: p.spec.Quantity, Days: p.spec.Days,
 		Bytes: p.spec.Bytes, FairUse: p.product.FairUseOf(p.spec.Quantity, p.spec.Days), Price: p.price,
 		Protocol: p.spec.Protocol, Location: p.spec.Location, Rotation: p.spec.Rotation, Labels: p.spec.Labels,

@@ -9,6 +9,7 @@ import (
 	"agentproxy/app/idempotency"
 	"agentproxy/app/ledger"
 	"agentproxy/domain"
+	"agentproxy/domain/account"
 	"agentproxy/domain/billing"
 	"agentproxy/domain/catalog"
 	"agentproxy/domain/procurement"
@@ -19,6 +20,7 @@ import (
 // Renew asks for more days of a static session.
 type Renew struct {
 	AgentID   string
+	By        account.Spender
 	SessionID string
 	Days      string        // decimal text; empty: the session's own duration
 	MaxCost   *domain.Money // nil: none
@@ -204,7 +206,11 @@ func (u *Service) planRenewal(ctx context.Context, tx Repos, in Renew, now time.
 	if in.MaxCost != nil && n.cost > *in.MaxCost {
 		return n, ErrPriceMismatch.With("cost", n.cost).With("max_cost", *in.MaxCost)
 	}
-	if n.wallet, err = ledger.NewBook(tx, u.ids, now).Wallet(ctx, in.AgentID, in.DryRun); err != nil {
+	b := ledger.NewBook(tx, u.ids, now)
+	if n.wallet, err = b.Wallet(ctx, in.AgentID, in.DryRun); err != nil {
+		return n, err
+	}
+	if err := b.Spends(ctx, n.wallet, in.By, n.was.BoughtBy.KeyID, product.No); err != nil {
 		return n, err
 	}
 	if err := tierAllows(ctx, tx, n.wallet, product, u.FundedFrom); err != nil {
@@ -212,7 +218,7 @@ func (u *Service) planRenewal(ctx context.Context, tx Repos, in Renew, now time.
 	}
 	n.means = u.means(product, n.was.Provider)
 	// A renewal adds no live session, so their limit does not apply.
-	if err := n.wallet.MaySpend(n.cost, now); err != nil {
+	if err := b.MaySpend(ctx, n.wallet, n.was.BoughtBy.KeyID, n.cost); err != nil {
 		return n, err
 	}
 	_, err = n.wallet.Hold(n.cost, n.means)

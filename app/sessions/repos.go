@@ -13,6 +13,7 @@ type Repos interface {
 	Policies() ports.Policies
 	Workers() ports.Workers
 	Peers() ports.Peers
+	Keys() ports.Keys
 }
 
 func narrow(store ports.Store) ports.Unit[Repos] {

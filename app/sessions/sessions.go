@@ -145,6 +145,20 @@ func (u *Service) Read(ctx context.Context, agentID, id string) (View, error) {
 	return v, err
 }
 
+// Buyers finds who bought sessions.
+type Buyers struct{ *Service }
+
+// BoughtBy returns the id of the key that bought a session of an agent; empty if it is not known.
+func (u Buyers) BoughtBy(ctx context.Context, agentID, id string) (keyID string, err error) {
+	reads := ports.ReadSet{Agent: agentID, Sessions: []string{id}, Recent: true}
+	err = u.store.View(ports.WithReadSet(ctx, reads), func(ctx context.Context, tx Repos) error {
+		r, err := tx.Sessions().Read(ctx, agentID, id)
+		keyID = r.BoughtBy.KeyID
+		return err
+	})
+	return keyID, err
+}
+
 // List asks for a page of an agent's sessions.
 type List struct {
 	AgentID string

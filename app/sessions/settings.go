@@ -8,6 +8,7 @@ import (
 	"agentproxy/app/fulfilment"
 	"agentproxy/app/idempotency"
 	"agentproxy/domain"
+	"agentproxy/domain/account"
 	"agentproxy/domain/eventlog"
 	"agentproxy/domain/session"
 	"agentproxy/ports"
@@ -17,6 +18,7 @@ import (
 type Change struct {
 	AgentID   string
 	SessionID string
+	By        account.Spender
 	Labels    *session.Labels
 	// AllowedIPs are networks and addresses.
 	AllowedIPs *[]string
@@ -47,6 +49,11 @@ func (in Change) check() error {
 func (in Change) apply(s session.Session) (session.Session, error) {
 	if s.Status.Over() && (in.AllowedIPs != nil || in.AutoTopUp != nil) {
 		return s, session.ErrOver.Msgf("the session is %s; only its labels can be changed", s.Status)
+	}
+	if in.AutoTopUp != nil && *in.AutoTopUp != nil {
+		if err := in.By.May(s.BoughtBy.KeyID); err != nil {
+			return s, err
+		}
 	}
 	if in.Labels != nil {
 		s.Labels = nil

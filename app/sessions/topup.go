@@ -22,6 +22,7 @@ import (
 // TopUp asks for more traffic of a dynamic session.
 type TopUp struct {
 	AgentID   string
+	By        account.Spender
 	SessionID string
 	Bytes     *int64        // nil: none was given, which is refused
 	MaxCost   *domain.Money // nil: none
@@ -87,7 +88,7 @@ func (u topUps) topUp(ctx context.Context, tx Repos, in TopUp, now time.Time) (D
 	if in.MaxCost != nil && a.cost > *in.MaxCost {
 		return Done{}, ErrPriceMismatch.With("cost", a.cost).With("max_cost", *in.MaxCost)
 	}
-	w, err := u.payable(ctx, tx, a, in.DryRun, now)
+	w, err := u.payable(ctx, tx, a, in.By, in.DryRun, now)
 	if err != nil {
 		return Done{}, err
 	}
@@ -144,15 +145,21 @@ func (u topUps) planAddition(s session.Session, bytes int64) (a addition, err er
 }
 
 // payable returns the wallet that pays for an addition, and refuses what a purchase would refuse.
-func (u topUps) payable(ctx context.Context, tx Repos, a addition, dryRun bool, now time.Time) (billing.Wallet, error) {
-	w, err := ledger.NewBook(tx, u.ids, now).Wallet(ctx, a.session.AgentID, dryRun)
+func (u topUps) payable(
+	ctx context.Context, tx Repos, a addition, by account.Spender, dryRun bool, now time.Time,
+) (billing.Wallet, error) {
+	b, buyer := ledger.NewBook(tx, u.ids, now), a.session.BoughtBy.KeyID
+	w, err := b.Wallet(ctx, a.session.AgentID, dryRun)
 	if err != nil {
+		return w, err
+	}
+	if err := b.Spends(ctx, w, by, buyer, a.product.No); err != nil {
 		return w, err
 	}
 	if err := tierAllows(ctx, tx, w, a.product, u.FundedFrom); err != nil {
 		return w, err
 	}
-	if err := w.MaySpend(a.cost, now); err != nil {
+	if err := b.MaySpend(ctx, w, buyer, a.cost); err != nil {
 		return w, err
 	}
 	_, err = w.Hold(a.cost, a.means)
@@ -218,8 +225,11 @@ func (u *Service) AutoTopUp(ctx context.Context, tx Repos, s session.Session, no
 		err = s.MayAutoTopUp(a.price, now)
 	}
 	if err == nil {
+		err = hasBuyer(ctx, tx, s, now)
+	}
+	if err == nil {
 		var w billing.Wallet
-		if w, err = t.payable(ctx, tx, a, false, now); err == nil {
+		if w, err = t.payable(ctx, tx, a, account.Spender{}, false, now); err == nil {
 			return t.add(ctx, tx, w, a, true, now)
 		}
 	}
@@ -235,4 +245,17 @@ func (u *Service) AutoTopUp(ctx context.Context, tx Repos, s session.Session, no
 		return s, err
 	}
 	return s, notify.SessionChanged(ctx, tx, u.ids, now, webhook.SessionTopUpFailed, s, "code", refusal.Code)
+}
+
+// hasBuyer refuses an addition by itself to a session whose key has ended.
+func hasBuyer(ctx context.Context, tx Repos, s session.Session, now time.Time) error {
+	key := s.BoughtBy.KeyID
+	if key == "" || key == account.FirstKeyID(s.AgentID) {
+		return nil
+	}
+	further, err := tx.Keys().Further(ctx, s.AgentID)
+	if err != nil {
+		return err
+	}
+	return account.LiveBuyer(further, key, now)
 }

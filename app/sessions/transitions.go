@@ -35,6 +35,12 @@ func NewTransitions(ids ports.IDs, catalog *catalog.Catalog, access *fulfilment.
 
 var _ procurement.Lifecycle = (*Transitions)(nil)
 
+// Sells reports whether the catalogue has a product.
+func (t *Transitions) Sells(productNo string) bool {
+	_, err := t.catalog.Product(productNo)
+	return err == nil
+}
+
 // Activate gives a session its exits and charges a static one. Exits that are not
 // what was ordered, or that another session has, are ports.ErrProvider. The
 // caller stores the session.

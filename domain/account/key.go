@@ -79,15 +79,23 @@ type Key struct {
 	Created  time.Time
 	Expires  time.Time // zero: never
 	Used     time.Time // rounded up to the next minute; zero: not yet, or long ago
+	Limits   Limits
 }
 
-// FirstKey returns the first key of the account. Its id has a digit more than those of other keys.
+// FirstKeyName is the name of the first key of every account.
+const FirstKeyName = "first"
+
+// FirstKeyID returns the id of the first key of an account, which it keeps when it is replaced. It has a digit more
+// than those of other keys.
+func FirstKeyID(agentID string) string { return KeyPrefix + "1" + strings.TrimPrefix(agentID, "agt_") }
+
+// FirstKey returns the first key of the account.
 func (a Agent) FirstKey() Key {
 	created := a.KeyCreatedAt
 	if created.IsZero() {
 		created = a.CreatedAt
 	}
-	return Key{ID: KeyPrefix + "1" + strings.TrimPrefix(a.ID, "agt_"), AgentID: a.ID, Name: "first", Hash: a.KeyHash,
+	return Key{ID: FirstKeyID(a.ID), AgentID: a.ID, Name: FirstKeyName, Hash: a.KeyHash,
 		Hint: a.KeyHint, First: true, Created: created, Used: a.KeyUsedAt}
 }
 

@@ -95,14 +95,14 @@ func share(limit domain.Money, percent int) domain.Money {
 // MaySpend returns ErrBudgetExceeded if spending x more would exceed the
 // budget. It subtracts, because a sum with a clamped cost could overflow.
 func (w Wallet) MaySpend(x domain.Money, now time.Time) error {
-	b := w.Budget
+	b, exceeded := w.Budget, ErrBudgetExceeded.With("scope", "account")
 	switch {
 	case b.Paused:
-		return ErrBudgetExceeded.Msgf("your own budget pauses spending; set paused to false in it and try again")
+		return exceeded.Msgf("your own budget pauses spending; set paused to false in it and try again")
 	case b.Daily != nil && x > *b.Daily-w.SpentOn(now):
-		return ErrBudgetExceeded.With("daily_limit", *b.Daily).With("spent_today", w.SpentOn(now)).With("required", x)
+		return exceeded.With("daily_limit", *b.Daily).With("spent_today", w.SpentOn(now)).With("required", x)
 	case b.Total != nil && x > *b.Total-w.SpentEver():
-		return ErrBudgetExceeded.With("total_limit", *b.Total).With("spent_total", w.SpentEver()).With("required", x)
+		return exceeded.With("total_limit", *b.Total).With("spent_total", w.SpentEver()).With("required", x)
 	}
 	return nil
 }

@@ -121,6 +121,7 @@ type Posting struct {
 	Day   time.Time    // the UTC day of Spent
 	Live  int          // added to the count of live sessions
 	Hour  time.Time    // in which the entry is summed; zero for that of the entry
+	Key   string       // id of the key that bought the session; empty if none is known
 }
 
 // LowBalance is the balance below which agents are notified to recharge.

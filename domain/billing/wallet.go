@@ -29,6 +29,8 @@ type Wallet struct {
 	Budget       Budget
 	SpentDay     time.Time // the UTC day that SpentToday belongs to
 	SpentToday   domain.Money
+
+	RestrictedKeys int // keys of the agent whose money is kept by itself, as a KeyWallet
 }
 
 // Balance returns the spendable amount.
@@ -168,16 +170,22 @@ func (w Wallet) Apply(p Posting) (Wallet, error) {
 	after.Adjusted += e.Adjusted()
 	after.Funded = w.Funded || e.Type == Recharge
 	after.LiveSessions += p.Live
-	switch {
-	case p.Day.Equal(w.SpentDay):
-		after.SpentToday = max(0, w.SpentToday+p.Spent)
-	case p.Day.After(w.SpentDay) && p.Spent > 0: // the first spending of a later day
-		after.SpentDay, after.SpentToday = p.Day, p.Spent
-	case p.Spent > 0: // the clock was ahead; or, one day later, another posting was first after midnight
-		after.SpentToday = w.SpentToday + p.Spent
-		if w.SpentDay.Sub(p.Day) > 24*time.Hour {
-			after.SpentDay = p.Day
-		}
-	}
+	after.SpentDay, after.SpentToday = p.moveDay(w.SpentDay, w.SpentToday)
 	return after, nil
+}
+
+// moveDay returns what was spent on a day, and the day, after a posting.
+func (p Posting) moveDay(day time.Time, today domain.Money) (time.Time, domain.Money) {
+	switch {
+	case p.Day.Equal(day):
+		return day, max(0, today+p.Spent)
+	case p.Day.After(day) && p.Spent > 0: // the first spending of a later day
+		return p.Day, p.Spent
+	case p.Spent > 0: // the clock was ahead; or, one day later, another posting was first after midnight
+		if day.Sub(p.Day) > 24*time.Hour {
+			day = p.Day
+		}
+		return day, today + p.Spent
+	}
+	return day, today
 }

@@ -142,6 +142,7 @@ type Failure struct {
 type Session struct {
 	ID        string
 	AgentID   string
+	BoughtBy  Buyer
 	Type      Type
 	Status    Status
 	Reason    Reason
@@ -173,6 +174,12 @@ type Session struct {
 
 // Limit returns how many bytes may pass through the session in all; 0 without a limit.
 func (s Session) Limit() int64 { return s.Bytes + s.FairUse }
+
+// Buyer is the key that bought a session, for whose budget counts what it costs. It never changes.
+type Buyer struct {
+	KeyID string // empty: not known
+	Name  string // of the key, then
+}
 
 // Money is what a session holds and has cost, each split by where it came from.
 type Money struct {

@@ -22,7 +22,7 @@ var imports = []rule{
 	{"domain", ""},
 	{"domain/account", "domain"},
 	{"domain/audit", "domain"},
-	{"domain/billing", "domain"},
+	{"domain/billing", "domain domain/account"},
 	{"domain/catalog", "domain domain/account domain/billing domain/country domain/procurement domain/session domain/spelling"},
 	{"domain/connect", ""},
 	{"domain/country", ""},

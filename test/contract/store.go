@@ -31,7 +31,7 @@ func Store(t *testing.T, open func(t *testing.T) ports.Store) {
 		name   string
 		claims []claim
 	}{
-		{"units", unitClaims}, {"accounts", accountClaims}, {"ledger", ledgerClaims}, {"sums", sumClaims},
+		{"units", unitClaims}, {"accounts", accountClaims}, {"ledger", ledgerClaims}, {"sums", sumClaims}, {"key wallets", keyWalletClaims},
 		{"sessions", sessionClaims}, {"session lists", sessionListClaims}, {"cursors", cursorClaims}, {"peers", peerClaims}, {"traffic", trafficClaims}, {"leases", leaseClaims}, {"locks", lockClaims},
 		{"health and events", eventClaims}, {"calls", callClaims},
 		{"recharges", rechargeClaims}, {"transfers", transferClaims}, {"outbox", outboxClaims}, {"webhooks", webhookClaims}, {"devchain", devchainClaims},

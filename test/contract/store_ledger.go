@@ -262,7 +262,7 @@ func spendingCountsByDay(t *testing.T, st ports.Store) {
 func liveCount(t *testing.T, st ports.Store) {
 	addAgent(t, st, "agt_1", 10)
 	update(t, st, func(ctx context.Context, tx ports.Tx) error {
-		return errors.Join(tx.Ledger().SetLive(ctx, "agt_1", 3), tx.Ledger().SetLive(ctx, "agt_1", -1))
+		return errors.Join(tx.Ledger().SetLive(ctx, "agt_1", "", 3), tx.Ledger().SetLive(ctx, "agt_1", "", -1))
 	})
 	if w := wallet(t, st, "agt_1"); w.LiveSessions != 2 || w.Balance() != 10 {
 		t.Errorf("%d live sessions, balance %v", w.LiveSessions, w.Balance())

@@ -79,7 +79,7 @@ func lockedInOrder(t *testing.T, st ports.Store) {
 		if _, err := tx.Ledger().Wallet(ctx, id); err != nil {
 			return err
 		}
-		return tx.Ledger().SetLive(ctx, id, 1)
+		return tx.Ledger().SetLive(ctx, id, "", 1)
 	})
 	for _, id := range []string{"sess_1", "sess_2"} {
 		if u := usage(t, st, id); u.Up != units {

@@ -146,11 +146,11 @@ func newestSession(t *testing.T, st ports.Store) {
 	addSessions(t, st, dynamicSession("agt_2", "sess_foreign"))
 	view(t, st, func(ctx context.Context, tx ports.Tx) error {
 		for product, want := range map[string]string{"dyn_1": list[1].ID, "dyn_2": list[2].ID} {
-			if got, err := tx.Sessions().Newest(ctx, "agt_1", product); got.ID != want {
+			if got, err := tx.Sessions().Newest(ctx, "agt_1", "", product); got.ID != want {
 				t.Errorf("the newest of %s is %q, %v; want %q", product, got.ID, err, want)
 			}
 		}
-		if _, err := tx.Sessions().Newest(ctx, "agt_1", "sta_1"); !errors.Is(err, session.ErrNotFound) {
+		if _, err := tx.Sessions().Newest(ctx, "agt_1", "", "sta_1"); !errors.Is(err, session.ErrNotFound) {
 			t.Errorf("the newest of a product that was never bought: %v", err)
 		}
 		return nil

@@ -166,7 +166,11 @@ func (s *service) declareAccounts() {
 		OK:    []endpoint.Reply{{Status: http.StatusOK, Doc: "The account.", Data: exampleAccount}},
 	}, func(ctx context.Context, _ *struct{}) (int, accountReply, error) {
 		info, err := s.Accounts.Info(ctx, endpoint.Caller(ctx))
-		return http.StatusOK, toAccount(ctx, info), err
+		r := toAccount(ctx, info)
+		if endpoint.Spender(ctx).Own {
+			r.Trial.Balance = 0
+		}
+		return http.StatusOK, r, err
 	})
 	endpoint.Declare(s.api, endpoint.Operation{
 		ID:        "update-account",

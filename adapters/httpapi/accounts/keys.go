@@ -12,12 +12,14 @@ import (
 	"agentproxy/app/accounts"
 	"agentproxy/domain"
 	"agentproxy/domain/account"
+	"agentproxy/domain/billing"
 )
 
 type newKeyBody struct {
 	Name        string          `json:"name" minLength:"2" doc:"2 to 100 characters after trimming, no control characters." example:"CI"`
 	Permissions []account.Scope `json:"permissions,omitempty" nullable:"true" maxItems:"50" doc:"None that the caller lacks; empty: all of the caller's."`
 	ExpiresAt   string          `json:"expires_at,omitempty" nullable:"true" format:"date-time" doc:"When the key ends, in the future. Left out: never."`
+	LimitsBody
 }
 
 type rotateKeyBody struct {
@@ -33,6 +35,7 @@ type keyReply struct {
 	CreatedAt   value.Stamp      `json:"created_at" doc:"When it was made."`
 	LastUsedAt  value.MaybeStamp `json:"last_used_at" doc:"Written once a minute, so up to a minute late; null: not used yet."`
 	ExpiresAt   value.MaybeStamp `json:"expires_at" doc:"null: it does not expire."`
+	KeyLimits
 }
 
 // KeyFields is keyReply under an exported name, by which huma reads it where it is embedded.
@@ -56,6 +59,7 @@ type childrenInput struct {
 type deleteKeyInput struct {
 	KeyID string `path:"key_id" doc:"The key, prefix key_."`
 	childrenInput
+	Sessions accounts.Fate `query:"sessions" enum:"end,keep" doc:"Whether live sessions that it bought end with it; they are kept by default."`
 }
 
 type rotateKeyInput struct {
@@ -65,6 +69,7 @@ type rotateKeyInput struct {
 
 // declareKeys declares the operations on the keys of an account.
 func (s *service) declareKeys() {
+	s.declareKeyChange()
 	endpoint.Declare(s.api, endpoint.Operation{
 		ID:      "create-key",
 		Method:  http.MethodPost,
@@ -76,7 +81,8 @@ func (s *service) declareKeys() {
 			"this call lacks, and ends with the key of this call at the latest.",
 		OK:      []endpoint.Reply{{Status: http.StatusCreated, Doc: "The key, which is shown once.", Data: exampleIssuedKey}},
 		Refuses: endpoint.Refusals(account.ErrTooManyKeys),
-		Example: map[string]any{"name": "CI", "permissions": []string{"sessions:read"}, "expires_at": "2027-05-15T12:00:00Z"},
+		Example: map[string]any{"name": "CI", "permissions": []string{"sessions:read"}, "expires_at": "2027-05-15T12:00:00Z",
+			"budget": map[string]any{"total": 5}, "sessions": "own"},
 	}, s.createKey)
 	endpoint.Declare(s.api, endpoint.Operation{
 		ID:      "list-keys",
@@ -101,7 +107,7 @@ func (s *service) declareKeys() {
 			"/account/rotate-key instead.",
 		OK: []endpoint.Reply{{Status: http.StatusOK, Doc: "The keys that are left.", Data: keysReply{[]keyReply{exampleKey},
 			endpoint.Pagination{Page: 1, PageSize: 100, Total: 1, TotalPages: 1, NextCursor: ""}}}},
-		Refuses: endpoint.Refusals(account.ErrKeyNotFound, account.ErrFirstKey),
+		Refuses: endpoint.Refusals(account.ErrKeyNotFound, account.ErrFirstKey, account.ErrLastKey),
 	}, s.deleteKey)
 	endpoint.Declare(s.api, endpoint.Operation{
 		ID:      "rotate-key",
@@ -114,12 +120,12 @@ func (s *service) declareKeys() {
 			"grace_seconds, with its tokens; a key that was replaced before ends now.",
 		OK: []endpoint.Reply{{Status: http.StatusOK, Doc: "The new first key, which is shown once.",
 			Data: exampleIssuedKey}},
-		Refuses: endpoint.Refusals(account.ErrInvalidKey, account.ErrSecretTooNew),
+		Refuses: endpoint.Refusals(account.ErrInvalidKey, account.ErrSecretTooNew, account.ErrLastKey),
 		Example: map[string]any{"api_secret": "sk_…", "grace_seconds": 3600},
 	}, func(ctx context.Context, in *rotateKeyInput) (int, issuedKeyReply, error) {
 		k, text, err := s.Accounts.Keys.Rotate(ctx, endpoint.CallIn(ctx).Caller, accounts.Rotation{
 			Secret: in.Body.APISecret, Grace: time.Duration(in.Body.GraceSeconds) * time.Second, Children: in.Children})
-		return http.StatusOK, issuedKeyReply{toKey(k), text}, err
+		return http.StatusOK, issuedKeyReply{toKey(accounts.KeyView{Key: k}), text}, err
 	})
 }
 
@@ -133,8 +139,15 @@ func (s *service) createKey(ctx context.Context, in *struct{ Body newKeyBody }) 
 		}
 		ask.Expires = ask.Expires.Truncate(time.Microsecond)
 	}
+	change, err := in.Body.change("")
+	if err != nil {
+		return 0, issuedKeyReply{}, err
+	}
+	ask.Limits = change.Apply(account.Limits{})
 	k, text, err := s.Accounts.Keys.Create(ctx, endpoint.CallIn(ctx).Caller, ask)
-	return http.StatusCreated, issuedKeyReply{toKey(k), text}, err
+	v := accounts.KeyView{Key: k}
+	v.Left, v.Limited = billing.KeyWallet{Limits: k.Limits}.Left(k.Created)
+	return http.StatusCreated, issuedKeyReply{toKey(v), text}, err
 }
 
 func (s *service) listKeys(ctx context.Context, in *struct{ endpoint.Paging }) (int, keysReply, error) {
@@ -142,11 +155,11 @@ func (s *service) listKeys(ctx context.Context, in *struct{ endpoint.Paging }) (
 	if err != nil {
 		return 0, keysReply{}, err
 	}
-	all, err := s.Accounts.Keys.List(ctx, endpoint.Caller(ctx))
+	all, err := s.Accounts.Keys.Views(ctx, endpoint.Caller(ctx))
 	if err != nil {
 		return 0, keysReply{}, err
 	}
-	list, err := domain.PagedAfter(all, page, func(k account.Key) int64 { return domain.PlaceOf(k.ID) })
+	list, err := domain.PagedAfter(all, page, func(k accounts.KeyView) int64 { return domain.PlaceOf(k.ID) })
 	items, pagination := endpoint.PageOf(list, toKey)
 	return http.StatusOK, keysReply{items, pagination}, err
 }
@@ -155,24 +168,24 @@ func (s *service) deleteKey(ctx context.Context, in *deleteKeyInput) (int, keysR
 	if len(in.KeyID) > 64 || !strictjson.IsName(in.KeyID) {
 		return 0, keysReply{}, account.ErrKeyNotFound
 	}
-	if err := s.Accounts.Keys.Delete(ctx, endpoint.CallIn(ctx).Caller, in.KeyID, in.Children); err != nil {
+	if err := s.Accounts.Keys.Delete(ctx, endpoint.CallIn(ctx).Caller, in.KeyID, in.Children, in.Sessions); err != nil {
 		return 0, keysReply{}, err
 	}
-	left, err := s.Accounts.Keys.List(ctx, endpoint.Caller(ctx))
-	items, pagination := endpoint.PageOf(domain.List[account.Key]{Items: left, Total: len(left),
+	left, err := s.Accounts.Keys.Views(ctx, endpoint.Caller(ctx))
+	items, pagination := endpoint.PageOf(domain.List[accounts.KeyView]{Items: left, Total: len(left),
 		Page: domain.Page{Number: 1, Size: domain.MaxPageSize}}, toKey)
 	return http.StatusOK, keysReply{items, pagination}, err
 }
 
-func toKey(k account.Key) keyReply {
+func toKey(k accounts.KeyView) keyReply {
 	return keyReply{k.ID, k.Name, value.MaybeText(k.Hint),
 		value.Each(k.Grants(), func(s account.Scope) string { return string(s) }),
-		value.Stamp(k.Created), value.MaybeStamp(k.Used), value.MaybeStamp(k.Expires)}
+		value.Stamp(k.Created), value.MaybeStamp(k.Used), value.MaybeStamp(k.Expires), toKeyLimits(k)}
 }
 
 var (
 	exampleKey = keyReply{KeyID: "key_" + openapi.ExampleID, Name: "CI", Hint: "x4Ab",
 		Permissions: []string{"sessions:read"},
-		CreatedAt:   value.Stamp(openapi.ExampleTime)}
+		CreatedAt:   value.Stamp(openapi.ExampleTime), KeyLimits: exampleLimited}
 	exampleIssuedKey = issuedKeyReply{exampleKey, "ak_…"}
 )

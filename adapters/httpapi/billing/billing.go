@@ -6,6 +6,8 @@ import (
 	"net/http"
 	"time"
 
+	"github.com/danielgtaylor/huma/v2"
+
 	"agentproxy/adapters/httpapi/accounts"
 	"agentproxy/adapters/httpapi/endpoint"
 	"agentproxy/adapters/httpapi/openapi"
@@ -24,6 +26,20 @@ type balanceReply struct {
 	Currency string         `json:"currency" enum:"USD" doc:"Of all amounts."`
 	Held     value.Money    `json:"held" doc:"Kept for what open sessions may still use."`
 	Trial    accounts.Trial `json:"trial" doc:"The trial credit."`
+	Key      *keyMoneyReply `json:"key" doc:"Of the key of this call; null without a restriction."`
+}
+
+// TransformSchema lets the key be null.
+func (balanceReply) TransformSchema(_ huma.Registry, s *huma.Schema) *huma.Schema {
+	return openapi.Nullable(s, "key")
+}
+
+type keyMoneyReply struct {
+	KeyID string      `json:"key_id" doc:"Names the key."`
+	Spent value.Money `json:"spent" doc:"Charged for the sessions that it bought, less what was refunded."`
+	Held  value.Money `json:"held" doc:"What they hold."`
+	Left  value.Limit `json:"left" doc:"The least that any limit leaves for one purchase; null without one."`
+	Live  int         `json:"sessions_live" doc:"Live sessions that it bought."`
 }
 
 type transactionsInput struct {
@@ -120,9 +136,12 @@ func (s *service) declareBilling() {
 		OK:      []endpoint.Reply{{Status: http.StatusOK, Doc: "The balance.", Data: exampleBalance}},
 	}, func(ctx context.Context, _ *struct{}) (int, balanceReply, error) {
 		b, err := s.Wallet.Balance(ctx, endpoint.Caller(ctx))
-		w := b.Wallet
-		return http.StatusOK, balanceReply{value.Money(w.Balance()), domain.Currency, value.Money(b.Held),
-			accounts.ToTrial(w, b.IsTrial)}, err
+		if err != nil {
+			return 0, balanceReply{}, err
+		}
+		r := balanceReply{value.Money(b.Wallet.Balance()), domain.Currency, value.Money(b.Held),
+			accounts.ToTrial(b.Wallet, b.IsTrial), nil}
+		return http.StatusOK, r, s.addKey(ctx, &r)
 	})
 	endpoint.Declare(s.api, endpoint.Operation{
 		ID:      "list-transactions",
@@ -176,6 +195,29 @@ func (s *service) declareBilling() {
 	})
 }
 
+// addKey adds what a restricted key may spend, in place of what the account has if it sees its own sessions alone.
+func (s *service) addKey(ctx context.Context, r *balanceReply) error {
+	by := endpoint.Spender(ctx)
+	if !by.Restricted {
+		return nil
+	}
+	k, restricted, err := s.Wallet.Key(ctx, endpoint.Caller(ctx), by.KeyID)
+	if err != nil || !restricted {
+		return err
+	}
+	r.Key = &keyMoneyReply{KeyID: by.KeyID, Spent: value.Money(k.Spent), Held: value.Money(k.Held), Live: k.LiveSessions}
+	if k.Limited {
+		r.Key.Left.Of = &k.Left
+	}
+	if by.Own {
+		r.Held, r.Trial.Balance = r.Key.Held, 0
+		if k.Limited {
+			r.Balance = value.Money(k.Left)
+		}
+	}
+	return nil
+}
+
 func toTransaction(e billing.Entry) transactionReply {
 	return transactionReply{
 		TransactionID: e.ID,
@@ -207,7 +249,8 @@ func toReport(r ledger.UsageReport, paged bool) reportReply {
 }
 
 var (
-	exampleBalance      = balanceReply{openapi.USD("9.75"), domain.Currency, openapi.USD("0.25"), accounts.ExampleTrial}
+	exampleBalance = balanceReply{openapi.USD("9.75"), domain.Currency, openapi.USD("0.25"),
+		accounts.ExampleTrial, nil}
 	exampleTransactions = transactionsReply{
 		[]transactionReply{{TransactionID: "txn_" + openapi.ExampleID, Type: "hold", Amount: openapi.USD("-0.25"),
 			BalanceAfter: openapi.USD(

@@ -1,12 +1,15 @@
 package endpoint
 
 import (
+	"context"
 	"net/http"
 	"strings"
 
 	"github.com/gin-gonic/gin"
 
 	"agentproxy/adapters/httpapi/binding"
+	"agentproxy/domain/account"
+	"agentproxy/domain/session"
 )
 
 // serve adds the route of an operation.
@@ -50,6 +53,9 @@ func (a *API) admit(c *Call) error {
 			}
 		}
 	}
+	if err := a.mayKey(c); err != nil {
+		return err
+	}
 	if o.Stores {
 		if err := a.mayStore(c); err != nil {
 			return err
@@ -90,4 +96,83 @@ func (a *API) mayStore(c *Call) error {
 		return nil
 	}
 	return err
+}
+
+// keyRule is what an operation is to a restricted key.
+type keyRule int
+
+// The rules. An operation that is not in the table is for free keys alone, so that a new one is closed until someone
+// decides.
+const (
+	freeKeys   keyRule = iota // refused to every restricted key
+	wholeKeys                 // shows or changes the account: refused to a key that sees its own sessions alone
+	ownSession                // on the session of its path, which does not exist for a key that did not buy it and has own
+	anyKey                    // shows what is the same for all, or narrows to the key by itself
+)
+
+// keyRules has the rules by the ids of operations.
+var keyRules = map[string]keyRule{
+	"get-account": anyKey, "get-limits": wholeKeys, "refresh-token": anyKey,
+	"list-products": anyKey, "list-regions": anyKey, "recommend-products": anyKey,
+	"create-session": anyKey, "list-sessions": anyKey, "report-batch": anyKey,
+	"get-session": ownSession, "get-session-usage": ownSession, "get-session-health": ownSession,
+	"change-session": ownSession, "rotate-session": ownSession, "renew-session": ownSession,
+	"terminate-session": ownSession, "delete-session": ownSession, "connect-session": ownSession,
+	"list-session-events": ownSession, "check-session": ownSession, "list-session-clients": ownSession,
+	"list-session-hosts": ownSession, "get-session-policy": ownSession, "set-session-policy": ownSession,
+	"rotate-password": ownSession, "add-traffic": ownSession, "report-event": ownSession, "get-session-exit": ownSession,
+	"make-workers": ownSession, "list-workers": ownSession, "get-worker": ownSession, "rotate-worker": ownSession,
+	"delete-worker": ownSession,
+	"get-balance":   anyKey, "list-transactions": wholeKeys, "get-usage-report": wholeKeys, "get-budget": wholeKeys,
+	"get-statement": wholeKeys, "get-overview": wholeKeys, "get-traffic-stats": wholeKeys, "get-cost-stats": wholeKeys,
+	"create-recharge": wholeKeys, "list-recharges": wholeKeys, "get-recharge-status": wholeKeys,
+	"get-recharge-qr": wholeKeys,
+	"get-webhook":     wholeKeys, "list-webhook-deliveries": wholeKeys,
+}
+
+// mayKey refuses a restricted key what its operation is not for.
+func (a *API) mayKey(c *Call) error {
+	limits := c.Caller.Limits()
+	if c.op.Open || !limits.Restricted() {
+		return nil
+	}
+	switch rule := keyRules[c.op.ID]; {
+	case rule == freeKeys, rule == wholeKeys && limits.Own:
+		return account.ErrKeyRestricted
+	case rule == ownSession:
+		return a.Sees(c, c, c.gin.Param("session_id"))
+	}
+	return nil
+}
+
+// Sees returns session.ErrNotFound for a session that does not exist for the key of a call. Any other answer is left to
+// who reads it.
+func (a *API) Sees(ctx context.Context, c *Call, sessionID string) error {
+	own := c.Caller.Spender().OwnKey()
+	if own == "" {
+		return nil
+	}
+	buyer, err := a.BoughtBy(ctx, c.Caller.AgentID, sessionID)
+	if err == nil && buyer != own {
+		err = session.ErrNotFound
+	}
+	return err
+}
+
+// Spender returns the key that makes a call, for whose budget counts what it buys.
+func Spender(ctx context.Context) account.Spender { return CallIn(ctx).Caller.Spender() }
+
+// noKey is the id of no key.
+const noKey = "key_"
+
+// KeyOf returns the key whose sessions a call asks for, which may be empty: its own where others do not exist for it.
+func KeyOf(ctx context.Context, asked string) string {
+	own := Spender(ctx).OwnKey()
+	switch {
+	case own == "" || asked == own:
+		return asked
+	case asked == "":
+		return own
+	}
+	return noKey
 }

@@ -38,6 +38,8 @@ type Config struct {
 	// Trace begins to trace a request to a route, by its template. It returns the context of what the
 	// request does, and what ends it with the status of the answer. Nil means that none are traced.
 	Trace func(r *http.Request, method, route, id string) (context.Context, func(status int))
+	// BoughtBy returns the id of the key that bought a session of an agent, or session.ErrNotFound.
+	BoughtBy func(ctx context.Context, agentID, sessionID string) (string, error)
 	// Misplaced returns why a request is not meant for this server, or nil. Nil means that every request is.
 	Misplaced func(*http.Request) error
 	// CrossSite reports whether a page of another site made a browser send a request. Operations without a

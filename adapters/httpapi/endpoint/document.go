@@ -85,6 +85,9 @@ func (o *Operation) usualRefusals() (refuses []*domain.Error) {
 		if o.Scope != "" {
 			refuses = append(refuses, account.ErrScope)
 		}
+		if keyRules[o.ID] <= wholeKeys {
+			refuses = append(refuses, account.ErrKeyRestricted)
+		}
 		refuses = append(
 			refuses,
 			account.ErrInvalidKey,

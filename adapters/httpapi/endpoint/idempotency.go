@@ -35,6 +35,9 @@ func (i Idempotent) Call(ctx context.Context) (idempotency.Call, error) {
 	h := sha256.New()
 	h.Write([]byte(c.op.Method + "\n" + path + "\n"))
 	h.Write(canonical(c.Body))
+	if own := c.Caller.Spender().OwnKey(); own != "" { // calls of others do not exist for it
+		path += "#" + own
+	}
 	return idempotency.Call{Key: i.Key, Path: path, Hash: h.Sum(nil), Refusal: c.overBudget}, nil
 }
 

@@ -41,6 +41,7 @@ type enumeration struct {
 var enumerations = []enumeration{
 	enumOf("AccountState", account.Statuses),
 	enumOf("Permission", account.Scopes),
+	enumOf("KeyReach", account.Reaches),
 	enumOf("Tier", account.Tiers),
 	enumOf("AuthMode", accounts.AuthModes),
 	enumOf("TransactionType", billing.Types),

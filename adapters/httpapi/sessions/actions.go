@@ -105,7 +105,7 @@ func (s *service) declareChanges() {
 			catalog.ErrOutOfStock,
 			account.ErrTierRequired,
 			billing.ErrInsufficientBalance,
-			billing.ErrBudgetExceeded,
+			billing.ErrBudgetExceeded, account.ErrKeyRestricted,
 			ports.ErrProvider,
 			ports.ErrTimeout,
 		),
@@ -165,8 +165,8 @@ func (s *service) renewSession(ctx context.Context, in *renewInput) (endpoint.Re
 	}
 	done, err := s.Sessions.Renew(
 		ctx,
-		sessions.Renew{AgentID: endpoint.Caller(ctx), SessionID: id, Days: string(in.Body.DurationDays),
-			MaxCost: in.Body.MaxCost.Money(), Call: key, DryRun: dry},
+		sessions.Renew{AgentID: endpoint.Caller(ctx), By: endpoint.Spender(ctx), SessionID: id,
+			Days: string(in.Body.DurationDays), MaxCost: in.Body.MaxCost.Money(), Call: key, DryRun: dry},
 	)
 	return s.bought(done, err)
 }

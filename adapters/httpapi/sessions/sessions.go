@@ -28,6 +28,7 @@ type sessionsInput struct {
 	Status    session.Status `query:"status" doc:"Only sessions in this state."`
 	Type      session.Type   `query:"type" doc:"Only sessions of this type."`
 	ProductNo string         `query:"product_no" maxLength:"64" doc:"Only sessions of this product."`
+	Key       string         `query:"key" maxLength:"64" doc:"Only sessions that this key bought."`
 	Country   string         `query:"country" pattern:"^[A-Za-z]{2}$" patternDescription:"an ISO 3166-1 alpha-2 code" doc:"Only sessions bought for it."`
 	Label     string         `query:"label" maxLength:"97" doc:"key:value, a label that the session has."`
 	From      string         `query:"created_from" maxLength:"40" doc:"YYYY-MM-DD or RFC 3339, inclusive."`
@@ -38,7 +39,7 @@ type sessionsInput struct {
 // filter returns what a list of sessions is narrowed to.
 func (in *sessionsInput) filter(ctx context.Context) (f ports.SessionFilter, err error) {
 	f = ports.SessionFilter{Status: in.Status, Type: in.Type, ProductNo: in.ProductNo,
-		Country: strings.ToUpper(in.Country)}
+		Country: strings.ToUpper(in.Country), Key: endpoint.KeyOf(ctx, in.Key)}
 	if _, given := endpoint.CallIn(ctx).Query("label"); given {
 		if f.LabelKey, f.LabelValue, err = session.ParseLabel(in.Label); err != nil {
 			return f, err
@@ -155,6 +156,7 @@ func createOperation() endpoint.Operation {
 			sessions.ErrPriceMismatch,
 			billing.ErrInsufficientBalance,
 			billing.ErrBudgetExceeded,
+			account.ErrKeyRestricted,
 			session.ErrLimit,
 			session.ErrOver,
 			ports.ErrProvider,
@@ -213,7 +215,8 @@ func (s *service) createSession(ctx context.Context, in *createInput) (endpoint.
 	if err != nil {
 		return endpoint.Result[any]{}, err
 	}
-	create := sessions.Create{AgentID: endpoint.Caller(ctx), Form: request, Call: key, DryRun: dry}
+	create := sessions.Create{AgentID: endpoint.Caller(ctx), By: endpoint.Spender(ctx), Form: request,
+		Call: key, DryRun: dry}
 	if b := in.Body.Policy; b != nil {
 		create.Policy = new(b.own())
 		if err := endpoint.Charge(ctx, create.Policy.Rules()); err != nil {

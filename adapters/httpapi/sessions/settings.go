@@ -28,8 +28,8 @@ type changeBody struct {
 }
 
 // change returns what the body asks for.
-func (b changeBody) change(agentID, sessionID string) sessions.Change {
-	c := sessions.Change{AgentID: agentID, SessionID: sessionID}
+func (b changeBody) change(agentID, sessionID string, by account.Spender) sessions.Change {
+	c := sessions.Change{AgentID: agentID, SessionID: sessionID, By: by}
 	if b.Labels != nil {
 		c.Labels = new(session.Labels(*b.Labels))
 	}
@@ -48,7 +48,8 @@ func (s *service) declareSettings() {
 		Doc:       "A field that is left out stays as it is.",
 		Scope:     account.SessionsWrite,
 		EmptyBody: true,
-		Refuses:   endpoint.And(sessionview.OfSession, session.ErrOver, catalog.ErrProductNotFound),
+		Refuses: endpoint.And(sessionview.OfSession, session.ErrOver, catalog.ErrProductNotFound,
+			account.ErrKeyRestricted),
 		OK: []endpoint.Reply{{Status: http.StatusOK, Doc: "The session after the change.",
 			Data: sessionview.ExampleDynamic}},
 		Example: map[string]any{"labels": map[string]string{"team": "prices"}},
@@ -106,6 +107,6 @@ func (s *service) changeSession(ctx context.Context, in *changeInput) (int, sess
 	if err != nil {
 		return 0, sessionview.Session{}, err
 	}
-	v, err := s.Sessions.Change(ctx, in.Body.change(endpoint.Caller(ctx), id))
+	v, err := s.Sessions.Change(ctx, in.Body.change(endpoint.Caller(ctx), id, endpoint.Spender(ctx)))
 	return http.StatusOK, s.ToSession(v), err
 }

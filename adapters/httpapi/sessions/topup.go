@@ -58,6 +58,7 @@ func (s *service) declareTopUp() {
 			account.ErrTierRequired,
 			billing.ErrInsufficientBalance,
 			billing.ErrBudgetExceeded,
+			account.ErrKeyRestricted,
 		),
 		Example: map[string]any{"traffic_gb": 0.5, "max_cost": 1},
 	}, s.addTraffic)
@@ -72,7 +73,7 @@ func (s *service) addTraffic(ctx context.Context, in *topUpInput) (endpoint.Resu
 	if err != nil {
 		return endpoint.Result[any]{}, err
 	}
-	done, err := s.Sessions.TopUp(ctx, sessions.TopUp{AgentID: endpoint.Caller(ctx), SessionID: id,
-		Bytes: in.Body.TrafficGB.Bytes(), MaxCost: in.Body.MaxCost.Money(), Call: key, DryRun: dry})
+	done, err := s.Sessions.TopUp(ctx, sessions.TopUp{AgentID: endpoint.Caller(ctx), By: endpoint.Spender(ctx),
+		SessionID: id, Bytes: in.Body.TrafficGB.Bytes(), MaxCost: in.Body.MaxCost.Money(), Call: key, DryRun: dry})
 	return s.bought(done, err)
 }

@@ -49,6 +49,7 @@ var (
 		Cost:        exampleCost,
 		IPList:      []ipListReply{},
 		AllowedIPs:  []string{},
+		BoughtBy:    &buyerReply{"key_" + openapi.ExampleID, "CI"},
 		CreatedAt:   value.Stamp(openapi.ExampleTime),
 		ActivatedAt: value.MaybeStamp(openapi.ExampleTime),
 	}

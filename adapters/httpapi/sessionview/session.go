@@ -38,6 +38,7 @@ type Session struct {
 	Labels       value.Labels       `json:"labels" doc:"Your own words for the session."`
 	AllowedIPs   []string           `json:"allowed_ips" doc:"Networks that clients may connect from; empty: any."`
 	AutoTopUp    *autoTopUpReply    `json:"auto_top_up" doc:"What a dynamic session buys by itself; null: nothing."`
+	BoughtBy     *buyerReply        `json:"bought_by" doc:"The key that bought it, for whose budget its cost counts; null: not known."`
 	CreatedAt    value.Stamp        `json:"created_at" doc:"When it was made."`
 	ActivatedAt  value.MaybeStamp   `json:"activated_at" doc:"When the proxy was ready for use; null before."`
 	EndedAt      value.MaybeStamp   `json:"ended_at" doc:"When the session ended; null while it lives."`
@@ -45,7 +46,19 @@ type Session struct {
 
 // TransformSchema lets the objects that may be missing be null.
 func (Session) TransformSchema(_ huma.Registry, s *huma.Schema) *huma.Schema {
-	return openapi.Nullable(s, "proxy", "failure", "auto_top_up")
+	return openapi.Nullable(s, "proxy", "failure", "auto_top_up", "bought_by")
+}
+
+func toBuyer(b session.Buyer) *buyerReply {
+	if b.KeyID == "" {
+		return nil
+	}
+	return &buyerReply{b.KeyID, b.Name}
+}
+
+type buyerReply struct {
+	KeyID string `json:"key_id" doc:"Names the key; it may have ended."`
+	Name  string `json:"name" doc:"As it was then."`
 }
 
 // Proxy is an address that traffic is routed through, with its credential.
@@ -170,7 +183,7 @@ func (g Gateway) ToSession(v sessions.View) Session {
 		Health: workersHealthReply{ToHealthBrief(v.Verdict), ToWorkerCount(v.Workers)},
 		Usage:  ToUsage(v), Cost: toCost(v.Cost),
 		ExpiresAt: value.MaybeStamp(v.ExpiresAt), IPList: []ipListReply{},
-		CreatedAt: value.Stamp(v.CreatedAt), ActivatedAt: value.MaybeStamp(v.ActivatedAt),
+		BoughtBy: toBuyer(v.BoughtBy), CreatedAt: value.Stamp(v.CreatedAt), ActivatedAt: value.MaybeStamp(v.ActivatedAt),
 		EndedAt: value.MaybeStamp(v.EndedAt),
 		Labels:  value.Labels(v.Labels), AllowedIPs: value.Each(v.AllowedIPs, netip.Prefix.String),
 		AutoTopUp: toAutoTopUp(v.Session),

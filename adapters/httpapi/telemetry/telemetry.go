@@ -3,7 +3,9 @@ package telemetry
 
 import (
 	"context"
+	"errors"
 	"net/http"
+	"slices"
 
 	"github.com/danielgtaylor/huma/v2"
 
@@ -230,13 +232,17 @@ func (s *service) reportBatch(ctx context.Context, _ *struct{}) (int, batchReply
 	if err := endpoint.Charge(ctx, len(events)); err != nil {
 		return 0, batchReply{}, err
 	}
-	results, err := s.reports(ctx).Batch(ctx, endpoint.Caller(ctx), events)
+	seen, err := s.seen(ctx, events)
+	if err != nil {
+		return 0, batchReply{}, err
+	}
+	results, err := s.reports(ctx).Batch(ctx, endpoint.Caller(ctx), seen)
 	if err != nil {
 		return 0, batchReply{}, err
 	}
 	r := batchReply{Results: make([]resultReply, len(results))}
 	for i, one := range results {
-		r.Results[i] = resultReply{Index: i, SessionID: one.SessionID, Status: "accepted"}
+		r.Results[i] = resultReply{Index: i, SessionID: events[i].SessionID, Status: "accepted"}
 		if one.Err == nil {
 			r.Processed++
 			continue
@@ -245,6 +251,32 @@ func (s *service) reportBatch(ctx context.Context, _ *struct{}) (int, batchReply
 		r.Results[i].Status, r.Results[i].Error = "rejected", &resultErrorReply{one.Err.Code, one.Err.Message}
 	}
 	return http.StatusOK, r, nil
+}
+
+// unseen is no session.
+const unseen = "sess_unseen"
+
+// seen returns the events with those of sessions that do not exist for the key of the call as of no session.
+func (s *service) seen(ctx context.Context, events []telemetry.ReportedEvent) ([]telemetry.ReportedEvent, error) {
+	c := endpoint.CallIn(ctx)
+	if !c.Caller.Limits().Own {
+		return events, nil
+	}
+	hidden := map[string]bool{}
+	out := slices.Clone(events)
+	for i, e := range events {
+		if _, known := hidden[e.SessionID]; !known {
+			err := s.api.Sees(ctx, c, e.SessionID)
+			if err != nil && !errors.Is(err, session.ErrNotFound) {
+				return nil, err
+			}
+			hidden[e.SessionID] = err != nil
+		}
+		if hidden[e.SessionID] && e.SessionID != "" {
+			out[i].SessionID = unseen
+		}
+	}
+	return out, nil
 }
 
 var (

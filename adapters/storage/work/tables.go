@@ -11,6 +11,7 @@ const (
 	FoldOrder = iota
 	CallOrder
 	WalletOrder
+	KeyWalletOrder
 	EntryOrder
 	CounterOrder
 	HourOrder
