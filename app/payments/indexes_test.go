@@ -3,6 +3,7 @@ package payments_test
 import (
 	"errors"
 	"log/slog"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -152,4 +153,27 @@ func TestNewAddressesCostFewCalls(t *testing.T) {
 	if n := b.chain.Calls()["used"]; n != 3 {
 		t.Errorf("120 addresses asked the chain %d times, want 3", n)
 	}
+}
+
+// After a failover that lost rows the next index is beyond all that may have been given out in them, once for each.
+func TestLostRowsLeaveIndexesOut(t *testing.T) {
+	t.Parallel()
+	b := newFixture(t)
+	var lost atomic.Int64
+	b.recharges = payments.NewOrders(payments.Config{Lost: lost.Load, Log: slog.New(slog.NewTextHandler(b.logs, nil))},
+		b.Store, b.Clock, b.IDs, b.chain, b.keys)
+	next := func() int {
+		_, o := b.payer("10")
+		return b.indexOf(o)
+	}
+	first := next()
+	apptest.Equal(t, "before", next(), first+1)
+	lost.Add(1)
+	apptest.Equal(t, "after the first failover", next(), first+2+recharge.IndexJump)
+	if !b.logs.has("rows of the database were lost") {
+		t.Errorf("the log: %s", b.logs.text.String())
+	}
+	apptest.Equal(t, "it jumps once", next(), first+3+recharge.IndexJump)
+	lost.Add(1)
+	apptest.Equal(t, "after the second", next(), first+4+2*recharge.IndexJump)
 }
