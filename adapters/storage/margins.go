@@ -6,7 +6,6 @@ import (
 	"strconv"
 	"time"
 
-	"agentproxy/adapters/storage/column"
 	"agentproxy/adapters/storage/engine"
 	"agentproxy/adapters/storage/work"
 	"agentproxy/domain"
@@ -43,18 +42,32 @@ const (
 
 func (r overview) Margins(
 	ctx context.Context, from, to time.Time, by ports.MarginKey,
-) (map[string]billing.Margin, error) {
-	key, known := marginKeys[by]
-	if !known {
+) (all map[string]billing.Margin, err error) {
+	if _, known := marginKeys[by]; !known {
 		return nil, errMarginKey
 	}
-	all := map[string]billing.Margin{}
+	all = map[string]billing.Margin{}
 	add := func(name string, m billing.Margin) error {
 		name, err := marginKey(by, name)
 		all[name] = all[name].Plus(m)
 		return err
 	}
-	args := []any{column.Micros(from), column.Micros(to)}
+	spans, err := r.spans(from, to)
+	for _, s := range spans {
+		if err == nil && s.kept {
+			err = r.keptMargins(ctx, s, by, add)
+		} else if err == nil {
+			err = r.sumMargins(ctx, s, by, add)
+		}
+	}
+	return all, work.Wrap("sum margins", err)
+}
+
+// sumMargins sums the entries and orders of a span.
+func (r overview) sumMargins(
+	ctx context.Context, s span, by ports.MarginKey, add func(string, billing.Margin) error,
+) error {
+	key, args := marginKeys[by], []any{s.from, s.to}
 	err := r.Rows(ctx, fmt.Sprintf(sumRevenue, key.entries), args, func(row engine.Row) error {
 		var name string
 		var m billing.Margin
@@ -73,7 +86,7 @@ func (r overview) Margins(
 			return add(name, m)
 		})
 	}
-	return all, work.Wrap("sum margins", err)
+	return err
 }
 
 // marginKey returns the key of a group as reports have it.
@@ -97,7 +110,7 @@ const (
 		CAST(SUM(h.up + h.down) AS BIGINT), COUNT(DISTINCT s.id)
 		FROM usage_hours h JOIN sessions s ON s.id = h.session_id
 		WHERE h.counted IN (0, 1) AND h.agent_id IN (SELECT e.agent_id FROM ledger_entries e WHERE e.account <> ''
-			AND e.account = 'revenue' AND e.at >= ?1 AND e.at < ?2 + 7200000000)
+			AND e.account = 'revenue' AND e.at >= ?1 AND e.at < ?2 + ?3)
 		AND h.hour >= ?1 AND h.hour < ?2 AND h.up + h.down > 0 AND s.type = 'dynamic'
 		AND NOT EXISTS (SELECT 1 FROM upstream_orders o WHERE o.session_id = s.id) GROUP BY 1, 2, 3, 4`
 	sumTerms = `SELECT %s AS key, s.provider, s.product_no, s.type, 0, s.quantity, s.days, e.counter, 0, COUNT(*)
@@ -110,28 +123,52 @@ const (
 func (r overview) Deliveries(
 	ctx context.Context, from, to time.Time, by ports.MarginKey,
 ) (list []ports.Delivery, err error) {
-	key, known := marginKeys[by]
-	if !known {
+	if _, known := marginKeys[by]; !known {
 		return nil, errMarginKey
 	}
-	args := []any{column.Micros(from), column.Micros(to)}
-	for _, query := range []string{fmt.Sprintf(sumUnpricedOrders, key.orders), fmt.Sprintf(sumTraffic, key.hours),
-		fmt.Sprintf(sumTerms, key.entries)} {
-		err := r.Rows(ctx, query, args, func(row engine.Row) error {
-			var d ports.Delivery
-			var typ string
-			var ordered int
-			err := row.Scan(&d.Key, &d.Provider, &d.ProductNo, &typ, &ordered, &d.IPs, &d.Days, &d.Charged, &d.Bytes, &d.Count)
-			if err == nil {
-				d.Type, d.Ordered = session.Type(typ), ordered == 1
-				d.Key, err = marginKey(by, d.Key)
-			}
-			list = append(list, d)
-			return err
-		})
-		if err != nil {
-			return nil, work.Wrap("sum deliveries without a cost", err)
+	add := func(d ports.Delivery) (err error) {
+		d.Key, err = marginKey(by, d.Key)
+		list = append(list, d)
+		return err
+	}
+	spans, err := r.spans(from, to)
+	for _, s := range spans {
+		if err == nil && s.kept {
+			err = r.keptDeliveries(ctx, s, by, add)
+		} else if err == nil {
+			err = r.sumDeliveries(ctx, s, by, 2*time.Hour, add)
 		}
 	}
-	return list, nil
+	return list, work.Wrap("sum deliveries without a cost", err)
+}
+
+// sumDeliveries sums what was delivered in a span, to agents that were charged in it or within a time after it.
+func (r overview) sumDeliveries(
+	ctx context.Context, s span, by ports.MarginKey, within time.Duration, add func(ports.Delivery) error,
+) error {
+	key, args := marginKeys[by], []any{s.from, s.to}
+	err := r.deliveries(ctx, fmt.Sprintf(sumUnpricedOrders, key.orders), args, add)
+	if err == nil {
+		err = r.deliveries(ctx, fmt.Sprintf(sumTraffic, key.hours), append(args, within.Microseconds()), add)
+	}
+	if err == nil {
+		err = r.deliveries(ctx, fmt.Sprintf(sumTerms, key.entries), args, add)
+	}
+	return err
+}
+
+func (r overview) deliveries(
+	ctx context.Context, query string, args []any, add func(ports.Delivery) error,
+) error {
+	return r.Rows(ctx, query, args, func(row engine.Row) error {
+		var d ports.Delivery
+		var typ string
+		var ordered int
+		err := row.Scan(&d.Key, &d.Provider, &d.ProductNo, &typ, &ordered, &d.IPs, &d.Days, &d.Charged, &d.Bytes, &d.Count)
+		if err != nil {
+			return err
+		}
+		d.Type, d.Ordered = session.Type(typ), ordered == 1
+		return add(d)
+	})
 }

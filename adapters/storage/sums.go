@@ -70,7 +70,10 @@ func (s *Store) SumUp(ctx context.Context) error {
 			after = last
 		}
 	}
-	return s.countMonths(ctx)
+	if err := s.countMonths(ctx); err != nil {
+		return err
+	}
+	return s.keepMarginDays(ctx)
 }
 
 // countRow is the key of a row of session_counts.

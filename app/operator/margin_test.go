@@ -2,6 +2,8 @@ package operator_test
 
 import (
 	"context"
+	"errors"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -346,5 +348,52 @@ func TestAgentsAreFoundWithTheirMoney(t *testing.T) {
 		}
 		Equal(t, c.name, strings.Join(got, " "), strings.Join(c.want, " "))
 		Equal(t, c.name+": in all", list.Total, len(c.want))
+	}
+}
+
+// A report is the same once its days are over for good and kept, and is compared with the ledger then too.
+func TestTheMarginOfKeptDaysIsTheSame(t *testing.T) {
+	t.Parallel()
+	d := open(t)
+	d.Seller.SetQuote("", procurement.Quote{Cost: Dollars("0.30"), Stock: procurement.StockYes})
+	start := d.Clock.Now().Truncate(session.Day)
+	own, other := d.RegisterFunded(40), d.RegisterFunded(40)
+	var ended string
+	for day := range 3 {
+		used := d.Buy(own, Local)
+		d.UseBytes(used.ID, "l", int64(day+1)*billing.GB/8)
+		_, err := d.Sessions.Terminate(t.Context(), own, used.ID)
+		OK(t, err)
+		d.Buy(other, Remote)
+		d.Buy(own, Static)
+		ended = d.Buy(other, RemoteStatic).ID
+		d.Clock.Advance(session.Day)
+	}
+	_, err := d.sessions().End(t.Context(), ended)
+	OK(t, err)
+	from, to := start.Add(time.Hour), start.Add(10*session.Day)
+	money := operator.NewMoney(d.store, d.Clock, d.Catalog)
+	report := func(by ports.MarginKey) operator.MarginReport {
+		t.Helper()
+		r, err := money.Margin(t.Context(), from, to, by)
+		OK(t, err)
+		return r
+	}
+	before := map[ports.MarginKey]operator.MarginReport{}
+	for _, by := range keys {
+		before[by] = report(by)
+	}
+	d.Clock.Advance(5 * session.Day)
+	OK(t, d.DB.SumUp(t.Context()))
+	Equal(t, "days that are kept", d.Column("SELECT COUNT(DISTINCT day) FROM margin_days")[0], "4")
+	for _, by := range keys {
+		r := report(by)
+		if !slices.Equal(r.Lines, before[by].Lines) || r.Total != before[by].Total || len(r.Lines) == 0 {
+			t.Errorf("by %s: %+v, before it was kept %+v", by, r.Lines, before[by].Lines)
+		}
+	}
+	d.Exec("UPDATE margin_days SET charged = charged + 1 WHERE by_key = 'provider'")
+	if _, err := money.Margin(t.Context(), from, to, ports.ByProvider); !errors.Is(err, operator.ErrDisagrees) {
+		t.Errorf("of kept days that are wrong: %v", err)
 	}
 }

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"agentproxy/app/ledger"
+	"agentproxy/app/operator"
 	"agentproxy/app/overview"
 	"agentproxy/app/sessions"
 	"agentproxy/domain"
@@ -216,7 +217,22 @@ func calls(w *apptest.World, f filled) []call {
 		}
 	}
 	month := w.Clock.Now().Add(-clonePeriod).Format(time.DateOnly)
+	money := operator.NewMoney(w.DB, w.Clock, w.Catalog)
+	margin := func(by ports.MarginKey) func(context.Context) error {
+		return func(ctx context.Context) error {
+			_, err := money.Margin(ctx, time.Time{}, time.Time{}, by)
+			return err
+		}
+	}
 	return []call{
+		{"operator, days", func(ctx context.Context) error { _, _, err := money.Days(ctx, 7); return err }},
+		{"operator, growth", func(ctx context.Context) error { _, err := money.Growth(ctx, 30); return err }},
+		{"operator, agents", func(ctx context.Context) error {
+			_, err := money.Agents(ctx, ports.AgentFilter{}, page(1))
+			return err
+		}},
+		{"margin by day", margin(ports.ByDay)},
+		{"margin by provider", margin(ports.ByProvider)},
 		{"a session", func(ctx context.Context) error { _, err := w.Sessions.Read(ctx, f.agent, id); return err }},
 		{"a list", list(ports.SessionFilter{}, page(1))},
 		{"a deep page", list(ports.SessionFilter{}, page(f.sessions/40))},
