@@ -110,7 +110,7 @@ const (
 		CAST(SUM(h.up + h.down) AS BIGINT), COUNT(DISTINCT s.id)
 		FROM usage_hours h JOIN sessions s ON s.id = h.session_id
 		WHERE h.counted IN (0, 1) AND h.agent_id IN (SELECT e.agent_id FROM ledger_entries e WHERE e.account <> ''
-			AND e.account = 'revenue' AND e.at >= ?1 AND e.at < ?2 + ?3)
+			AND e.account = 'revenue' AND e.at >= ?1 AND e.at < ?3)
 		AND h.hour >= ?1 AND h.hour < ?2 AND h.up + h.down > 0 AND s.type = 'dynamic'
 		AND NOT EXISTS (SELECT 1 FROM upstream_orders o WHERE o.session_id = s.id) GROUP BY 1, 2, 3, 4`
 	sumTerms = `SELECT %s AS key, s.provider, s.product_no, s.type, 0, s.quantity, s.days, e.counter, 0, COUNT(*)
@@ -149,7 +149,7 @@ func (r overview) sumDeliveries(
 	key, args := marginKeys[by], []any{s.from, s.to}
 	err := r.deliveries(ctx, fmt.Sprintf(sumUnpricedOrders, key.orders), args, add)
 	if err == nil {
-		err = r.deliveries(ctx, fmt.Sprintf(sumTraffic, key.hours), append(args, within.Microseconds()), add)
+		err = r.deliveries(ctx, fmt.Sprintf(sumTraffic, key.hours), append(args, s.to+within.Microseconds()), add)
 	}
 	if err == nil {
 		err = r.deliveries(ctx, fmt.Sprintf(sumTerms, key.entries), args, add)
