@@ -225,9 +225,8 @@ func run(u *work.Unit, writes []write) error {
 // proveRange proves the next range of agents, and seals its months if nothing is wrong with it.
 func (p *Prover) proveRange(ctx context.Context, conn engine.Conn, state *proofState) ([]write, error) {
 	r := reading{from: state.Agent, month: state.month()}
-	var entries int64
-	var err error
-	if r.to, entries, err = p.nextRange(ctx, conn, r.from, r.month); err != nil {
+	entries, err := p.nextRange(ctx, conn, &r)
+	if err != nil {
 		return nil, err
 	}
 	if r.due, err = p.dueOf(conn, state); err != nil {

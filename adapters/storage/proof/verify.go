@@ -40,30 +40,31 @@ func (p *Prover) checks() []check {
 // lastAgent is beyond the id of every agent.
 const lastAgent = "\U0010FFFF"
 
-// nextRange returns where the range of agents ends that begins at an agent, lastAgent for the last
-// range, and how many entries it has. Those that are sealed before a month end no range.
-func (p *Prover) nextRange(
-	ctx context.Context, conn engine.Conn, from string, month int64,
-) (to string, entries int64, err error) {
-	to = lastAgent
+// nextRange sets where the range of agents ends that begins at an agent, lastAgent for the last range, and returns how
+// many entries it has. Those that are sealed end no range. If few are, all are read: rules look up less then.
+func (p *Prover) nextRange(ctx context.Context, conn engine.Conn, r *reading) (entries int64, err error) {
+	r.to = lastAgent
 	agents, open := 0, int64(0)
 	err = conn.Rows(ctx, `SELECT w.agent_id, w.entries, w.entries - COALESCE(l.entries, 0) FROM wallets w
 		LEFT JOIN ledger_seals l ON l.agent_id = w.agent_id AND l.month = ?3
 		WHERE w.agent_id >= ?1 ORDER BY w.agent_id LIMIT ?2`,
-		[]any{from, p.bounds.Agents + 1, month}, func(row engine.Row) error {
+		[]any{r.from, p.bounds.Agents + 1, r.month}, func(row engine.Row) error {
 			var id string
 			var n, left int64
-			if err := row.Scan(&id, &n, &left); err != nil || to != lastAgent {
+			if err := row.Scan(&id, &n, &left); err != nil || r.to != lastAgent {
 				return err
 			}
 			if agents > 0 && open+left > p.bounds.Entries || agents == p.bounds.Agents {
-				to = id
+				r.to = id
 				return nil
 			}
 			agents, entries, open = agents+1, entries+n, open+left
 			return nil
 		})
-	return to, entries, err
+	if 2*open >= entries {
+		r.month = 0
+	}
+	return entries, err
 }
 
 // maxFaults bounds how many rows are listed that break one rule.
@@ -184,8 +185,7 @@ func (v *verification) ranges(ctx context.Context) error {
 	for from := ""; from != lastAgent; {
 		err := v.db.Audit(ctx, func(conn engine.Conn) error {
 			r := reading{from: from, month: v.state.month(), due: v.due, heads: v.heads}
-			var err error
-			if r.to, _, err = v.nextRange(ctx, conn, from, r.month); err != nil {
+			if _, err := v.nextRange(ctx, conn, &r); err != nil {
 				return err
 			}
 			faults, err := v.findIn(ctx, conn, r)
