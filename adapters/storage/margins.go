@@ -2,10 +2,14 @@ package storage
 
 import (
 	"context"
+	"database/sql"
+	"encoding/json"
+	"errors"
 	"fmt"
 	"strconv"
 	"time"
 
+	"agentproxy/adapters/storage/column"
 	"agentproxy/adapters/storage/engine"
 	"agentproxy/adapters/storage/work"
 	"agentproxy/domain"
@@ -172,3 +176,179 @@ func (r overview) deliveries(
 		return add(d)
 	})
 }
+
+// What the report of margins has of a UTC day is kept once the day is over for good: its entries, orders and hours never
+// change then. A report sums the days that are kept, and reads entries and hours of the others alone.
+
+const (
+	// keepDayAfter is how long after its end a day is kept: by then what was used in it is charged.
+	keepDayAfter = 4 * 24 * time.Hour
+	// keepDays is how many days a run keeps.
+	keepDays = 20
+	// daysMark is the name under which is stored which days are kept.
+	daysMark  = "margin-days"
+	dayMicros = 86_400_000_000
+)
+
+// keptDays are the days that are kept: from the start of the first to the end of the last, in microseconds since 1970.
+type keptDays struct {
+	From int64 `json:"from"`
+	To   int64 `json:"to"`
+}
+
+// span is a part of the time of a report.
+type span struct {
+	from, to int64
+	kept     bool
+}
+
+func (t *tx) keptDays() (k keptDays, err error) {
+	var text []byte
+	err = t.Row("SELECT value FROM service_values WHERE name = ?1", daysMark).Scan(&text)
+	if errors.Is(err, sql.ErrNoRows) {
+		return k, nil
+	}
+	if err == nil {
+		err = json.Unmarshal(text, &k)
+	}
+	return k, work.Wrap("read which days are kept", err)
+}
+
+// spans cuts the time of a report into what is kept and what is not.
+func (r overview) spans(from, to time.Time) ([]span, error) {
+	all := span{from: column.Micros(from), to: column.Micros(to)}
+	k, err := r.keptDays()
+	start := max(k.From, (all.from+dayMicros-1)/dayMicros*dayMicros)
+	end := min(k.To, all.to/dayMicros*dayMicros)
+	if err != nil || start >= end {
+		return []span{all}, err
+	}
+	var list []span
+	if all.from < start {
+		list = append(list, span{from: all.from, to: start})
+	}
+	list = append(list, span{start, end, true})
+	if end < all.to {
+		list = append(list, span{from: end, to: all.to})
+	}
+	return list, nil
+}
+
+// keptBy returns the expression of what kept rows are grouped by, and by which key they were summed: each row of a key
+// is in one day.
+func keptBy(by ports.MarginKey) (name string, key ports.MarginKey) {
+	if by == ports.ByDay {
+		return "CAST(day / 86400000000 AS TEXT)", ports.ByProvider
+	}
+	return "name", by
+}
+
+func (r overview) keptMargins(
+	ctx context.Context, s span, by ports.MarginKey, add func(string, billing.Margin) error,
+) error {
+	name, key := keptBy(by)
+	return r.Rows(ctx, "SELECT "+name+`, CAST(SUM(charged) AS BIGINT), CAST(SUM(refunded) AS BIGINT),
+		CAST(SUM(trial) AS BIGINT), CAST(SUM(given) AS BIGINT), CAST(SUM(cost) AS BIGINT), CAST(SUM(orders) AS BIGINT)
+		FROM margin_days WHERE day >= ?1 AND day < ?2 AND by_key = ?3 GROUP BY 1`, []any{s.from, s.to, string(key)},
+		func(row engine.Row) error {
+			var name string
+			var m billing.Margin
+			err := row.Scan(&name, &m.Charged, &m.Refunded, &m.Trial, &m.Given, &m.Cost, &m.Orders)
+			if err != nil {
+				return err
+			}
+			return add(name, m)
+		})
+}
+
+func (r overview) keptDeliveries(
+	ctx context.Context, s span, by ports.MarginKey, add func(ports.Delivery) error,
+) error {
+	name, key := keptBy(by)
+	return r.deliveries(ctx, "SELECT "+name+`, provider, product_no, type, ordered, ips, days, charged,
+		CAST(SUM(bytes) AS BIGINT), CAST(SUM(n) AS BIGINT) FROM delivery_days
+		WHERE day >= ?1 AND day < ?2 AND by_key = ?3 GROUP BY 1, 2, 3, 4, 5, 6, 7, 8`, []any{s.from, s.to, string(key)}, add)
+}
+
+// keepMarginDays keeps the next days that are over for good.
+func (s *Store) keepMarginDays(ctx context.Context) error {
+	over := column.Micros(s.clock.Now().Add(-keepDayAfter))
+	for range keepDays {
+		more, err := s.keepNextDay(ctx, over)
+		if err != nil || !more {
+			return work.Wrap("keep the margin of a day", err)
+		}
+	}
+	return nil
+}
+
+func (s *Store) keepNextDay(ctx context.Context, over int64) (more bool, err error) {
+	var k keptDays
+	margins := map[ports.MarginKey]map[string]billing.Margin{}
+	deliveries := map[ports.MarginKey][]ports.Delivery{}
+	err = s.View(ctx, func(ctx context.Context, unit ports.Tx) (err error) {
+		r := overview{unit.(*tx)}
+		if k, err = r.keptDays(); err != nil {
+			return err
+		}
+		if k.To == 0 {
+			var first int64
+			err = r.Row("SELECT at FROM ledger_entries ORDER BY seq LIMIT 1").Scan(&first)
+			if errors.Is(err, sql.ErrNoRows) {
+				return nil
+			}
+			k.From = first / dayMicros * dayMicros
+			k.To = k.From
+		}
+		day := span{from: k.To, to: k.To + dayMicros}
+		if more = err == nil && day.to <= over; !more {
+			return err
+		}
+		for _, by := range []ports.MarginKey{ports.ByProvider, ports.ByProduct, ports.ByAgent} {
+			sums, list := map[string]billing.Margin{}, []ports.Delivery(nil)
+			err = errors.Join(err, r.sumMargins(ctx, day, by, func(name string, m billing.Margin) error {
+				sums[name] = sums[name].Plus(m)
+				return nil
+			}), r.sumDeliveries(ctx, day, by, keepDayAfter, func(d ports.Delivery) error {
+				list = append(list, d)
+				return nil
+			}))
+			margins[by], deliveries[by] = sums, list
+		}
+		return err
+	})
+	if err != nil || !more {
+		return false, err
+	}
+	day := k.To
+	k.To += dayMicros
+	mark, err := json.Marshal(k)
+	if err != nil {
+		return false, err
+	}
+	return true, s.Update(ctx, func(_ context.Context, unit ports.Tx) error {
+		t := unit.(*tx)
+		t.Serialize("sum up")
+		var errs []error
+		for by, sums := range margins {
+			for name, m := range sums {
+				errs = append(errs, t.Later("keep the margin of a day", keepMargin, day, string(by), name, int64(m.Charged),
+					int64(m.Refunded), int64(m.Trial), int64(m.Given), int64(m.Cost), int64(m.Orders)))
+			}
+			for _, d := range deliveries[by] {
+				errs = append(errs, t.Later("keep the deliveries of a day", keepDelivery, day, string(by), d.Key, d.Provider,
+					d.ProductNo, string(d.Type), column.Flag(d.Ordered), int64(d.IPs), int64(d.Days), int64(d.Charged),
+					d.Bytes, int64(d.Count)))
+			}
+		}
+		return errors.Join(append(errs, t.Later("keep which days are kept", setServiceValue, daysMark, mark))...)
+	})
+}
+
+// Of two processes that keep a day at once both are right.
+const (
+	keepMargin = `INSERT INTO margin_days (day, by_key, name, charged, refunded, trial, given, cost, orders)
+		VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9) ON CONFLICT DO NOTHING`
+	keepDelivery = `INSERT INTO delivery_days (day, by_key, name, provider, product_no, type, ordered, ips, days, charged,
+		bytes, n) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12) ON CONFLICT DO NOTHING`
+)
