@@ -177,8 +177,8 @@ func (r overview) deliveries(
 	})
 }
 
-// What the report of margins has of a UTC day is kept once the day is over for good: its entries, orders and hours never
-// change then. A report sums the days that are kept, and reads entries and hours of the others alone.
+// What the report of margins has of a UTC day is kept once the day is over for good: its entries, orders and hours
+// never change then. A report sums the days that are kept, and reads entries and hours of the others alone.
 
 const (
 	// keepDayAfter is how long after its end a day is kept: by then what was used in it is charged.
