@@ -24,11 +24,11 @@ func described(t *testing.T) string {
 	}
 	var b strings.Builder
 	b.WriteString("\n| Command | Does |\n|---|---|\n")
-	for _, n := range parser.Model.Children {
-		if n.Hidden {
-			continue
-		}
+	for _, n := range parser.Model.Leaves(true) {
 		usage := "apx " + n.Name
+		if group := n.Parent; group.Parent != nil {
+			usage = "apx " + group.Name + " " + n.Name
+		}
 		var flags []string
 		for _, p := range n.Positional {
 			usage += " " + strings.ToUpper(p.Name)

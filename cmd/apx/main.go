@@ -42,6 +42,7 @@ type commands struct {
 	End          endCommand          `cmd:"" help:"End a session."`
 	Balance      balanceCommand      `cmd:"" help:"The balance."`
 	Transactions transactionsCommand `cmd:"" help:"The movements of the balance, the newest first."`
+	Key          keyCommand          `cmd:"" help:"Keys of the account, which may have budgets: ls, add, set and rm."`
 	Recharge     rechargeCommand     `cmd:"" help:"Order a recharge: where a person sends money."`
 	Run          runCommand          `cmd:"" name:"run" help:"Run a program whose environment has the proxy; it is not started without a live session."`
 	Forward      forwardCommand      `cmd:"" help:"Run a local proxy without a password in front of a session, which it reaches by TLS where the service has a certificate."`

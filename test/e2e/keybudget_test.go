@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -112,4 +113,29 @@ func TestTheBudgetOfAKeyIsExact(t *testing.T) {
 		}
 	}
 	t.Log(fmt.Sprint(min(*kills, 5), " kills"))
+}
+
+// A program issues a key with a budget by apx, and the key spends it.
+func TestKeysByApx(t *testing.T) {
+	t.Parallel()
+	s := shared(t)
+	home := t.TempDir()
+	out, err := s.shell(home, `
+		apx register >/dev/null
+		CHILD=$(apx key add Child --total 0.5 --product dyn_fast_1 --own)
+		APXKEY=$CHILD; AGENTPROXY_API_KEY=$APXKEY apx buy dyn_fast_1 --gb 1 --max-cost 1 >/dev/null
+		AGENTPROXY_API_KEY=$APXKEY apx buy dyn_fast_1 --gb 1 --max-cost 1 || echo "status $?"
+		ID=$(apx key ls | grep Child | cut -f1)
+		apx key ls
+		apx key set $ID --total 2 --max-sessions 1
+		apx key rm $ID --end-sessions
+		apx ls --status active; echo over`)
+	if err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	for _, want := range []string{"status 3", "\tChild\t0\t0.4\t0.1\town\t1", "\tChild\t0\t0.4\t1.6\town\t1", "left: first\nover"} {
+		if !strings.Contains(out, want) {
+			t.Errorf("there is no %q in\n%s", want, out)
+		}
+	}
 }
