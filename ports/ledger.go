@@ -116,5 +116,6 @@ type SessionTotal struct {
 	Place     int64 // in the list of the agent's sessions, for domain.Page.After
 	Type      session.Type
 	ProductNo string
+	Key       string // id of the key that bought it; empty if it is not known
 	Totals
 }

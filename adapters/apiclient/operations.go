@@ -553,6 +553,8 @@ type GetUsageReport struct {
 	Cursor string
 	// The current UTC day, or the last 7 or 30 days with it. day is the default.
 	Period Period
+	// Only sessions that this key bought.
+	Key string
 }
 
 func (in GetUsageReport) query() (q query) {
@@ -560,6 +562,7 @@ func (in GetUsageReport) query() (q query) {
 	q.number("page_size", in.PageSize)
 	q.text("cursor", in.Cursor)
 	q.text("period", string(in.Period))
+	q.text("key", in.Key)
 	return q
 }
 

@@ -9,6 +9,8 @@ import (
 	"github.com/getkin/kin-openapi/openapi3"
 
 	"agentproxy/adapters/httpapi"
+	"agentproxy/adapters/storage"
+	"agentproxy/test/pg"
 )
 
 // Cells are what an operation is to a restricted key.
@@ -29,7 +31,7 @@ var prison = map[string]string{
 	"get-limits": whole, "get-openapi": without, "get-health": without, "get-ip": without, "get-overview": whole,
 	"get-recharge-qr": whole, "get-recharge-status": whole, "get-session": onOne, "get-session-health": onOne,
 	"get-session-policy": onOne, "get-session-usage": onOne, "get-statement": whole, "get-traffic-stats": whole,
-	"get-usage-report": whole, "get-webhook": whole, "get-worker": onOne, "issue-token": without, "list-keys": free,
+	"get-usage-report": forAny, "get-webhook": whole, "get-worker": onOne, "issue-token": without, "list-keys": free,
 	"list-products": forAny, "list-public-products": without, "list-recharges": whole, "list-regions": forAny,
 	"list-session-clients": onOne, "list-session-events": onOne, "list-session-hosts": onOne, "list-sessions": forAny,
 	"list-transactions": whole, "list-webhook-deliveries": whole, "list-workers": onOne, "make-workers": onOne,
@@ -172,6 +174,44 @@ func TestTheBudgetOfAKey(t *testing.T) {
 		t.Errorf("%v sessions live on", n)
 	}
 	w.audit()
+}
+
+// What sessions cost is the sum over the keys that bought them, by page and at once.
+func TestReportsOfKeysAddUpToTheAccount(t *testing.T) {
+	t.Parallel()
+	for name, database := range map[string]func(*testing.T) storage.URL{"sqlite": func(*testing.T) storage.URL { return "" },
+		"postgres": func(t *testing.T) storage.URL { return storage.URL(pg.Database(t)) }} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t, options{database: database(t)})
+			a := w.register("Parent")
+			child, id := w.keyOf(a, `"budget":{"total":5}`)
+			own, ownID := w.keyOf(a, `"sessions":"own"`)
+			const static = `{"type":"static","config":{"product_no":"sta_sync","quantity":1,"duration_days":30,"country":"US"}}`
+			for _, by := range []agent{a, child, child, own} {
+				w.do("POST", "/v1/sessions", static, by.as).want(201)
+			}
+			first := w.do("GET", "/v1/sessions?page=4&page_size=1", "", a.as).str("data.items.0.bought_by.key_id")
+			sum := 0.0
+			for key, want := range map[string]float64{first: 1, id: 2, ownID: 1, "key_none": 0} {
+				for _, page := range []string{"", "&page=1&page_size=1"} {
+					r := w.do("GET", "/v1/billing/usage-report?key="+key+page, "", a.as).want(200)
+					if r.num("data.totals.charged") != want || r.num("data.totals.sessions") != want {
+						t.Errorf("%s%s was charged %s", key, page, r.body)
+					}
+				}
+				sum += want
+			}
+			if all := w.do("GET", "/v1/billing/usage-report", "", a.as).want(200).num("data.totals.charged"); all != sum {
+				t.Errorf("the account was charged %v, its keys %v", all, sum)
+			}
+			for query, want := range map[string]float64{"": 1, "?key=" + ownID: 1, "?key=" + id: 0} {
+				if got := w.do("GET", "/v1/billing/usage-report"+query, "", own.as).want(200).num("data.totals.charged"); got != want {
+					t.Errorf("with own %q was charged %v, want %v", query, got, want)
+				}
+			}
+			w.audit()
+		})
+	}
 }
 
 func TestTheAccountsOwnBudgetIsNamed(t *testing.T) {

@@ -134,7 +134,7 @@ const (
 		SUM(h.charged) AS charged, SUM(h.refunded) AS refunded, SUM(h.recharged) AS recharged
 		FROM usage_hours h WHERE h.counted IN (0, 1) AND h.agent_id = ?1 AND h.hour >= ?2 AND h.hour < ?3
 		AND h.session_id <> ''`
-	sessionTotals = `SELECT s.ord, s.id, s.type, s.product_no, ` + dueColumns + `,
+	sessionTotals = `SELECT s.ord, s.id, s.type, s.product_no, s.bought_by, ` + dueColumns + `,
 		h.up, h.down, h.connections, h.charged, h.refunded, h.recharged
 		FROM (` + sumsBySession + ` GROUP BY h.session_id) h JOIN sessions s ON s.id = h.session_id ORDER BY s.ord DESC`
 	sumOfTotals = `SELECT COALESCE(SUM(h.up), 0), COALESCE(SUM(h.down), 0), COALESCE(SUM(h.connections), 0),
@@ -157,7 +157,7 @@ const (
 		AND (SELECT u.hour FROM usage_hours u
 			WHERE u.agent_id = ?1 AND u.session_id = s.id AND u.hour >= ?2 AND u.hour < ?3 LIMIT 1) IS NOT NULL
 		ORDER BY s.ord DESC LIMIT ?5 OFFSET ?6)
-		SELECT s.ord, s.id, s.type, s.product_no, ` + dueColumns + `, ` + sumColumns + `
+		SELECT s.ord, s.id, s.type, s.product_no, s.bought_by, ` + dueColumns + `, ` + sumColumns + `
 		FROM p CROSS JOIN sessions s CROSS JOIN usage_hours h
 		WHERE s.seq = p.seq AND h.agent_id = s.agent_id AND h.session_id = s.id AND h.hour >= ?2 AND h.hour < ?3
 		GROUP BY s.seq ORDER BY s.ord DESC`
@@ -174,7 +174,7 @@ func (r ledger) sessionTotals(ctx context.Context, query string, args ...any) (l
 	err = r.Rows(ctx, query, args, func(rows engine.Row) error {
 		var t ports.SessionTotal
 		var d dueRow
-		targets := append([]any{&t.Place, &t.SessionID, &t.Type, &t.ProductNo}, d.targets()...)
+		targets := append([]any{&t.Place, &t.SessionID, &t.Type, &t.ProductNo, &t.Key}, d.targets()...)
 		if err := rows.Scan(append(targets, sums(&t.Totals)...)...); err != nil {
 			return err
 		}

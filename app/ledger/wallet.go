@@ -224,6 +224,11 @@ type UsageReport struct {
 // UsageReport sums a period that ends with the current UTC day: that day, the
 // last 7 or the last 30. An empty period is a day. A page without a size has all sessions.
 func (u *Wallet) UsageReport(ctx context.Context, agentID, period string, page domain.Page) (UsageReport, error) {
+	return u.KeyReport(ctx, agentID, "", period, page)
+}
+
+// KeyReport is as UsageReport, of the sessions that a key bought; of all if keyID is empty.
+func (u *Wallet) KeyReport(ctx context.Context, agentID, keyID, period string, page domain.Page) (UsageReport, error) {
 	days, ok := map[string]int{"": 1, "day": 1, "week": 7, "month": 30}[period]
 	if !ok {
 		return UsageReport{}, domain.InvalidField("period", "must be day, week or month")
@@ -235,13 +240,19 @@ func (u *Wallet) UsageReport(ctx context.Context, agentID, period string, page d
 	r := UsageReport{Period: period, To: billing.Day(now).Add(session.Day)}
 	r.From = r.To.AddDate(0, 0, -days)
 	err := u.store.View(ctx, func(ctx context.Context, tx repos) (err error) {
-		if page.Size > 0 {
+		if page.Size > 0 && keyID == "" {
 			return r.readPage(ctx, tx, agentID, page)
 		}
 		r.Sessions.Items, err = tx.Ledger().SessionTotals(ctx, agentID, r.From, r.To)
+		if keyID != "" {
+			r.Sessions.Items = slices.DeleteFunc(r.Sessions.Items, func(t ports.SessionTotal) bool { return t.Key != keyID })
+		}
 		r.Sessions.Total, r.Totals = len(r.Sessions.Items), ports.Totals{}
 		for _, item := range r.Sessions.Items {
 			r.Totals = r.Totals.Plus(item.Totals)
+		}
+		if err == nil && page.Size > 0 {
+			r.Sessions, err = domain.PagedAfter(r.Sessions.Items, page, func(t ports.SessionTotal) int64 { return t.Place })
 		}
 		return err
 	})

@@ -70,6 +70,7 @@ type transactionsReply struct {
 type reportQuery struct {
 	endpoint.Paging
 	Period string `query:"period" enum:"day,week,month" doc:"The current UTC day, or the last 7 or 30 days with it. day is the default."`
+	Key    string `query:"key" maxLength:"64" doc:"Only sessions that this key bought."`
 }
 
 type reportReply struct {
@@ -190,7 +191,7 @@ func (s *service) declareBilling() {
 		if !paged {
 			page = domain.Page{}
 		}
-		r, err := s.Wallet.UsageReport(ctx, endpoint.Caller(ctx), in.Period, page)
+		r, err := s.Wallet.KeyReport(ctx, endpoint.Caller(ctx), endpoint.KeyOf(ctx, in.Key), in.Period, page)
 		return http.StatusOK, toReport(r, paged), err
 	})
 }

@@ -123,7 +123,7 @@ var keyRules = map[string]keyRule{
 	"rotate-password": ownSession, "add-traffic": ownSession, "report-event": ownSession, "get-session-exit": ownSession,
 	"make-workers": ownSession, "list-workers": ownSession, "get-worker": ownSession, "rotate-worker": ownSession,
 	"delete-worker": ownSession,
-	"get-balance":   anyKey, "list-transactions": wholeKeys, "get-usage-report": wholeKeys, "get-budget": wholeKeys,
+	"get-balance":   anyKey, "list-transactions": wholeKeys, "get-usage-report": anyKey, "get-budget": wholeKeys,
 	"get-statement": wholeKeys, "get-overview": wholeKeys, "get-traffic-stats": wholeKeys, "get-cost-stats": wholeKeys,
 	"create-recharge": wholeKeys, "list-recharges": wholeKeys, "get-recharge-status": wholeKeys,
 	"get-recharge-qr": wholeKeys,
