@@ -59,21 +59,22 @@ func firstArchiveExcludes(t *testing.T, at storage.Config) {
 	}
 	old := open(before33)
 	var undo []string
-	if at.URL == "" { // this program inserts the agent, so its later columns are there meanwhile
+	if at.URL == "" { // this program inserts the agent and the session, so its later columns are there meanwhile
 		for _, c := range [][2]string{{"agents", "secret_held_until INTEGER"}, {"agents", "former_secret_hash BLOB"},
-			{"wallets", "adjusted INTEGER"}} {
+			{"wallets", "adjusted INTEGER"}, {"wallets", "restricted_keys INTEGER"}, {"sessions", "bought_by TEXT"},
+			{"sessions", "buyer TEXT"}} {
 			name, _, _ := strings.Cut(c[1], " ")
 			execAll(t, old, "ALTER TABLE "+c[0]+" ADD COLUMN "+c[1])
 			undo = append(undo, "ALTER TABLE "+c[0]+" DROP COLUMN "+name)
 		}
 	}
 	addAgent(t, old, "agt_1", 0)
-	execAll(t, old, undo...)
 	update(t, old, func(ctx context.Context, tx ports.Tx) error {
 		s := dynamicSession("agt_1", "sess_1")
 		s.Status, s.Reason, s.EndedAt, s.Money.Held = session.Expired, session.TrafficExhausted, s.CreatedAt, billing.Funds{}
 		return tx.Sessions().Insert(ctx, s)
 	})
+	execAll(t, old, undo...)
 	// The program of before has the tables of workers, and no other.
 	execAll(t, old, `INSERT INTO workers (session, name, country, city, ttl, strict, uniq, max_bytes,
 		exit_ip, turn, assigned_at, lost, changeable, rotations, created_at) SELECT seq, 'a', '', '', 0, 0, 0, 0, '', 0, 1, 0, 0, 0, 1
