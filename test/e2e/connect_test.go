@@ -257,6 +257,7 @@ func TestSnippetsConnectByTLS(t *testing.T) {
 	defer answer.Body.Close()
 	var echo struct{ Data struct{ IP string } }
 	succeeds(t, json.NewDecoder(answer.Body).Decode(&echo))
+	s.shows("agentproxy_certificate_expires_timestamp_seconds{", "agentproxy_certificate_files_fault 0")
 	s.snippetsConnect(key, id, target, echo.Data.IP, env, true)
 }
 

