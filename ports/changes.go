@@ -9,7 +9,8 @@ import (
 // Change is a change of something that processes keep in memory.
 type Change struct {
 	Agent   string // the agent that changed, or
-	Session string // the session that changed
+	Session string // the session that changed, or
+	Feed    string // the agent that has another event
 }
 
 // Cursor is a place in the changes, between what was committed and what was not

@@ -7,3 +7,8 @@ type Watcher interface {
 	AgentChanged(agentID string)
 	SessionChanged(sessionID string)
 }
+
+// FeedWatcher is notified like a Watcher of agents that have another event.
+type FeedWatcher interface {
+	FeedGrew(agentID string)
+}

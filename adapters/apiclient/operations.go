@@ -636,6 +636,37 @@ func (c *Client) IssueToken(ctx context.Context, in IssueToken, options ...Optio
 	return out, err
 }
 
+// ListEvents is what ListEvents of Client takes. A field with the zero value is left out.
+type ListEvents struct {
+	// The next of the answer before; left out: from the oldest event that is kept.
+	After string
+	// Only these types, with commas between them.
+	Types string
+	// Events of an answer at most. Above 100 is served as 100.
+	Limit int
+	// Seconds to wait for the first event if there is none.
+	Wait int
+}
+
+func (in ListEvents) query() (q query) {
+	q.text("after", in.After)
+	q.text("types", in.Types)
+	q.number("limit", in.Limit)
+	q.number("wait", in.Wait)
+	return q
+}
+
+// ListEvents sends GET /v1/events: what happened to the account, and wait for what happens.
+//
+// What webhooks are sent, whether or not one is set, kept 30 days. None is skipped or repeated. With wait the
+// answer comes within a second of the first event, on any replica, or empty; 8 calls may wait at a time.
+// session.* needs sessions:read, and recharge.*, balance.*, budget.* and trial.* need billing:read: without it
+// they are left out.
+func (c *Client) ListEvents(ctx context.Context, in ListEvents, options ...Option) (out Feed, err error) {
+	err = c.call(ctx, request{method: "GET", path: "/events", query: in.query(), safe: true}, &out, options)
+	return out, err
+}
+
 // ListKeys is what ListKeys of Client takes. A field with the zero value is left out.
 type ListKeys struct {
 	// Counts from 1. A page past the end is empty.

@@ -4,6 +4,7 @@ import (
 	"agentproxy/adapters/httpapi/accounts"
 	"agentproxy/adapters/httpapi/billing"
 	"agentproxy/adapters/httpapi/endpoint"
+	"agentproxy/adapters/httpapi/events"
 	"agentproxy/adapters/httpapi/products"
 	"agentproxy/adapters/httpapi/sessions"
 	"agentproxy/adapters/httpapi/sessionview"
@@ -22,6 +23,7 @@ func declareFamilies(a *endpoint.API, d *Deps, g sessionview.Gateway) {
 	telemetry.Declare(a, telemetry.UseCases{Telemetry: d.Telemetry})
 	billing.Declare(a, billing.UseCases{Wallet: d.Wallet, Recharges: d.Recharges, Stats: d.Stats})
 	webhooks.Declare(a, webhooks.UseCases{Webhooks: d.Webhooks})
+	events.Declare(a, events.UseCases{Feed: d.Feed, Accounts: d.Accounts})
 }
 
 // gateway returns where the proxies of sessions are.

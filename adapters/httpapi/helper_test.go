@@ -24,6 +24,7 @@ import (
 	"agentproxy/app/accounts"
 	catalogapp "agentproxy/app/catalog"
 	"agentproxy/app/changes"
+	"agentproxy/app/feed"
 	"agentproxy/app/fulfilment"
 	"agentproxy/app/ledger"
 	"agentproxy/app/payments"
@@ -86,6 +87,7 @@ type world struct {
 	traffic  *traffic.Service
 	payments *payments.Watcher
 	webhooks *webhooks.Service
+	feed     *feed.Service
 	sender   *sender
 	chain    *fake.Chain
 	hub      *changes.Hub
@@ -190,6 +192,8 @@ func newWorld(t testing.TB, o options) *world {
 	w.reveals = reveals.New(w.store, clock, w.ids, secrets, w.sessions, w.accounts)
 	w.payments = payments.NewWatcher(w.store, clock, w.ids, w.chain, log)
 	w.sender = &sender{status: 204}
+	w.feed = feed.New(counting, clock, secrets, 20)
+	w.hub.WatchFeeds(w.feed)
 	w.webhooks = webhooks.New(w.store, clock, w.ids, secrets, w.sender, w.hub, log)
 	w.traffic = traffic.New(w.store, clock, w.ids, w.sessions, transitions, access, w.hub, slog.New(slog.DiscardHandler))
 	w.observer = telemetry.NewObserver(w.store, clock, w.ids)
@@ -218,6 +222,7 @@ func newWorld(t testing.TB, o options) *world {
 			Wallet:    ledger.NewWallet(w.store, clock, w.ids),
 			Recharges: payments.NewOrders(payments.Config{}, w.store, clock, w.ids, w.chain, fake.NewKeys("test")),
 			Webhooks:  w.webhooks,
+			Feed:      w.feed,
 			Stats:     ledger.NewStats(w.store, clock),
 			Reveals:   w.reveals,
 			Tools:     o.tools,

@@ -19,6 +19,7 @@ import (
 	"agentproxy/adapters/httpapi/pages"
 	"agentproxy/app/accounts"
 	"agentproxy/app/catalog"
+	"agentproxy/app/feed"
 	"agentproxy/app/ledger"
 	"agentproxy/app/payments"
 	"agentproxy/app/policy"
@@ -74,6 +75,7 @@ type Deps struct {
 	Wallet    *ledger.Wallet
 	Recharges *payments.Orders
 	Webhooks  *webhooks.Service
+	Feed      *feed.Service
 	Stats     *ledger.Stats
 	Reveals   *reveals.Service
 	Limits    *ratelimit.Limits

@@ -173,6 +173,17 @@ var tools = []tool{
 		},
 		run: taking(recharge),
 	},
+	{
+		name: "wait_for_events", title: "Wait for events", scope: "account:read", reads: true, repeatable: true,
+		description: "What happened to the account behind after, or else the first thing that happens within seconds: a " +
+			"recharge that is paid, a session that is active, low or over. Call it again with next.",
+		args: []field{
+			{name: "after", kind: "string", most: 64, doc: "The next of the answer before; left out: from the oldest."},
+			{name: "types", kind: "string", most: 1000, doc: "With commas: recharge.paid,session.active; left out: all."},
+			{name: "seconds", kind: "integer", doc: "0 to 25; 25 is the default."},
+		},
+		run: taking(waitForEvents),
+	},
 }
 
 // isTool reports whether a name is that of a tool that may be called.

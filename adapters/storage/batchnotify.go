@@ -14,11 +14,11 @@ import (
 
 var (
 	endpointsAhead = webhooks.SelectEndpoints + "WHERE a.id = " + agentsOf
-	// pendingAhead and marksAhead are of agents with a webhook.
+	// pendingAhead is of agents with a webhook.
 	pendingAhead = "SELECT a.id, (" + webhooks.CountPending + "a.id AND status = 'pending' LIMIT " +
 		strconv.Itoa(webhook.MaxPending) + ") d) FROM agents a WHERE a.webhook_url <> '' AND a.id = " + agentsOf
 	marksAhead = "SELECT m.agent_id, m.what, m.mark FROM agents a JOIN webhook_marks m ON m.agent_id = a.id " +
-		"WHERE a.webhook_url <> '' AND a.id = " + agentsOf
+		"WHERE a.id = " + agentsOf
 )
 
 // queueNotices reads what events for webhooks need. The marks of agents are read with their wallets, whose lock

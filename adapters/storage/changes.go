@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"agentproxy/adapters/storage/column"
@@ -26,6 +27,11 @@ func (r changes) Since(ctx context.Context, after ports.Cursor, limit int) ([]po
 	list, next, err := r.store.database.ChangesSince(r.ListContext(ctx), r.Conn, after, limit)
 	if err != nil && !errors.Is(err, ports.ErrMissed) {
 		return nil, "", fmt.Errorf("list changes: %w", err)
+	}
+	for i, c := range list {
+		if agentID, event := strings.CutPrefix(c.Agent, work.FeedMark); event {
+			list[i] = ports.Change{Feed: agentID}
+		}
 	}
 	return list, next, err
 }

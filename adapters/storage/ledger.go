@@ -139,9 +139,9 @@ func (r ledger) TrialsDue(ctx context.Context, now time.Time, limit int) (due []
 
 func (r ledger) TrialsEnding(ctx context.Context, from, to time.Time, limit int) ([]billing.Wallet, error) {
 	var rows []walletRow
-	err := r.ORM(ctx).Joins("JOIN agents a ON a.id = wallets.agent_id").
+	err := r.ORM(ctx).
 		Where(hasTrial+" AND trial_expires_at > ? AND trial_expires_at <= ?", column.Micros(from), column.Micros(to)).
-		Where("funded = 0 AND a.webhook_url <> ''").Order("trial_expires_at").Limit(limit).Find(&rows).Error
+		Where("funded = 0").Order("trial_expires_at").Limit(limit).Find(&rows).Error
 	list := make([]billing.Wallet, len(rows))
 	for i, row := range rows {
 		if err == nil {

@@ -78,7 +78,7 @@ func (s *Store) open(ctx context.Context) error {
 		return err
 	}
 	orm, err := openORM(s.database.Dialector())
-	s.work = &work.Database{ORM: orm, Now: s.now}
+	s.work = &work.Database{ORM: orm, Now: s.now, Feed: s.database.Feed()}
 	s.Prover = proof.New(proofDatabase{s}, s.clock, s.postgres != nil, proofBounds)
 	return err
 }

@@ -182,8 +182,8 @@ func (r sessions) Count(_ context.Context, agentID string) (n ports.SessionCount
 }
 
 // The status and the type are those of the partial index.
-var expiring = "SELECT " + sessionSelect + ` FROM sessions s JOIN agents a ON a.id = s.agent_id
-	WHERE s.status = 'active' AND s.type = 'static' AND s.expires_at > ?1 AND s.expires_at <= ?2 AND a.webhook_url <> ''
+var expiring = "SELECT " + sessionSelect + ` FROM sessions s
+	WHERE s.status = 'active' AND s.type = 'static' AND s.expires_at > ?1 AND s.expires_at <= ?2
 	ORDER BY s.expires_at LIMIT ?3`
 
 func (r sessions) Expiring(ctx context.Context, from, to time.Time, limit int) ([]session.Session, error) {

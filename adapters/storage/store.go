@@ -88,6 +88,8 @@ type database interface {
 	LastChange(c engine.Conn) (ports.Cursor, error)
 	ChangesSince(ctx context.Context, c engine.Conn, after ports.Cursor, limit int) ([]ports.Change, ports.Cursor, error)
 	PurgeChanges() string
+	// Feed returns the order of the events of agents.
+	Feed() engine.Feed
 	// MonthOf returns the expression for the start of the UTC month of a time, both in microseconds since 1970.
 	MonthOf(at string) string
 	Close() error

@@ -195,6 +195,31 @@ func (a *Service) caller(agent *knownAgent, mode AuthMode, scopes []account.Scop
 	return c, nil
 }
 
+// Live returns the refusal of the credential of a caller that has ended since it called. It reads memory, unless
+// the agent changed.
+func Live(ctx context.Context, a *Service, c Caller) error {
+	agent, err := a.agentByID(ctx, c.AgentID)
+	ended := account.ErrInvalidKey
+	if c.Mode == ByToken {
+		ended = account.ErrExpiredToken
+	}
+	now := a.clock.Now()
+	switch {
+	case err != nil:
+		return notFoundIs(err, ended)
+	case agent.Status != account.Active:
+		return account.ErrDisabled
+	case c.Mode == ByToken && (c.token.Version != agent.TokenVersion || !now.Before(c.token.Expires)):
+		return ended
+	case c.key == nil: // of a token of an early version
+		return nil
+	}
+	if k := agent.key(c.key.Hash); k == nil || k.Expired(now) {
+		return ended
+	}
+	return nil
+}
+
 // IssueToken asks for a Bearer token.
 type IssueToken struct {
 	APIKey    string

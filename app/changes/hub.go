@@ -20,6 +20,7 @@ type Hub struct {
 
 	mu       sync.RWMutex
 	watchers []ports.Watcher
+	feeds    []ports.FeedWatcher
 
 	polling sync.Mutex // one poll at a time; it guards what follows
 	cursor  ports.Cursor
@@ -37,6 +38,22 @@ func (h *Hub) Watch(w ports.Watcher) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.watchers = append(h.watchers, w)
+}
+
+// WatchFeeds adds a watcher of events, for the life of the process. It is notified by Poll, of those of this process
+// too.
+func (h *Hub) WatchFeeds(w ports.FeedWatcher) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.feeds = append(h.feeds, w)
+}
+
+func (h *Hub) feedGrew(id string) {
+	h.mu.RLock()
+	defer h.mu.RUnlock()
+	for _, w := range h.feeds {
+		w.FeedGrew(id)
+	}
 }
 
 // AgentChanged notifies the watchers that an agent changed; "" is any.
@@ -64,7 +81,7 @@ func (h *Hub) all() []ports.Watcher {
 const PollEvery = 250 * time.Millisecond
 
 const (
-	changesLimit = 1000
+	changesLimit = 4000
 	keepChanges  = 10 * time.Minute
 	purgeSize    = 500
 )
@@ -118,6 +135,7 @@ func (h *Hub) Poll(ctx context.Context) error {
 	if missed {
 		h.AgentChanged("")
 		h.SessionChanged("")
+		h.feedGrew("")
 		return nil
 	}
 	for _, c := range changes {
@@ -126,6 +144,9 @@ func (h *Hub) Poll(ctx context.Context) error {
 		}
 		if c.Session != "" {
 			h.SessionChanged(c.Session)
+		}
+		if c.Feed != "" {
+			h.feedGrew(c.Feed)
 		}
 	}
 	return nil

@@ -65,7 +65,7 @@ func TestChangesOfAnotherProcess(t *testing.T) {
 		apptest.OK(t, other.Accounts.SetRateLimit(t.Context(), r.Agent.ID, 9))
 		apptest.OK(t, w.Poll(t.Context()))
 		apptest.Equal(t, "notified", notified.Take(), "agent "+r.Agent.ID)
-		for range 1001 {
+		for range 4001 {
 			w.Exec(`INSERT INTO changes (agent_id, session_id, at) VALUES ('a', '', ?)`, w.Clock.Now().UnixMicro())
 		}
 		apptest.OK(t, w.Poll(t.Context()))

@@ -112,9 +112,9 @@ func (p *Tasks) reclaim(ctx context.Context, tx repos, sessionID, id string, now
 	return p.traffic.SettleEnded(ctx, tx, s, u, now)
 }
 
-// keepOutbox is how long an event for webhooks is kept: the last retry of a
-// delivery is over in three days, and an operator may look back a month.
-const keepOutbox = 30 * 24 * time.Hour
+// keepOutbox is how long an event is kept: a little longer than cursors of a feed are good, since a unit may commit it
+// later than it happened.
+const keepOutbox = webhook.Keep + time.Hour
 
 // Purge removes what is past its retention: idempotency keys, changes, rate limits
 // that are free again, and the events of sessions and of webhooks.

@@ -1,5 +1,5 @@
 // Package notify stores the events of a change, in its transaction: those of an
-// agent's webhook, with the delivery and the job that sends it, and those of a
+// agent's feed, with the delivery and the job that send them to its webhook, and those of a
 // session's event log.
 package notify
 
@@ -16,7 +16,7 @@ import (
 	"agentproxy/ports"
 )
 
-// Notification is an event for an agent's webhook.
+// Notification is an event for an agent.
 type Notification struct {
 	AgentID string
 	Of      webhook.Type
@@ -34,23 +34,22 @@ type Repos interface {
 	Jobs() ports.Jobs
 }
 
-// Enqueue stores an event in the transaction of its change, with the delivery and
-// the job that send it, and returns its id. It does nothing but one query for an
-// agent without a webhook. While the webhook is off, the delivery is failed at
+// Enqueue stores an event in the transaction of its change, for the feed of its agent and, where that has a webhook,
+// with the delivery and the job that send it, and returns its id. While the webhook is off, the delivery is failed at
 // once: the agent finds it in the list and can have it redelivered. So is one beyond webhook.MaxPending.
 func Enqueue(ctx context.Context, tx Repos, ids ports.IDs, now time.Time, n Notification) (string, error) {
-	to, err := tx.Webhooks().PeekEndpoint(ctx, n.AgentID)
-	if err != nil || to.State() == webhook.None {
-		return "", err
-	}
 	if n.Once != "" {
 		if changed, err := tx.Webhooks().MarkNotified(ctx, n.AgentID, n.Once, n.Mark); err != nil || !changed {
 			return "", err
 		}
 	}
-	e := webhook.Event{ID: ids.New(webhook.IDPrefix), AgentID: n.AgentID, Type: n.Of, At: now, Data: n.Data}
-	if err := tx.Outbox().Append(ctx, e); err != nil {
+	to, err := tx.Webhooks().PeekEndpoint(ctx, n.AgentID)
+	if err != nil {
 		return "", err
+	}
+	e := webhook.Event{ID: ids.New(webhook.IDPrefix), AgentID: n.AgentID, Type: n.Of, At: now, Data: n.Data}
+	if err := tx.Outbox().Append(ctx, e); err != nil || to.State() == webhook.None {
+		return e.ID, err
 	}
 	d := webhook.NewDelivery(ids.New(webhook.DeliveryPrefix), e, now).Abandon(to)
 	if pending, err := tx.Webhooks().Pending(ctx, n.AgentID, webhook.MaxPending); err != nil {

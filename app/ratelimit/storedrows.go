@@ -15,14 +15,15 @@ import (
 )
 
 // What rows take in the database beside their texts, with their indexes and what follows from them: of a
-// session its entries, its usage and its end, of a webhook event its delivery and its job.
+// session its entries, its usage and its end, of a delivery to a webhook its job.
 const (
 	sessionBytes = 2000
 	eventBytes   = 100
 	ruleBytes    = 4
 	policyBytes  = 200
 	workerBytes  = 120
-	webhookBytes = 1200
+	feedBytes    = 300
+	webhookBytes = 900
 	exitBytes    = 109
 )
 
@@ -85,6 +86,7 @@ type countingTx struct {
 	ports.Tx
 	rows     counted
 	outbox   countingOutbox
+	webhooks countingWebhooks
 	sessions countingSessions
 	events   countingEvents
 	policies countingPolicies
@@ -92,7 +94,13 @@ type countingTx struct {
 	exits    countingExits
 }
 
-// Outbox counts events for webhooks.
+// Webhooks counts deliveries.
+func (t *countingTx) Webhooks() ports.Webhooks {
+	t.webhooks = countingWebhooks{t.Tx.Webhooks(), &t.rows}
+	return &t.webhooks
+}
+
+// Outbox counts events.
 func (t *countingTx) Outbox() ports.Outbox {
 	t.outbox = countingOutbox{t.Tx.Outbox(), &t.rows}
 	return &t.outbox
@@ -134,12 +142,22 @@ type countingOutbox struct {
 }
 
 func (o *countingOutbox) Append(ctx context.Context, e webhook.Event) error {
-	bytes := webhookBytes
+	bytes := feedBytes
 	for name, text := range e.Data {
 		bytes += len(name) + len(text)
 	}
 	o.rows.add(ctx, e.AgentID, bytes)
 	return o.Outbox.Append(ctx, e)
+}
+
+type countingWebhooks struct {
+	ports.Webhooks
+	rows *counted
+}
+
+func (r *countingWebhooks) InsertDelivery(ctx context.Context, d webhook.Delivery) error {
+	r.rows.add(ctx, d.AgentID, webhookBytes)
+	return r.Webhooks.InsertDelivery(ctx, d)
 }
 
 type countingSessions struct {

@@ -2,6 +2,7 @@ package webhooks_test
 
 import (
 	"context"
+	"strings"
 	"testing"
 	"time"
 
@@ -284,7 +285,7 @@ func TestEventsFollowTheirUnit(t *testing.T) {
 	apptest.Equal(t, "jobs", len(deliveryJobs(w)), 2)
 }
 
-func TestWithoutAWebhookNothingIsStored(t *testing.T) {
+func TestWithoutAWebhookNothingIsSent(t *testing.T) {
 	t.Parallel()
 	w := apptest.New(t)
 	agent := w.Register()
@@ -296,8 +297,10 @@ func TestWithoutAWebhookNothingIsStored(t *testing.T) {
 	apptest.OK(t, err)
 	_, err = w.Accounts.Update(t.Context(), accounts.Update{AgentID: agent, Update: account.Update{Name: new("other")}})
 	apptest.OK(t, err)
-	for _, table := range []string{"outbox", "webhook_deliveries", "webhook_states", "webhook_marks"} {
+	for _, table := range []string{"webhook_deliveries", "webhook_states"} {
 		apptest.Equal(t, table, w.Column(`SELECT COUNT(*) FROM "` + table + `"`)[0], "0")
 	}
+	apptest.Equal(t, "the feed", strings.Join(w.Column(`SELECT type FROM outbox WHERE agent_id = ? ORDER BY seq`, agent), " "),
+		"session.active session.traffic_low session.traffic_low session.rotated account.secret_rotated")
 	apptest.Equal(t, "jobs", len(deliveryJobs(w)), 0)
 }

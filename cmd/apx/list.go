@@ -3,22 +3,37 @@ package main
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
+	"maps"
+	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/skip2/go-qrcode"
 
 	"agentproxy/adapters/apiclient"
 )
 
-type eventsCommand struct{ one }
+type eventsCommand struct {
+	Session string `arg:"" optional:"" help:"A session of apx ls; left out: the account."`
+	Follow  bool   `help:"Of the account: go on with what happens, until it is interrupted."`
+	After   string `help:"Of the account: what follows this cursor, which --json shows as next."`
+	Types   string `help:"Of the account: only these types, such as recharge.paid,session.active."`
+}
 
-// Run prints the newest events of a session.
+// Run prints the newest events of a session, or the events of the account, the oldest first.
 func (o eventsCommand) Run(ctx context.Context, c *options, s streams) error {
 	service, err := open()
 	if err != nil {
 		return err
+	}
+	if o.Session == "" {
+		return o.account(ctx, service, c, s)
+	}
+	if o.Follow || o.After != "" || o.Types != "" {
+		return errors.New("--follow, --after and --types are of the account's events: leave the session out")
 	}
 	var kept apiclient.Answer
 	list, err := service.ListSessionEvents(ctx, o.Session, apiclient.ListSessionEvents{PageSize: 50},
@@ -34,6 +49,47 @@ func (o eventsCommand) Run(ctx context.Context, c *options, s streams) error {
 		}
 		table(w, []string{"at", "source", "type", "target", "status", "code", "exit", "count"}, rows)
 	})
+}
+
+// account prints pages of the account's events until there is none left, and with Follow what happens then.
+func (o eventsCommand) account(ctx context.Context, service *service, c *options, s streams) error {
+	const page, wait = 100, 25
+	in := apiclient.ListEvents{After: o.After, Types: o.Types, Limit: page}
+	for {
+		var kept apiclient.Answer
+		list, err := service.ListEvents(ctx, in, apiclient.Keep(&kept))
+		if err != nil {
+			if o.Follow && ctx.Err() != nil {
+				return nil // interrupted
+			}
+			return err
+		}
+		if len(list.Items) > 0 || c.JSON && !o.Follow {
+			err = c.show(s, kept.Data(), func(w io.Writer) {
+				for _, e := range list.Items {
+					fmt.Fprintln(w, stamp(&e.Timestamp), e.Type, data(e.Data))
+				}
+			})
+			if err != nil {
+				return err
+			}
+		}
+		if len(list.Items) < page && !o.Follow {
+			return nil
+		}
+		if in.After = list.Next; o.Follow {
+			in.Wait = wait
+		}
+	}
+}
+
+// data returns the data of an event as name=value, sorted by name.
+func data(of map[string]string) string {
+	var parts []string
+	for _, name := range slices.Sorted(maps.Keys(of)) {
+		parts = append(parts, name+"="+of[name])
+	}
+	return strings.Join(clean(parts), " ")
 }
 
 type transactionsCommand struct{}

@@ -38,7 +38,7 @@ type commands struct {
 	Add          addCommand          `cmd:"" help:"Add traffic to a dynamic session."`
 	Renew        renewCommand        `cmd:"" help:"Extend a static session."`
 	Report       reportCommand       `cmd:"" help:"Report the outcome of a request; prints whether to go on, rotate or pause."`
-	Events       eventsCommand       `cmd:"" help:"What happened to a session, the newest first."`
+	Events       eventsCommand       `cmd:"" help:"What happened to a session, the newest first; without one what happened to the account, --follow waits for more."`
 	End          endCommand          `cmd:"" help:"End a session."`
 	Balance      balanceCommand      `cmd:"" help:"The balance."`
 	Transactions transactionsCommand `cmd:"" help:"The movements of the balance, the newest first."`

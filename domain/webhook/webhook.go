@@ -4,7 +4,10 @@ package webhook
 
 import (
 	"slices"
+	"strings"
 	"time"
+
+	"agentproxy/domain/account"
 )
 
 // Type is the type of an event.
@@ -45,6 +48,21 @@ var Types = []Type{
 
 // Known reports whether the type is one of Types.
 func (t Type) Known() bool { return slices.Contains(Types, t) }
+
+// ScopeOf returns the permission that reads events of a type.
+func ScopeOf(t Type) account.Scope {
+	family, _, _ := strings.Cut(string(t), ".")
+	switch family {
+	case "session":
+		return account.SessionsRead
+	case "recharge", "balance", "budget", "trial":
+		return account.BillingRead
+	}
+	return account.AccountRead
+}
+
+// Keep is how long an event is kept: the last retry of a delivery is long over.
+const Keep = 30 * 24 * time.Hour
 
 // IDPrefix begins the id of every event.
 const IDPrefix = "evt_"

@@ -14,6 +14,7 @@ import (
 	"agentproxy/app/accounts"
 	catalogapp "agentproxy/app/catalog"
 	"agentproxy/app/changes"
+	"agentproxy/app/feed"
 	"agentproxy/app/ledger"
 	procurementapp "agentproxy/app/procurement"
 	"agentproxy/app/ratelimit"
@@ -69,6 +70,7 @@ type World struct {
 	Stats     *ledger.Stats
 	Limits    *ratelimit.Limits
 	Webhooks  *webhooks.Service
+	Feed      *feed.Service
 	Receiver  *WebhookReceiver
 
 	limit   int // live sessions an agent
@@ -173,6 +175,8 @@ func (w *World) Wire(s Options, clock ports.Clock, ids ports.IDs) {
 	w.Wallet = ledger.NewWallet(w.Store, clock, ids)
 	w.Stats = ledger.NewStats(w.Store, clock)
 	w.Receiver = &WebhookReceiver{clock: w.Clock}
+	w.Feed = feed.New(w.Store, clock, w.Secrets, 0)
+	w.Hub.WatchFeeds(w.Feed)
 	w.Webhooks = webhooks.New(w.Store, clock, ids, w.Secrets, w.Receiver, w.Hub, slog.New(slog.DiscardHandler))
 }
 

@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"runtime"
+	"sync"
 	"testing"
 	"time"
 
@@ -17,7 +19,10 @@ var outboxClaims = []claim{
 	{"an event is appended with its unit or not at all", outboxFollowsItsUnit},
 	{"an event is appended once", eventsAreAppendedOnce},
 	{"old events are purged, a number at a time", outboxIsPurged},
-	{"deliveries that failed without an attempt are purged with their events", refusedArePurged},
+	{"deliveries that failed without an attempt are purged, and their events stay", refusedArePurged},
+	{"a feed has the events of one agent behind a place", feedOfOne},
+	{"an event is never put in front of one that was listed", feedInOrderOfCommits},
+	{"an event is noted for every process", eventsAreNoted},
 	{"with an event its delivery is purged", deliveriesArePurged},
 }
 
@@ -114,7 +119,7 @@ func refusedArePurged(t *testing.T, st ports.Store) {
 		})
 	}
 	wantDeliveries(t, st, "agt_1", "", domain.Page{Number: 1, Size: 20}, 4, kept...)
-	wantEvents(t, st, "evt_2", webhookEvent(0, "agt_1"), webhookEvent(1, "agt_1"), webhookEvent(6, "agt_1"), webhookEvent(7, "agt_1"))
+	wantEvents(t, st, "evt_8", webhookEvent(0, "agt_1"), webhookEvent(2, "agt_1"), webhookEvent(7, "agt_1"))
 }
 
 func eventsAreAppendedOnce(t *testing.T, st ports.Store) {
@@ -158,4 +163,130 @@ func outboxIsPurged(t *testing.T, st ports.Store) {
 			return nil
 		})
 	}
+}
+
+// readFeed reads a page of agt_1's feed, once all that is committed is in it: of one PostgreSQL server the transactions
+// of other databases count too.
+func readFeed(t testing.TB, st ports.Store, after int64, limit int, types ...webhook.Type) (page ports.FeedPage) {
+	t.Helper()
+	for page.Later = true; page.Later; runtime.Gosched() {
+		page = pollFeed(t, st, after, limit, types...)
+	}
+	return page
+}
+
+func pollFeed(t testing.TB, st ports.Store, after int64, limit int, types ...webhook.Type) (page ports.FeedPage) {
+	t.Helper()
+	if types == nil {
+		types = webhook.Types
+	}
+	view(t, st, func(ctx context.Context, tx ports.Tx) (err error) {
+		page, err = tx.Outbox().Feed(ctx, ports.FeedQuery{AgentID: "agt_1", After: after, Types: types, Limit: limit})
+		return err
+	})
+	return page
+}
+
+func feedOfOne(t *testing.T, st ports.Store) {
+	if page := readFeed(t, st, 0, 3); len(page.Events) != 0 || page.Later {
+		t.Errorf("the feed begins with %+v", page)
+	}
+	var want []webhook.Event
+	for n, agent := range []string{"agt_1", "agt_2", "agt_1", "agt_1", "agt_1"} {
+		e := webhookEvent(n, agent)
+		if n == 3 {
+			e.Type, e.Data = webhook.SessionActive, map[string]string{"session_id": "sess_1"}
+		}
+		appendOutbox(t, st, e)
+		if agent == "agt_1" {
+			want = append(want, e)
+		}
+	}
+	page := readFeed(t, st, 0, 3)
+	sameList(t, "the first page", want[:3], page.Events, nil)
+	rest := readFeed(t, st, page.Next, 3)
+	sameList(t, "the second page", want[3:], rest.Events, nil)
+	if end := readFeed(t, st, rest.Next, 3); len(end.Events) != 0 || end.Next < rest.Next {
+		t.Errorf("behind the end: %+v, and the end is %d", end, rest.Next)
+	}
+	one := readFeed(t, st, 0, 3, webhook.SessionActive, webhook.BalanceLow)
+	sameList(t, "of two types", want[2:3], one.Events, nil)
+	if one.Next < rest.Next {
+		t.Errorf("all was looked at up to %d, and the next place is %d", rest.Next, one.Next)
+	}
+	appendOutbox(t, st, webhookEvent(9, "agt_1"))
+	sameList(t, "a later one", []webhook.Event{webhookEvent(9, "agt_1")}, readFeed(t, st, rest.Next, 3).Events, nil)
+	view(t, st, func(ctx context.Context, tx ports.Tx) error {
+		_, err := tx.Outbox().Feed(ctx, ports.FeedQuery{AgentID: "agt_1", After: 1 << 62, Types: webhook.Types, Limit: 1})
+		if !errors.Is(err, ports.ErrMissed) {
+			t.Errorf("a place that was never reached: %v", err)
+		}
+		return nil
+	})
+}
+
+// Units that run at once commit in another order than they began in. A reader that goes on where it was sees all.
+func feedInOrderOfCommits(t *testing.T, st ports.Store) {
+	const writers, each = 8, 25
+	var wg sync.WaitGroup
+	for w := range writers {
+		wg.Go(func() {
+			for n := range each {
+				err := st.Update(t.Context(), func(ctx context.Context, tx ports.Tx) error {
+					err := tx.Outbox().Append(ctx, webhookEvent(w*each+n, "agt_1"))
+					if w%2 == 0 { // written before the end of the unit, which others overtake
+						_, errs := tx.Outbox().Event(ctx, "evt_none")
+						if !errors.Is(errs, webhook.ErrNotFound) {
+							return errs
+						}
+						runtime.Gosched()
+					}
+					return err
+				})
+				if err != nil {
+					t.Error(err)
+				}
+			}
+		})
+	}
+	done := make(chan struct{})
+	go func() { wg.Wait(); close(done) }()
+	seen := map[string]int{}
+	var after int64
+	for ended := false; len(seen) < writers*each || !ended; {
+		select {
+		case <-done:
+			ended = true
+		default:
+		}
+		page := pollFeed(t, st, after, 7)
+		for _, e := range page.Events {
+			seen[e.ID]++
+		}
+		if ended && len(page.Events) == 0 && !page.Later {
+			break
+		}
+		after = page.Next
+	}
+	for w := range writers * each {
+		if n := seen[fmt.Sprintf("evt_%d", w)]; n != 1 {
+			t.Errorf("event %d was listed %d times", w, n)
+		}
+	}
+}
+
+func eventsAreNoted(t *testing.T, st ports.Store) {
+	var from ports.Cursor
+	view(t, st, func(ctx context.Context, tx ports.Tx) (err error) {
+		from, err = tx.Changes().Last(ctx)
+		return err
+	})
+	appendOutbox(t, st, webhookEvent(1, "agt_1"))
+	view(t, st, func(ctx context.Context, tx ports.Tx) error {
+		list, _, err := tx.Changes().Since(ctx, from, 10)
+		if len(list) != 1 || list[0] != (ports.Change{Feed: "agt_1"}) {
+			t.Errorf("noted is %+v", list)
+		}
+		return err
+	})
 }

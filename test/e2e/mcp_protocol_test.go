@@ -92,7 +92,7 @@ func TestToolsOfAToken(t *testing.T) {
 	}
 	s.must(201, "POST", "/account/register", "", `{"name":"token"}`).into(t, &a)
 	for _, c := range []struct{ scope, tools string }{
-		{"account:read", "get_account"},
+		{"account:read", "get_account wait_for_events"},
 		{"products:read", "find_products quote"},
 		{"sessions:read", "connect diagnose get_session list_sessions"},
 		{"sessions:write", "check_proxy create_session end_session renew_session rotate"},

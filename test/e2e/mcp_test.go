@@ -146,7 +146,7 @@ func refusal(t *testing.T, c *mcp.ClientSession, name, code string, args map[str
 
 // toolNames are the tools of an API key, as tools/list orders them.
 var toolNames = []string{"check_proxy", "connect", "create_session", "diagnose", "end_session", "find_products", "get_account",
-	"get_session", "list_sessions", "quote", "recharge", "renew_session", "report", "rotate"}
+	"get_session", "list_sessions", "quote", "recharge", "renew_session", "report", "rotate", "wait_for_events"}
 
 func TestToolsOverBothTransports(t *testing.T) {
 	t.Parallel()
@@ -231,6 +231,11 @@ func useEveryTool(t *testing.T, c *mcp.ClientSession) {
 	if picture, ok := order.result.Content[len(order.result.Content)-1].(*mcp.ImageContent); !ok || picture.MIMEType != "image/png" {
 		t.Error("the recharge has no QR code")
 	}
+	events := use(t, c, "wait_for_events", map[string]any{"types": "session.terminated", "seconds": 20})
+	if items, _ := events.fields["items"].([]any); len(items) == 0 || events.str("next") == "" {
+		t.Errorf("the events are %s", events.text)
+	}
+	refusal(t, c, "wait_for_events", "INVALID_REQUEST", map[string]any{"after": "ev_x"})
 	if after := use(t, c, "get_account", nil); after.num("held") != before.num("held") {
 		t.Errorf("held %v before and %v after", before.num("held"), after.num("held"))
 	}

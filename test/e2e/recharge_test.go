@@ -6,6 +6,8 @@ import (
 	"image/png"
 	"io"
 	"net/http"
+	"os"
+	"os/exec"
 	"slices"
 	"strconv"
 	"strings"
@@ -220,4 +222,32 @@ func TestAChainThatCannotBeIsRefusedAtTheStart(t *testing.T) {
 	if out, err := s.run("devchain", "send", "--to", "TUEZSdKsoDHQMeZwihtdoBiN46zxhGWYdH", "--amount", "1"); exit(err) != 1 || !strings.Contains(out, "TRON_XPUB") {
 		t.Errorf("development money beside a real account: %v\n%s", err, out)
 	}
+}
+
+// The example of an agent that nothing can call: it is woken by the event of its payment.
+func TestAnAgentWaitsForItsPayment(t *testing.T) {
+	onEachStore(t, func(t *testing.T, store ...string) {
+		s := serve(t, append(slices.Clone(store), "AGENTPROXY_DEVCHAIN_BLOCK_MS=50")...)
+		key, _ := s.register("waiter")
+		cmd := exec.CommandContext(t.Context(), waitpaid)
+		cmd.Env = append(os.Environ(), "AGENTPROXY_URL=http://"+s.api, "AGENTPROXY_API_KEY="+key, "AMOUNT=7.5")
+		out := &lockedBuffer{}
+		cmd.Stdout, cmd.Stderr = out, out
+		ok(t, cmd.Start())
+		var wallet string
+		within(t, soon, "the order", func() bool {
+			_, after, _ := strings.Cut(out.String(), " to ")
+			wallet, _, _ = strings.Cut(after, "\n")
+			return len(wallet) == 34
+		})
+		s.object("devchain", "send", "--to", wallet, "--amount", "7.50")
+		if err := cmd.Wait(); err != nil || !strings.HasSuffix(out.String(), "paid\n") {
+			t.Errorf("%v\n%s", err, out)
+		}
+		// apx shows the same, to those who may read it.
+		text, err := s.client(t.TempDir(), key, "events", "--types", "recharge.paid").CombinedOutput()
+		if err != nil || !strings.Contains(string(text), " recharge.paid order_id=PAY") {
+			t.Errorf("apx events: %v\n%s", err, text)
+		}
+	})
 }

@@ -23,8 +23,8 @@ import (
 	"agentproxy/test/pg"
 )
 
-// program, apx, nethttp and goclient are the paths of the built commands, and of two examples.
-var program, apx, nethttp, goclient string
+// program, apx, nethttp and goclient are the paths of the built commands, and of three examples.
+var program, apx, nethttp, goclient, waitpaid string
 
 // clockSkew names the environment variable with the time by which the clock of the built program is ahead.
 const clockSkew = "TEST_CLOCK_SKEW"
@@ -39,8 +39,10 @@ func TestMain(m *testing.M) {
 		defer os.RemoveAll(dir)
 		program, apx = filepath.Join(dir, "agentproxy"), filepath.Join(dir, "apx")
 		nethttp, goclient = filepath.Join(dir, "nethttp"), filepath.Join(dir, "goclient")
+		waitpaid = filepath.Join(dir, "waitpaid")
 		args := append([]string{"build", "-ldflags=-s -w -X agentproxy/adapters/system.skewFrom=" + clockSkew, "-o", dir}, buildFlags...)
-		args = append(args, "agentproxy/cmd/agentproxy", "agentproxy/cmd/apx", "agentproxy/examples/nethttp", "agentproxy/examples/goclient")
+		args = append(args, "agentproxy/cmd/agentproxy", "agentproxy/cmd/apx", "agentproxy/examples/nethttp", "agentproxy/examples/goclient",
+			"agentproxy/examples/waitpaid")
 		if out, err := exec.Command("go", args...).CombinedOutput(); err != nil {
 			fmt.Fprintf(os.Stderr, "build: %v\n%s", err, out)
 			return 1

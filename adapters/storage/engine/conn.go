@@ -67,3 +67,10 @@ func (u unavailable) Unwrap() error { return u.error }
 
 // Cause names the kind of the failure.
 func (u unavailable) Cause() string { return u.cause }
+
+// Feed is how a database orders the events of agents, as expressions on a row of outbox.
+type Feed struct {
+	Place string // of an event
+	End   string // behind all places that no transaction under way will have
+	Later string // the place is one that a transaction under way may have
+}

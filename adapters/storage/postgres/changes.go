@@ -67,6 +67,14 @@ func (d *Database) PurgeChanges() string {
 		UNION ALL (SELECT seq FROM changes WHERE NOT ` + currentChange + ` LIMIT ?2::bigint))`
 }
 
+// Feed returns the order of events: by their transactions, those that are under way left out. Places from beyond
+// the current transactions are in a database that was restored from another server, and are left out too.
+func (d *Database) Feed() engine.Feed {
+	end := firstOf("pg_snapshot_xmin(pg_current_snapshot())")
+	return engine.Feed{Place: "place", End: end,
+		Later: "place >= " + end + " AND place < " + firstOf("pg_snapshot_xmax(pg_current_snapshot())")}
+}
+
 // MonthOf returns the expression for the start of the UTC month of a time, both in microseconds since 1970.
 func (d *Database) MonthOf(at string) string {
 	return "CAST(extract(epoch FROM date_trunc('month', to_timestamp(" + at +

@@ -52,6 +52,12 @@ func (d *Database) PurgeChanges() string {
 		WHERE at < ?1 AND seq < (SELECT MAX(seq) FROM changes) ORDER BY seq LIMIT ?2)`
 }
 
+// Feed returns the order of events: by their numbers, which no transaction under way has.
+func (d *Database) Feed() engine.Feed {
+	return engine.Feed{Place: "seq", End: "(SELECT COALESCE(MAX(seq), 0) + 1 FROM sqlite_sequence WHERE name = 'outbox')",
+		Later: "FALSE"}
+}
+
 // MonthOf returns the expression for the start of the UTC month of a time, both in microseconds since 1970.
 func (d *Database) MonthOf(at string) string {
 	return "CAST(strftime('%s', " + at + " / 1000000, 'unixepoch', 'start of month') AS INTEGER) * 1000000"

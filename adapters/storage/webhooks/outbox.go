@@ -1,12 +1,14 @@
 package webhooks
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
 	"time"
 
 	"agentproxy/adapters/storage/column"
+	"agentproxy/adapters/storage/engine"
 	"agentproxy/adapters/storage/work"
 	"agentproxy/domain/webhook"
 	"agentproxy/ports"
@@ -34,7 +36,49 @@ func (r outbox) Append(_ context.Context, e webhook.Event) error {
 	if err != nil {
 		return fmt.Errorf("append event %s: %w", e.ID, err)
 	}
-	return events.Insert(r.Set, newEvent{e.ID, e.AgentID, string(e.Type), column.Micros(e.At), string(data)})
+	err = events.Insert(r.Set, newEvent{e.ID, e.AgentID, string(e.Type), column.Micros(e.At), string(data),
+		e.Data["session_id"]})
+	return cmp.Or(err, r.NoteEvent(e.AgentID))
+}
+
+// Feed reads the events and the end of the feed by one statement, so that they are of one moment.
+func (r outbox) Feed(ctx context.Context, q ports.FeedQuery) (page ports.FeedPage, err error) {
+	feed := r.Database.Feed
+	types, size := work.In(4, len(q.Types))
+	args := []any{q.AgentID, q.After, q.Limit}
+	for i := range size {
+		args = append(args, string(q.Types[min(i, len(q.Types)-1)]))
+	}
+	query := "SELECT " + feed.Place + " AS place, id, type, at, data FROM outbox WHERE agent_id = ?1 AND " + feed.Place +
+		" > ?2 AND " + feed.Place + " < " + feed.End + " AND type IN " + types + " ORDER BY " + feed.Place + " LIMIT ?3"
+	query = "SELECT f.place, f.id, f.type, f.at, f.data FROM (" + query + ") f UNION ALL SELECT " + feed.End +
+		", '', '', CASE WHEN EXISTS (SELECT 1 FROM outbox WHERE agent_id = ?1 AND " + feed.Later + ") THEN 1 ELSE 0 END, ''"
+	var last, end int64
+	err = r.Rows(ctx, query, args, func(row engine.Row) error {
+		var place, at int64
+		var data string
+		e := webhook.Event{AgentID: q.AgentID}
+		if err := row.Scan(&place, &e.ID, &e.Type, &at, &data); err != nil {
+			return err
+		}
+		if e.ID == "" {
+			end, page.Later = place, at > 0
+			return nil
+		}
+		last, e.At = place, column.Time(at)
+		page.Events = append(page.Events, e)
+		return json.Unmarshal([]byte(data), &page.Events[len(page.Events)-1].Data)
+	})
+	switch {
+	case err != nil:
+		return ports.FeedPage{}, fmt.Errorf("read the events of %s: %w", q.AgentID, r.Failed(err))
+	case q.After >= end:
+		return ports.FeedPage{}, ports.ErrMissed
+	}
+	if page.Next = max(q.After, end-1); len(page.Events) == q.Limit {
+		page.Next = last
+	}
+	return page, nil
 }
 
 func (r outbox) Event(ctx context.Context, id string) (webhook.Event, error) {
@@ -74,9 +118,6 @@ func (r outbox) PurgeRefused(ctx context.Context, before time.Time, limit int) (
 		Order("created_at").Limit(limit).Pluck("event_id", &ids).Error
 	if err == nil && len(ids) > 0 {
 		_, err = r.Written(r.Write(ctx).Where("event_id IN (?)", ids).Delete(&deliveryRow{}))
-	}
-	if err == nil && len(ids) > 0 {
-		_, err = r.Written(r.Write(ctx).Where("id IN (?)", ids).Delete(&outboxRow{}))
 	}
 	return len(ids), work.Wrap("purge refused deliveries", err)
 }

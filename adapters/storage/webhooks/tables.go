@@ -41,6 +41,7 @@ type newEvent struct {
 	ID, AgentID, Type string
 	At                int64
 	Data              string // JSON
+	SessionID         string // empty: of no session
 }
 
 var insertEvents = rows.Insert[newEvent]("append webhook events", "outbox", "")

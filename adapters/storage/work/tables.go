@@ -43,3 +43,11 @@ func (u *Unit) NoteChange(agentID, sessionID string) error {
 	u.Touch(sessionID)
 	return changes.Insert(u.Set, changeRow{agentID, sessionID, column.Micros(u.Database.Now())})
 }
+
+// NoteEvent notes for every process that an agent has another event.
+func (u *Unit) NoteEvent(agentID string) error {
+	return changes.Insert(u.Set, changeRow{FeedMark + agentID, "", column.Micros(u.Database.Now())})
+}
+
+// FeedMark begins the name of an agent in a change that is an event: the agent itself did not change.
+const FeedMark = "+"

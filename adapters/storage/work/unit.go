@@ -22,6 +22,8 @@ type Database struct {
 	ORM *gorm.DB
 	// Now returns the time at which changes are noted.
 	Now func() time.Time
+	// Feed is the order of the events of agents.
+	Feed engine.Feed
 }
 
 // Unit is a unit of work, or a view. Statements on hot paths are written by hand, with parameters

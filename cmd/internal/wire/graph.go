@@ -35,6 +35,7 @@ import (
 	"agentproxy/app/accounts"
 	"agentproxy/app/changes"
 	"agentproxy/app/exitlog"
+	"agentproxy/app/feed"
 	"agentproxy/app/fulfilment"
 	"agentproxy/app/ledger"
 	"agentproxy/app/maintenance"
@@ -132,7 +133,7 @@ func Service(s configfile.Settings, log *slog.Logger) fx.Option {
 			exitlog.NewLog,
 			newCertificate, newScans, gatewayConfig, gatewayDeps, apiConfig, newProber, newReloader, newReloaded,
 			newExitFacts, sessions.NewChecks,
-			reveals.New, newTools, overview.New, consoleConfig, console.New,
+			reveals.New, newFeed, newTools, overview.New, consoleConfig, console.New,
 			func(c *console.Console) httpapi.Console { return c.Serve },
 		),
 		// A module of its own, so that it starts before the listeners and stops
@@ -147,6 +148,8 @@ func Service(s configfile.Settings, log *slog.Logger) fx.Option {
 		)),
 		gateway.Module,
 		httpapi.Module,
+		// Before the API waits for the end of its calls.
+		fx.Invoke(func(lc fx.Lifecycle, f *feed.Service) { lc.Append(fx.StopHook(f.Stop)) }),
 		certificate.Module, // after the listeners, which answer an authority
 		fx.Invoke(redirectPlain),
 		fx.Invoke(keepProviders),
@@ -172,6 +175,15 @@ func embeddedConfig(s configfile.Settings) embedded.Config {
 		exits[i] = embedded.Exit(e)
 	}
 	return embedded.Config{Exits: exits, Everywhere: s.Dev}
+}
+
+// newFeed returns the feeds of agents, woken by the changes of every process. Calls that wait take half of the API's
+// connections at most.
+func newFeed(store ports.Store, clock ports.Clock, secrets ports.Secrets, hub *changes.Hub,
+	b conns.Budget) *feed.Service {
+	f := feed.New(store, clock, secrets, b.API/2)
+	hub.WatchFeeds(f)
+	return f
 }
 
 func newQueue(st *storage.Store, driver *procurement.Driver, passes *maintenance.Tasks, payments *payments.Watcher,
