@@ -126,6 +126,18 @@ type Account struct {
 	WebhookURL *string `json:"webhook_url"`
 }
 
+// AccountEvent is the type of Feed.items.
+type AccountEvent struct {
+	// Ids and the new status, by name.
+	Data map[string]string `json:"data"`
+	// The webhook-id of the same event.
+	EventID string `json:"event_id"`
+	// When it happened.
+	Timestamp time.Time `json:"timestamp"`
+	// What kind it is.
+	Type WebhookType `json:"type"`
+}
+
 // AccountState is the type of Account.status, Updated.status.
 type AccountState string
 
@@ -637,6 +649,14 @@ type Failure struct {
 	Code string `json:"code"`
 	// For people: what is wrong and what to do.
 	Message string `json:"message"`
+}
+
+// Feed is the answer of ListEvents.
+type Feed struct {
+	// Oldest first.
+	Items []AccountEvent `json:"items"`
+	// What to send as after for what follows, also when items is empty.
+	Next string `json:"next"`
 }
 
 // GatewayBounds is the type of Limits.gateway.
@@ -2040,7 +2060,7 @@ type WebhookTest struct {
 	EventID string `json:"event_id"`
 }
 
-// WebhookType is the type of Delivery.type, WebhookEvent.type.
+// WebhookType is the type of AccountEvent.type, Delivery.type, WebhookEvent.type.
 type WebhookType string
 
 // The values of WebhookType.

@@ -32,7 +32,7 @@ var prison = map[string]string{
 	"get-recharge-qr": whole, "get-recharge-status": whole, "get-session": onOne, "get-session-health": onOne,
 	"get-session-policy": onOne, "get-session-usage": onOne, "get-statement": whole, "get-traffic-stats": whole,
 	"get-usage-report": forAny, "get-webhook": whole, "get-worker": onOne, "issue-token": without, "list-keys": free,
-	"list-products": forAny, "list-public-products": without, "list-recharges": whole, "list-regions": forAny,
+	"list-events": whole, "list-products": forAny, "list-public-products": without, "list-recharges": whole, "list-regions": forAny,
 	"list-session-clients": onOne, "list-session-events": onOne, "list-session-hosts": onOne, "list-sessions": forAny,
 	"list-transactions": whole, "list-webhook-deliveries": whole, "list-workers": onOne, "make-workers": onOne,
 	"recommend-products": forAny, "redeliver-webhook": free, "refresh-token": forAny, "register": without, "register-alias": without, "provider-callback": without,

@@ -127,7 +127,7 @@ var keyRules = map[string]keyRule{
 	"get-statement": wholeKeys, "get-overview": wholeKeys, "get-traffic-stats": wholeKeys, "get-cost-stats": wholeKeys,
 	"create-recharge": wholeKeys, "list-recharges": wholeKeys, "get-recharge-status": wholeKeys,
 	"get-recharge-qr": wholeKeys,
-	"get-webhook":     wholeKeys, "list-webhook-deliveries": wholeKeys,
+	"list-events":     wholeKeys, "get-webhook": wholeKeys, "list-webhook-deliveries": wholeKeys,
 }
 
 // mayKey refuses a restricted key what its operation is not for.

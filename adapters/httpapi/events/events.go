@@ -11,7 +11,6 @@ import (
 	"agentproxy/adapters/httpapi/endpoint"
 	"agentproxy/adapters/httpapi/openapi"
 	"agentproxy/adapters/httpapi/value"
-	"agentproxy/adapters/httpapi/webhooks"
 	"agentproxy/app/accounts"
 	"agentproxy/app/feed"
 	"agentproxy/domain"
@@ -63,7 +62,6 @@ func Declare(a *endpoint.API, u UseCases) {
 			EventID: "evt_" + openapi.ExampleID, Type: webhook.RechargePaid, Timestamp: value.Stamp(openapi.ExampleTime),
 			Data: map[string]string{"order_id": "PAY20260515120000abcdefgh", "status": "paid"}}}, Next: "ev_…"}}},
 	}, u.read)
-	webhooks.DocumentData(a, a.SchemaOf(AccountEvent{}).Ref)
 }
 
 func (u UseCases) read(ctx context.Context, in *feedInput) (int, feedReply, error) {

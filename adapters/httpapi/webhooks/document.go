@@ -1,13 +1,10 @@
 package webhooks
 
 import (
-	"fmt"
 	"net/http"
-	"strings"
 
 	"github.com/danielgtaylor/huma/v2"
 
-	"agentproxy/adapters/httpapi/endpoint"
 	"agentproxy/adapters/httpapi/openapi"
 	"agentproxy/adapters/httpapi/value"
 	"agentproxy/domain/webhook"
@@ -26,53 +23,7 @@ order: webhook-id is the same at every attempt.`
 type webhookEvent struct {
 	Type      string            `json:"type" doc:"What kind it is."`
 	Timestamp value.Stamp       `json:"timestamp" doc:"When it happened, at every attempt the same."`
-	Data      map[string]string `json:"data" doc:"Ids and the new status, by name."`
-}
-
-// DocumentData gives the field data of a schema, by its reference, the schemas of the data of all types: one for the
-// types that have equal data, which its description lists.
-func DocumentData(a *endpoint.API, ref string) {
-	const all = "EventData"
-	schemas := a.OpenAPI().Components.Schemas
-	if schemas.Map()[all] == nil {
-		var list []*huma.Schema
-		names := map[string]string{} // by fields
-		for _, t := range webhook.Types {
-			fields := fmt.Sprint(webhook.Fields[t])
-			if name := names[fields]; name != "" {
-				schemas.Map()[name].Description += ", " + string(t)
-				continue
-			}
-			names[fields] = dataName(t)
-			schemas.Map()[names[fields]] = dataSchema(t)
-			list = append(list, &huma.Schema{Ref: schemaPrefix + names[fields]})
-		}
-		schemas.Map()[all] = &huma.Schema{AnyOf: list}
-	}
-	data := schemas.SchemaFromRef(ref).Properties["data"]
-	data.AllOf = []*huma.Schema{{Ref: schemaPrefix + all}}
-}
-
-const schemaPrefix = "#/components/schemas/"
-
-// dataName returns the name of the schema of a type's data: SessionActiveData of session.active.
-func dataName(t webhook.Type) string {
-	var b strings.Builder
-	for word := range strings.FieldsFuncSeq(string(t), func(r rune) bool { return r == '.' || r == '_' }) {
-		b.WriteString(strings.ToUpper(word[:1]) + word[1:])
-	}
-	return b.String() + "Data"
-}
-
-func dataSchema(t webhook.Type) *huma.Schema {
-	s := &huma.Schema{Type: huma.TypeObject, Description: "Of " + string(t), Properties: map[string]*huma.Schema{}}
-	for _, f := range webhook.Fields[t] {
-		s.Properties[f.Name] = &huma.Schema{Type: huma.TypeString, Description: f.Doc}
-		if !f.Optional {
-			s.Required = append(s.Required, f.Name)
-		}
-	}
-	return s
+	Data      map[string]string `json:"data" doc:"Ids and the new status, by name, such as session_id, status, percent, expires_at, or charged, held and refunded of a session that ended while its order was on its way."`
 }
 
 // documentWebhooks describes what is sent, beside the operations that are served.
@@ -83,7 +34,6 @@ func (s *service) documentWebhooks() {
 	}
 	body := s.api.SchemaOf(webhookEvent{})
 	s.api.OpenAPI().Components.Schemas.SchemaFromRef(body.Ref).Properties["type"].Enum = types
-	DocumentData(s.api, body.Ref)
 	header := func(name, doc string) *huma.Param {
 		return &huma.Param{
 			Name:        name,
