@@ -7,13 +7,12 @@ import (
 	"encoding/json"
 	"iter"
 	"maps"
+	"net/http"
 	"slices"
 	"strconv"
 	"strings"
 
 	"github.com/danielgtaylor/huma/v2"
-
-	"agentproxy/adapters/httpapi/value"
 )
 
 // Finish gives a document its final form, for readers and generators of clients: enumerations have names, and what
@@ -111,8 +110,12 @@ func (s *sites) response(o *huma.Operation, status string, r *huma.Response) {
 	if status < "400" {
 		return
 	}
-	name := strings.Join(value.Each(slices.Sorted(maps.Keys(media.Examples)), camel), "Or")
-	name = cmp.Or(responseNames[name], name)
+	name := camel(textOfStatus(status))
+	if len(media.Examples) == 1 {
+		for code := range media.Examples {
+			name = camel(code)
+		}
+	}
 	if status == "429" && r.Headers["X-RateLimit-Limit"] == nil {
 		name = "Open" + name // of a call without a credential, which has no rate
 	}
@@ -204,11 +207,13 @@ func finishSchema(schemas map[string]*huma.Schema, s *huma.Schema) {
 	}
 }
 
-// responseNames are the names of the refusals that most operations share, by those made of their codes.
-var responseNames = map[string]string{
-	"AuthExpiredTokenOrAuthInvalidKey":            "Unauthorized",
-	"AccountDisabledOrAuthInsufficientPermission": "Forbidden",
-	"RateLimitExceededOrStorageLimit":             "RateOrStorage",
+// textOfStatus returns the reason phrase of a status in the form of a code: NOT_FOUND for 404.
+func textOfStatus(status string) string {
+	code, err := strconv.Atoi(status)
+	if err != nil {
+		panic("httpapi: " + status + " is no status")
+	}
+	return strings.ToUpper(strings.ReplaceAll(http.StatusText(code), " ", "_"))
 }
 
 // headerNames are the short names of headers.
