@@ -49,9 +49,9 @@ func BenchmarkTLSBytes(b *testing.B) {
 			b.Error(err)
 		}
 	}
-	plain := func(addr string) func() {
+	through := func(dial func() (net.Conn, error)) func() {
 		return func() {
-			c, err := net.Dial("tcp", addr)
+			c, err := dial()
 			if err != nil {
 				b.Error(err)
 				return
@@ -63,19 +63,11 @@ func BenchmarkTLSBytes(b *testing.B) {
 			move(c)
 		}
 	}
+	plain := func(addr string) func() {
+		return through(func() (net.Conn, error) { return net.Dial("tcp", addr) })
+	}
 	secure := func(addr string) func() {
-		return func() {
-			c, err := tls.Dial("tcp", addr, trusting())
-			if err != nil {
-				b.Error(err)
-				return
-			}
-			defer c.Close()
-			if status := w.connectAs(c, auth, source); status != 200 {
-				b.Errorf("status %d", status)
-			}
-			move(c)
-		}
+		return through(func() (net.Conn, error) { return tls.Dial("tcp", addr, trusting()) })
 	}
 	sixteen := func(one func()) func() {
 		return func() {
