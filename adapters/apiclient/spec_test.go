@@ -3,6 +3,7 @@ package apiclient_test
 import (
 	"encoding/json"
 	"log/slog"
+	"maps"
 	"net/http/httptest"
 	"slices"
 	"strings"
@@ -90,6 +91,9 @@ var readDocument = sync.OnceValue(func() *document {
 	if err := json.Unmarshal(rec.Body.Bytes(), d); err != nil {
 		panic(err)
 	}
+	for _, s := range d.Components.Schemas {
+		d.merge(s)
+	}
 	for path, item := range d.Paths {
 		for method, o := range item {
 			o.method, o.path = strings.ToUpper(method), path
@@ -97,6 +101,24 @@ var readDocument = sync.OnceValue(func() *document {
 	}
 	return d
 })
+
+// merge gives an object that is another one and more the properties of both.
+func (d *document) merge(s *schema) {
+	parts := s.AllOf
+	s.AllOf = nil
+	for _, part := range parts {
+		if part.Ref != "" {
+			part = d.Components.Schemas[lastOf(part.Ref)]
+			d.merge(part)
+		}
+		if s.Properties == nil {
+			s.Properties = map[string]*schema{}
+		}
+		maps.Copy(s.Properties, part.Properties)
+		s.Required = append(s.Required, part.Required...)
+		s.Type = "object"
+	}
+}
 
 // operations returns all operations by their ids.
 func (d *document) operations() (all []*operation) {

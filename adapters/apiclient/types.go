@@ -1468,7 +1468,7 @@ type Rotate struct {
 	// What a dynamic session buys by itself; null: nothing.
 	AutoTopUp *AutoTopUp `json:"auto_top_up"`
 	// The key that bought it, for whose budget its cost counts; null: not known.
-	BoughtBy Buyer `json:"bought_by"`
+	BoughtBy *Buyer `json:"bought_by"`
 	// What was charged, is held, and was given back.
 	Cost Cost `json:"cost"`
 	// When it was made.

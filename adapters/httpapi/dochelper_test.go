@@ -2,9 +2,12 @@ package httpapi_test
 
 import (
 	"bytes"
+	"encoding/json"
+	"errors"
 	"fmt"
 	"image/png"
 	"io"
+	"maps"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -60,7 +63,7 @@ func newDocument(t testing.TB, s *httpapi.Server) *document {
 	asked := false
 	d.once.Do(func() {
 		asked = true
-		d.doc, d.err = openapi3.NewLoader().LoadFromData(documentOf(s))
+		d.doc, d.err = openapi3.NewLoader().LoadFromData(closeSchemas(t, documentOf(s)))
 	})
 	if !asked {
 		s.IDs.New("req_") // as the request does, so that no id depends on which test was the first
@@ -69,6 +72,53 @@ func newDocument(t testing.TB, s *httpapi.Server) *document {
 		t.Fatalf("the document does not load: %v", d.err)
 	}
 	return &document{doc: d.doc, seen: map[string]bool{}}
+}
+
+// closeSchemas returns a document whose objects have no more than their schemas, so that an answer with a field that is
+// not documented is found. An object that is another one and more becomes one schema with the properties of both.
+func closeSchemas(t testing.TB, text []byte) []byte {
+	var doc struct {
+		Components struct {
+			Schemas map[string]map[string]any
+		}
+	}
+	var all map[string]any
+	if err := errors.Join(json.Unmarshal(text, &doc), json.Unmarshal(text, &all)); err != nil {
+		t.Fatal(err)
+	}
+	schemas := doc.Components.Schemas
+	for _, s := range schemas {
+		merge(schemas, s)
+		if s["properties"] != nil && s["additionalProperties"] == nil {
+			s["additionalProperties"] = false
+		}
+	}
+	all["components"].(map[string]any)["schemas"] = schemas
+	text, err := json.Marshal(all)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return text
+}
+
+// merge replaces what an object is made of by the properties of all parts.
+func merge(schemas map[string]map[string]any, s map[string]any) {
+	parts, _ := s["allOf"].([]any)
+	if delete(s, "allOf"); parts == nil {
+		return
+	}
+	properties, required := map[string]any{}, []any{}
+	for _, p := range parts {
+		part := p.(map[string]any)
+		if ref, ok := part["$ref"].(string); ok {
+			part = schemas[ref[len("#/components/schemas/"):]]
+			merge(schemas, part)
+		}
+		maps.Copy(properties, part["properties"].(map[string]any))
+		more, _ := part["required"].([]any)
+		required = append(required, more...)
+	}
+	s["type"], s["properties"], s["required"] = "object", properties, required
 }
 
 // documentOf returns what a server answers for its document.

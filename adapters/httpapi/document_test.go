@@ -181,6 +181,9 @@ func TestDocumentForGenerators(t *testing.T) {
 	}
 	for name, schema := range doc.Components["schemas"] {
 		properties, _ := schema["properties"].(map[string]any)
+		if all, _ := schema["allOf"].([]any); len(all) == 2 { // another one and more
+			properties, _ = all[1].(map[string]any)["properties"].(map[string]any)
+		}
 		for field, p := range properties {
 			property := p.(map[string]any)
 			if property["description"] == nil {
@@ -194,6 +197,17 @@ func TestDocumentForGenerators(t *testing.T) {
 			if other := flat[nested]; other != "" && (property["properties"] != nil || values != nil) {
 				t.Errorf("%s.%s and %s have one name", name, field, other)
 			}
+		}
+	}
+	for name, closed := range map[string]any{"NewKeyRequest": false, "Key": nil, "Envelope": nil} { // an answer may grow
+		if got := doc.Components["schemas"][name]["additionalProperties"]; got != closed {
+			t.Errorf("additionalProperties of %s is %v, want %v", name, got, closed)
+		}
+	}
+	for name, base := range map[string]string{"Rotate": "Session", "IssuedKey": "Key", "IpList": "Proxy"} {
+		parts, _ := doc.Components["schemas"][name]["allOf"].([]any)
+		if len(parts) != 2 || parts[0].(map[string]any)["$ref"] != "#/components/schemas/"+base {
+			t.Errorf("%s is no %s: %v", name, base, parts)
 		}
 	}
 	create := doc.Components["schemas"]["CreateRequest"]["oneOf"]

@@ -19,8 +19,12 @@ function resolve(schema) {
   while (schema && schema.$ref) {
     schema = schema.$ref.slice(2).split("/").reduce((at, key) => at[key], doc);
   }
-  return schema || {};
+  return schema && schema.allOf ? merged(schema.allOf.map(resolve)) : schema || {};
 }
+
+// merged is one object with what several have.
+const merged = (all) => ({ type: "object", properties: Object.assign({}, ...all.map((s) => s.properties)),
+  required: all.flatMap((s) => s.required || []) });
 
 // responses and examplesOf list what an operation and a media type have, components resolved.
 const responses = (op) => Object.entries(op.responses).sort().map(([status, r]) => [status, resolve(r)]);

@@ -22,6 +22,7 @@ func Finish(doc *huma.OpenAPI) {
 	for _, name := range slices.Sorted(maps.Keys(schemas)) {
 		finishSchema(schemas, schemas[name])
 	}
+	finishObjects(doc)
 	var s sites
 	for o := range operationsOf(doc) {
 		for i, p := range o.Parameters {
@@ -46,6 +47,11 @@ func Finish(doc *huma.OpenAPI) {
 	c.Examples = share(s.examples, 2, func(name string) *huma.Example {
 		return &huma.Example{Ref: "#/components/examples/" + name}
 	})
+	for _, media := range s.replies {
+		if only := media.Examples[onlyReply]; len(media.Examples) == 1 && only != nil && only.Ref == "" {
+			media.Example, media.Examples = only.Value, nil
+		}
+	}
 	c.Responses = share(s.responses, 1, func(name string) *huma.Response {
 		return &huma.Response{Ref: "#/components/responses/" + name}
 	})
@@ -87,7 +93,11 @@ type sites struct {
 	headers    []site[huma.Header]
 	examples   []site[huma.Example]
 	responses  []site[huma.Response]
+	replies    []*huma.MediaType // of successes
 }
+
+// onlyReply is the name of the example of a success.
+const onlyReply = "reply"
 
 // response adds a response and what it has.
 func (s *sites) response(o *huma.Operation, status string, r *huma.Response) {
@@ -108,6 +118,7 @@ func (s *sites) response(o *huma.Operation, status string, r *huma.Response) {
 		s.examples = append(s.examples, site[huma.Example]{e, func(ref *huma.Example) { media.Examples[key] = ref }, name})
 	}
 	if status < "400" {
+		s.replies = append(s.replies, media)
 		return
 	}
 	name := camel(textOfStatus(status))

@@ -31,7 +31,7 @@ type rotateReply struct {
 
 // TransformSchema lets the objects that may be missing be null.
 func (rotateReply) TransformSchema(_ huma.Registry, s *huma.Schema) *huma.Schema {
-	return openapi.Nullable(s, "proxy", "failure", "auto_top_up", "new_proxy")
+	return openapi.Nullable(s, "proxy", "failure", "auto_top_up", "bought_by", "new_proxy")
 }
 
 type renewInput struct {

@@ -13,7 +13,7 @@ import (
 // example has the fields that the service answers.
 
 // examplePass is the password of examples.
-const examplePass = "mfzwizlbonsgk3tumfzwizlbonsgk3tu"
+const examplePass = "mfzwizlb"
 
 // What the document shows: a proxy, a verdict, and sessions in each of their states.
 var (
