@@ -128,7 +128,7 @@ func TestEveryPage(t *testing.T) {
 		if !strings.HasPrefix(w.headers.Get("Content-Type"), "text/html") {
 			continue
 		}
-		kinds[regexp.MustCompile(`(sess_|PAY)[a-z0-9A-Z]+|\?.*`).ReplaceAllString(path, "*")]++
+		kinds[regexp.MustCompile(`(sess_|key_|PAY)[a-z0-9A-Z]+|\?.*`).ReplaceAllString(path, "*")]++
 		checkPage(t, path, body)
 		for _, m := range addresses.FindAllStringSubmatch(body, -1) {
 			to := html.UnescapeString(m[1])
@@ -145,7 +145,7 @@ func TestEveryPage(t *testing.T) {
 	}
 	for _, want := range []string{"/console/", "/console/sessions", "/console/sessions/*", "/console/sessions/new", "/console/sessions/new*",
 		"/console/sessions/*/end", "/console/sessions/*/renew", "/console/money", "/console/money*", "/console/money/recharges/*", "/console/access",
-		"/console/access/rotate-secret", "/console/sessions*", "/console/sessions/*/password", "/console/access/keys/new",
+		"/console/access/keys", "/console/access/keys/*", "/console/access/rotate-secret", "/console/sessions*", "/console/sessions/*/password", "/console/access/keys/new",
 		"/console/sessions/*/settings", "/console/sessions/*/traffic", "/console/access/webhook/rotate-secret"} {
 		if kinds[want] == 0 {
 			t.Errorf("no link leads to %s: %v", want, kinds)

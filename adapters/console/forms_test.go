@@ -118,6 +118,7 @@ func TestEveryFormTakesEffectOnce(t *testing.T) {
 		{"/console/access", "/console/access/deliveries/*/redeliver", "", "/console/access?done=redelivered"},
 		{"/console/access", "/console/access/account", "name=renamed", "/console/access?done=account"},
 		{"/console/access", "/console/access/webhook", "webhook_url=https://example.com/other", "/console/access?done=webhook"},
+		{w.keyPath(), "/console/access/keys/*", "total=2", "/console/access/keys/*?done=key"},
 		{w.revokePath(), "/console/access/keys/*/revoke", "", "/console/access?done=revoked"},
 		{"/console/access/keys/new", "/console/access/keys", "name=ci&permission=sessions:read", ""},
 		{"/console/access/webhook/rotate-secret", "/console/access/webhook/rotate-secret", "", ""},
@@ -144,7 +145,7 @@ func (w *world) everyForm(quote, dyn, static string) map[string]bool {
 	for _, path := range []string{"/console/", "/console/sessions", "/console/sessions/new", quote, dyn, static,
 		"/console/sessions/new?product_no=" + apptest.Local, "/console/sessions/new?product_no=" + apptest.Static, dyn + "/end",
 		dyn + "/password", static + "/renew", "/console/money", "/console/access", "/console/access/rotate-secret", "/console/access/keys/new",
-		"/console/access/webhook/rotate-secret", w.revokePath()} {
+		"/console/access/webhook/rotate-secret", "/console/access/keys", w.keyPath(), w.revokePath()} {
 		for _, f := range formsOf(w.T, w.get(path)) {
 			if f.method == "post" {
 				posts[kindOf(f.action)] = true
@@ -189,7 +190,7 @@ func (w *world) sendTwice(page, action, typed, to string) {
 	switch action {
 	case "/console/sign-in", "/console/register", "/console/access/keys", "/console/access/webhook/rotate-secret":
 		return // a second one is one of its own: what is shown once cannot be shown again
-	case "/console/access/account", "/console/access/webhook":
+	case "/console/access/account", "/console/access/webhook", "/console/access/keys/*":
 		return // a second one sets the same again
 	}
 	w.Clock.Advance(time.Second)

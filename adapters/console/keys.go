@@ -18,6 +18,13 @@ type newKeyData struct {
 	Scopes []account.Scope // that it can have
 	Terms  []int           // days after which it may end
 	Form   url.Values
+	Limits limitsForm
+}
+
+// Limited reports whether a limit was typed.
+func (d newKeyData) Limited() bool {
+	l := d.Limits
+	return l.Narrowed || l.Own || l.Total+l.Daily+l.PerPurchase+l.MaxSessions != ""
 }
 
 // Has reports whether a permission is ticked.
@@ -36,7 +43,7 @@ var keyTerms = []int{1, 7, 30, 90, 365}
 func (c *Console) newKeyPage(v *view) error { return c.showNewKey(v, url.Values{}, nil) }
 
 func (c *Console) showNewKey(v *view, form url.Values, cause error) error {
-	d := newKeyData{Terms: keyTerms, Form: form}
+	d := newKeyData{Terms: keyTerms, Form: form, Limits: c.limitsOf(form)}
 	for _, s := range account.Scopes {
 		if v.may(s) {
 			d.Scopes = append(d.Scopes, s)
@@ -53,7 +60,11 @@ func (c *Console) showNewKey(v *view, form url.Values, cause error) error {
 // would take all of the caller's.
 func (c *Console) createKey(v *view) error {
 	form := v.r.PostForm
-	in := accounts.NewKey{Name: strings.TrimSpace(form.Get("name"))}
+	limits, err := readLimits(form)
+	if err != nil {
+		return c.showNewKey(v, form, err)
+	}
+	in := accounts.NewKey{Name: strings.TrimSpace(form.Get("name")), Limits: limits}
 	for _, s := range form["permission"] {
 		in.Scopes = append(in.Scopes, account.Scope(s))
 	}
@@ -100,12 +111,11 @@ func (c *Console) revokePage(v *view) error {
 
 // revoke ends a key. Repeating it changes nothing.
 func (c *Console) revoke(v *view) error {
-	id := v.r.PathValue("key_id")
-	if len(id) > 64 || !plain(id) {
-		return account.ErrKeyNotFound
+	id, err := v.keyID()
+	if err == nil {
+		err = c.Accounts.Keys.Delete(v, v.caller, id, accounts.Children(v.r.PostFormValue("children")),
+			accounts.Fate(v.r.PostFormValue("sessions")))
 	}
-	err := c.Accounts.Keys.Delete(v, v.caller, id, accounts.Children(v.r.PostFormValue("children")),
-		accounts.Keep)
 	if err != nil && !errors.Is(err, account.ErrKeyNotFound) {
 		return err
 	}

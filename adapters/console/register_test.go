@@ -122,6 +122,8 @@ func (w *world) revokePath() string {
 	return revokeLink.FindString(w.get("/console/access"))
 }
 
+func (w *world) keyPath() string { return strings.TrimSuffix(w.revokePath(), "/revoke") }
+
 func TestKeysAreManaged(t *testing.T) {
 	w := open(t, options{})
 	r, ctx := w.signIn("5"), context.Background()

@@ -22,20 +22,22 @@ import (
 type search struct {
 	Status, Type, Product, Country, Risk, Sort string
 	Label                                      string // key:value
+	Key                                        string // id of the one that bought them
 	Text                                       string // a whole id, or of live sessions a part of one or of an exit
 }
 
 func searchOf(form url.Values) search {
 	text := func(name string) string { return strings.TrimSpace(form.Get(name)) }
 	return search{Status: text("status"), Type: text("type"), Product: text("product"), Risk: text("risk"),
-		Sort: text("sort"), Label: text("label"), Text: text("q"), Country: strings.ToUpper(text("country"))}
+		Sort: text("sort"), Label: text("label"), Key: text("key"), Text: text("q"),
+		Country: strings.ToUpper(text("country"))}
 }
 
 // Fields returns the search as fields of another form.
 func (s search) Fields() []formValue {
 	var list []formValue
 	for _, f := range []formValue{{"status", s.Status}, {"type", s.Type}, {"product", s.Product},
-		{"country", s.Country}, {"risk", s.Risk}, {"sort", s.Sort}, {"label", s.Label}, {"q", s.Text}} {
+		{"country", s.Country}, {"risk", s.Risk}, {"sort", s.Sort}, {"label", s.Label}, {"key", s.Key}, {"q", s.Text}} {
 		if f.Value != "" {
 			list = append(list, f)
 		}
@@ -46,7 +48,7 @@ func (s search) Fields() []formValue {
 // filter returns what storage narrows the list to.
 func (s search) filter() (f ports.SessionFilter, err error) {
 	f = ports.SessionFilter{Status: session.Status(s.Status), Type: session.Type(s.Type), ProductNo: s.Product,
-		Country: s.Country, Part: s.Text}
+		Country: s.Country, Part: s.Text, Key: s.Key}
 	if s.Label != "" {
 		f.LabelKey, f.LabelValue, err = session.ParseLabel(s.Label)
 	}
@@ -92,6 +94,7 @@ func (c *Console) find(v *view, s search, page domain.Page) (list domain.List[se
 type sessionsData struct {
 	search
 	Products []catalog.Product
+	Keys     []keyChoice
 	Items    []sessions.View
 	Pages    pager
 	MayBuy   bool
@@ -121,6 +124,9 @@ func (c *Console) sessions(v *view) error {
 	page := v.pageOf("page")
 	list, err := c.find(v, d.search, page)
 	if err != nil {
+		return err
+	}
+	if d.Keys, err = c.keyChoices(v, d.Key); err != nil {
 		return err
 	}
 	d.Products = c.Catalog.Products(catalog.Filter{}, domain.Page{Number: 1, Size: 1000}).Items

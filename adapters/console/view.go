@@ -179,9 +179,10 @@ const helpAt = "/docs/quickstart.md"
 
 // helpOf returns the page of documentation about a page of the console.
 func helpOf(path string) string {
-	for prefix, page := range map[string]string{"/sessions": "sessions", "/money": "money", "/access": "webhooks"} {
-		if path == prefix || strings.HasPrefix(path, prefix+"/") {
-			return "/docs/" + page + ".md"
+	for _, of := range [][2]string{{"/sessions", "sessions"}, {"/money", "money"}, {"/access/keys", "money"},
+		{"/access", "webhooks"}} {
+		if path == of[0] || strings.HasPrefix(path, of[0]+"/") {
+			return "/docs/" + of[1] + ".md"
 		}
 	}
 	return helpAt
@@ -201,6 +202,7 @@ var doneTexts = map[string]string{
 	"budget":         "The budget is set.",
 	"ordered":        "The order waits for its money.",
 	"account":        "The account is changed.",
+	"key":            "The limits of the key are set.",
 	"revoked":        "The key is revoked.",
 	"webhook":        "The address of the webhook is set.",
 	"tested":         "A test event is on its way.",

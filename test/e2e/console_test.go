@@ -208,7 +208,24 @@ func (b *browser) looks(page string) {
 	b.suits("/console/", "/console/sessions", page, "/console/sessions/new", "/console/sessions/new?product_no=sta_isp_1",
 		"/console/sessions/quote?product_no=dyn_fast_1&traffic_gb=1", page+"/end", "/console/money", "/console/access",
 		"/console/access/rotate-secret",
-		"/console/access/keys/new", "/console/register", page+"/settings", page+"/traffic?traffic_gb=1")
+		"/console/access/keys/new", "/console/access/keys", b.keyPage(), "/console/register", page+"/settings", page+"/traffic?traffic_gb=1")
+}
+
+// keyPage makes a key with limits and returns its page.
+func (b *browser) keyPage() string {
+	b.t.Helper()
+	b.visit("/console/access/keys/new")
+	evaluate[bool](b, `(() => {
+		document.getElementById("name").value = "child";
+		document.getElementById("total").value = "2";
+		return document.querySelector("[name=permission]").checked = document.querySelector("[name=product]").checked = true;
+	})()`)
+	b.press("create-key", "shown-once")
+	b.visit("/console/access/keys")
+	if n := evaluate[int](b, `document.querySelectorAll("canvas").length`); n != 1 {
+		b.t.Errorf("the page has %d charts", n)
+	}
+	return evaluate[string](b, `new URL(document.querySelector("#key-spending tbody a").href).pathname`)
 }
 
 // suits checks each page in both widths and both settings: nothing is wider than the window, nothing

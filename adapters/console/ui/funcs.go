@@ -81,8 +81,9 @@ func Until(from, to time.Time) string {
 // Chart is what the script of the layout draws. The exact figures are shown beside it.
 type Chart struct {
 	Title  string      `json:"title"`
-	Unit   string      `json:"unit"`  // bytes, usd or count
-	Times  []int64     `json:"times"` // Unix seconds, rising
-	Names  []string    `json:"names"` // of the series
+	Unit   string      `json:"unit"`             // bytes, usd or count
+	Times  []int64     `json:"times"`            // Unix seconds, rising
+	Labels []string    `json:"labels,omitempty"` // of columns, whose times are 0, 1, 2 …
+	Names  []string    `json:"names"`            // of the series
 	Values [][]float64 `json:"values"`
 }

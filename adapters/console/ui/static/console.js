@@ -124,20 +124,23 @@ document.documentElement.classList.add("js");
     const style = getComputedStyle(document.documentElement);
     const colour = (name) => style.getPropertyValue(name).trim();
     const show = { usd, count: (n) => n == null ? "–" : String(n) }[c.unit] || bytes;
-    const step = c.times.length > 1 ? c.times[1] - c.times[0] : 3600;
+    const names = c.labels, short = (s) => s && s.length > 14 ? s.slice(0, 13) + "…" : s || "";
+    const step = names ? 1 : c.times.length > 1 ? c.times[1] - c.times[0] : 3600;
     const axis = { stroke: colour("--dim"), grid: { stroke: colour("--line"), width: 1 }, ticks: { stroke: colour("--line") } };
     const tick = (t) => {
       const d = new Date(t * 1e3), day = two(d.getUTCMonth() + 1) + "-" + two(d.getUTCDate());
       return step >= 86400 || d.getUTCHours() === 0 ? day : two(d.getUTCHours()) + ":" + two(d.getUTCMinutes());
     };
     const zone = (t) => uPlot.tzDate(new Date(t * 1e3), "Etc/UTC");
+    const x = names ? { splits: () => c.times, values: (u, list) => list.map((i) => short(names[i])), ...(names.length > 4 && { rotate: -40, size: 90 }) } :
+      { values: (u, list) => list.map(tick) };
     const width = Math.max(el.clientWidth, 200);
     el.replaceChildren();
     new uPlot({
-      width, height: 170, tzDate: zone, cursor: { y: false },
-      scales: { x: { range: (u, from, to) => [from - step / 2, to + step / 2] }, y: { range: (u, from, to) => [0, to > 0 ? to * 1.1 : { usd: 0.01, count: 1 }[c.unit] || 1e3] } },
-      axes: [{ ...axis, size: 30, values: (u, list) => list.map(tick) }, { ...axis, size: 70, values: (u, list) => list.map(show) }],
-      series: [{ label: "UTC", value: "{YYYY}-{MM}-{DD} {HH}:{mm}" }, ...c.names.map((label, i) => ({
+      width, height: names && names.length > 4 ? 230 : 170, tzDate: zone, cursor: { y: false },
+      scales: { x: { time: !names, range: (u, from, to) => [from - step / 2, to + step / 2] }, y: { range: (u, from, to) => [0, to > 0 ? to * 1.1 : { usd: 0.01, count: 1 }[c.unit] || 1e3] } },
+      axes: [{ ...axis, size: 30, ...x }, { ...axis, size: 70, values: (u, list) => list.map(show) }],
+      series: [names ? { label: "Key", value: (u, i) => names[i] || "–" } : { label: "UTC", value: "{YYYY}-{MM}-{DD} {HH}:{mm}" }, ...c.names.map((label, i) => ({
         label, stroke: colour("--plot-" + (i + 1)), fill: colour("--plot-" + (i + 1)) + "66", width: 1,
         paths: uPlot.paths.bars({ size: [0.8, 60] }), points: { show: false }, value: (u, v) => show(v),
       }))],
