@@ -8,6 +8,7 @@ import (
 
 	"agentproxy/adapters/console/ui"
 	"agentproxy/domain"
+	"agentproxy/domain/account"
 	"agentproxy/domain/eventlog"
 	"agentproxy/domain/health"
 	"agentproxy/domain/session"
@@ -21,6 +22,7 @@ var tones = map[string]string{
 	string(health.Low): "good", string(health.Medium): "warn", string(health.High): "bad", string(health.Critical): "bad",
 	"pending": "warn", "confirming": "warn", "paid": "good", "delivered": "good", "enabled": "good", "disabled": "bad",
 	string(worker.ExitLost): "bad", string(worker.Exhausted): "off",
+	string(account.KeyFree): "good", string(account.KeyRestricted): "warn", string(account.KeyReplaced): "off",
 	"none": "off", "off": "off", "report": "warn", "enforce": "good",
 }
 

@@ -59,7 +59,7 @@ func TestKeysHaveBudgets(t *testing.T) {
 	w.Buy(id, apptest.Local)
 	path := "/console/access/keys/" + k.ID
 	body = w.get("/console/access/keys")
-	if got := byID(t, body, k.ID); !strings.HasPrefix(got, "child …"+account.Hint(text)+" limited") || !strings.Contains(got, "1 of 3") {
+	if got := byID(t, body, k.ID); !strings.HasPrefix(got, "child …"+account.Hint(text)+" restricted") || !strings.Contains(got, "1 of 3") {
 		t.Errorf("the key is listed as %q", got)
 	}
 	v := w.view(id, k.ID)

@@ -20,7 +20,7 @@ import (
 type agentCmd struct {
 	Add          agentAddCmd     `cmd:"" help:"Open an account, also where registration is closed; prints its credentials once."`
 	List         agentListCmd    `cmd:"" help:"List agents, newest first or sorted."`
-	Show         agentShowCmd    `cmd:"" help:"Show one agent, its money included."`
+	Show         agentShowCmd    `cmd:"" help:"Show one agent, its money and its keys included."`
 	Disable      agentDisableCmd `cmd:"" help:"Shut an agent out and end its sessions; the unused part is refunded."`
 	Enable       agentEnableCmd  `cmd:"" help:"Let a disabled agent in again."`
 	RotateKey    agentKeyCmd     `cmd:"" name:"rotate-key" help:"Replace an agent's first API key; the old one ends at once."`
@@ -109,14 +109,57 @@ func (c agentShowCmd) Run(k *kit) error {
 			return err
 		}
 		a := info.Agent
-		return k.record("agent_id", a.ID, "name", a.Name, "status", a.Status, "disabled_for", a.DisabledFor,
+		keys, err := accounts.Keys.Views(ctx, c.AgentID)
+		if err != nil {
+			return err
+		}
+		list := keyTable(keys)
+		fields := []any{"agent_id", a.ID, "name", a.Name, "status", a.Status, "disabled_for", a.DisabledFor,
 			"contact_email", a.ContactEmail, "referrer", a.Referrer.Name, "rate_limit_per_minute", limitText(info),
 			"balance", b.Wallet.Balance().String(), "held", b.Held.String(), "trial", b.Wallet.Available.Trial.String(),
 			"tier", info.Tier, "verified_for", a.VerifiedFor, "charged", (b.Wallet.Charged + b.Unbooked).String(),
 			"live_sessions", b.Wallet.LiveSessions, "registered_from", addressText(a.Origin.Addr),
 			"registered_with", a.Origin.UserAgent, "billing_user_id", a.BillingUserID,
-			"created_at", a.CreatedAt.Format(time.RFC3339))
+			"created_at", a.CreatedAt.Format(time.RFC3339)}
+		if k.json {
+			return k.record(append(fields, "keys", list.objects())...)
+		}
+		if err := k.record(fields...); err != nil {
+			return err
+		}
+		fmt.Fprintln(k.out)
+		return list.print(k)
 	}, &accounts, &wallet)
+}
+
+// keyTable lists keys with what they may spend and have spent, without the keys themselves.
+func keyTable(keys []accounts.KeyView) *table {
+	t := &table{columns: []string{"key_id", "state", "spent", "held", "left", "budget_total", "budget_daily",
+		"budget_per_purchase", "live_sessions", "max_sessions", "sessions", "products", "scopes", "used_at", "expires_at",
+		"created_at", "hint", "name"}}
+	limit := func(m *domain.Money) string {
+		if m == nil {
+			return ""
+		}
+		return m.String()
+	}
+	for _, k := range keys {
+		l, left, most, products, scopes := k.Limits, "", "", words{}, words{}
+		if k.Limited {
+			left = k.Left.String()
+		}
+		if l.MaxSessions > 0 {
+			most = strconv.Itoa(l.MaxSessions)
+		}
+		products = append(products, l.Products...)
+		for _, s := range k.Grants() {
+			scopes = append(scopes, string(s))
+		}
+		t.add(k.ID, k.State(), k.Spent.String(), k.Held.String(), left, limit(l.Budget.Total), limit(l.Budget.Daily),
+			limit(l.Budget.PerPurchase), k.Live, most, l.Reach(), products, scopes, timeText(k.Used), timeText(k.Expires),
+			timeText(k.Created), k.Hint, k.Name)
+	}
+	return t
 }
 
 // addressText returns an address as text, "" if there is none.

@@ -7,8 +7,11 @@ import (
 	"strings"
 	"testing"
 
+	"agentproxy/app/accounts"
 	"agentproxy/app/payments"
+	"agentproxy/app/sessions"
 	"agentproxy/domain"
+	"agentproxy/domain/account"
 	"agentproxy/domain/billing"
 	"agentproxy/domain/procurement"
 	. "agentproxy/test/apptest"
@@ -101,6 +104,44 @@ func TestCommandsShowWhatWasSold(t *testing.T) {
 		"subject": s.address, "reason": "slow", "ref": "t1", "details": "percent=50"})
 	has(t, "the end that was kept", one(t, "audit", "list", "--subject", s.live), map[string]any{"action": "session end", "reason": "abuse"})
 	s.reports(t)
+}
+
+// The operator sees what each key of an agent may spend and has spent, and no key.
+func TestAgentShowListsKeys(t *testing.T) {
+	s := sell(t)
+	key, err := s.Accounts.Keys.List(t.Context(), s.agent)
+	OK(t, err)
+	c := accounts.Caller{AgentID: s.agent, Scopes: account.Scopes}
+	child, text, err := s.Accounts.Keys.Create(t.Context(), c, accounts.NewKey{Name: "child", Scopes: []account.Scope{account.SessionsWrite},
+		Limits: account.Limits{Budget: account.KeyBudget{Total: new(Dollars("2")), PerPurchase: new(Dollars("1"))}, MaxSessions: 3, Own: true, Products: []string{Local}}})
+	OK(t, err)
+	_, err = s.Accounts.AuthenticateKey(t.Context(), text, nil)
+	OK(t, err)
+	OK(t, s.Accounts.Keys.StoreUses(t.Context()))
+	views, err := s.Accounts.Keys.Views(t.Context(), s.agent)
+	OK(t, err)
+	used := timeText(views[0].Used)
+	if used == "" {
+		t.Error("the use of the key is not stored")
+	}
+	by, err := s.Accounts.AuthenticateKey(t.Context(), text, nil)
+	OK(t, err)
+	bought, err := s.Sessions.Create(t.Context(), sessions.Create{AgentID: s.agent, By: by.Spender(), Form: Form(Local)})
+	OK(t, err)
+	s.UseBytes(bought.View.ID, "l9", 8_785_000)
+	out := done(t, "agent", "show", s.agent)
+	keys := object(t, out)["keys"].([]any)
+	Equal(t, "keys", len(keys), 2)
+	has(t, "the child", keys[0].(map[string]any), map[string]any{"key_id": child.ID, "name": "child", "state": "restricted", "spent": "0.003514",
+		"held": "0.396486", "left": "1", "budget_total": "2", "budget_daily": "", "budget_per_purchase": "1", "live_sessions": 1.0, "max_sessions": "3",
+		"sessions": "own", "used_at": used, "hint": account.Hint(text)})
+	has(t, "the first", keys[1].(map[string]any), map[string]any{"key_id": key[0].ID, "state": "free", "left": "", "spent": "0", "live_sessions": 0.0})
+	if strings.Contains(out, text) {
+		t.Error("the key itself is shown")
+	}
+	if status, out, _ := command("agent", "show", s.agent); status != 0 || !strings.Contains(out, "KEY_ID") || !strings.Contains(out, child.ID) || strings.Contains(out, text) {
+		t.Errorf("%d\n%s", status, out)
+	}
 }
 
 // TestCommandsShowWhatAgentsSee compares what is charged and held with what the agent is shown: what is used up within the

@@ -130,6 +130,27 @@ func (s Spender) OwnKey() string {
 // Free reports whether the key is without a restriction and without an end, so that it can change the account.
 func (k Key) Free() bool { return !k.Limits.Restricted() && k.Expires.IsZero() && !k.Replaced }
 
+// KeyState is what a key may do with its account, in a word.
+type KeyState string
+
+// The states of keys.
+const (
+	KeyFree       KeyState = "free"
+	KeyRestricted KeyState = "restricted"
+	KeyReplaced   KeyState = "replaced"
+)
+
+// State returns the state of a key that has not ended.
+func (k Key) State() KeyState {
+	switch {
+	case k.Replaced:
+		return KeyReplaced
+	case k.Limits.Restricted():
+		return KeyRestricted
+	}
+	return KeyFree
+}
+
 // KeepsFree returns ErrLastKey if none of the keys of an account but those named is free at a time.
 func KeepsFree(keys []Key, but ...string) error {
 	for _, k := range keys {

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"agentproxy/app/accounts"
 	"agentproxy/domain"
 	"agentproxy/domain/account"
 	"agentproxy/domain/audit"
@@ -155,6 +156,10 @@ func (c *Console) agent(r *http.Request) (page, error) {
 	if err != nil {
 		return p, err
 	}
+	keys, err := c.use.Accounts.Keys.Views(ctx, id)
+	if err != nil {
+		return p, err
+	}
 	p.Sections = []section{
 		{Figures: []figure{{Name: "Balance", ID: "balance", Value: usd(b.Wallet.Balance())}, {Name: "Held",
 			ID: "held", Value: usd(b.Held)},
@@ -162,12 +167,45 @@ func (c *Console) agent(r *http.Request) (page, error) {
 			{Name: "Spent", ID: "spent", Value: usd(b.Spent), Note: notBooked(b.Unbooked)}, {Name: "Live sessions",
 				Value: number(b.Wallet.LiveSessions)}}},
 		agentFacts(info.Agent, info.Tier, info.PerMinute),
+		{Title: "Keys", ID: "keys", Table: keyTable(keys)},
 		{Title: "Last sessions", Table: sessionTable(sessions.Items).without("Agent"),
 			Links: []button{{Text: "All its sessions", Href: "/sessions?agent=" + id}}},
 		{Title: "Last entries of the ledger", ID: "ledger", Table: entryTable(entries.Items)},
 		{Title: "Notes and what operators did", ID: "notes", Table: actionTable(done.Items)},
 	}
 	return p, nil
+}
+
+// keyTable lists keys with what they may spend and have spent, without the keys themselves.
+func keyTable(keys []accounts.KeyView) *table {
+	t := &table{Columns: []string{"Key", "State", "Spent", "Held", "Left", "Ever", "A day", "A purchase", "Live",
+		"Sees", "Last used", "Ends"}}
+	limit := func(m *domain.Money) cell {
+		if m == nil {
+			return cell{Text: "–", Num: true}
+		}
+		return usd(*m)
+	}
+	for _, k := range keys {
+		name, l, left := k.Name, k.Limits, cell{Text: "–", Num: true}
+		if k.Hint != "" {
+			name += " …" + k.Hint
+		}
+		if k.Limited {
+			left = usd(k.Left)
+		}
+		live, sees := number(k.Live), string(l.Reach())
+		if l.MaxSessions > 0 {
+			live.Text += " of " + strconv.Itoa(l.MaxSessions)
+		}
+		if len(l.Products) > 0 {
+			sees += "; buys " + strings.Join(l.Products, ", ")
+		}
+		t.Rows = append(t.Rows, row{ID: k.ID, Cells: []cell{text(name), tag(k.State()), usd(k.Spent), usd(k.Held), left,
+			limit(l.Budget.Total), limit(l.Budget.Daily), limit(l.Budget.PerPurchase), live, text(sees), when(k.Used),
+			when(k.Expires)}})
+	}
+	return t
 }
 
 func agentFacts(a account.Agent, tier account.Tier, perMinute int) section {

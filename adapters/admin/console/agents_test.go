@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"agentproxy/app/accounts"
+	"agentproxy/app/sessions"
 	"agentproxy/app/workers"
 	"agentproxy/domain"
 	"agentproxy/domain/account"
@@ -66,6 +67,32 @@ func TestAgentsHaveTheirTierAndWhenTheyWereSeen(t *testing.T) {
 	}
 	if _, file = w.get("/agents.csv"); strings.Count(file, "\n") != domain.MaxPageSize+4 {
 		t.Errorf("the file has %d lines", strings.Count(file, "\n"))
+	}
+}
+
+// The page of an agent has what each key may spend and has spent, and no key.
+func TestTheOperatorSeesKeys(t *testing.T) {
+	w := open(t)
+	agent := w.RegisterFunded(50)
+	c := accounts.Caller{AgentID: agent, Scopes: account.Scopes}
+	k, text, err := w.Accounts.Keys.Create(t.Context(), c, accounts.NewKey{Name: "child", Limits: account.Limits{
+		Budget: account.KeyBudget{Total: new(Dollars("2.5")), Daily: new(Dollars("1.25"))}, MaxSessions: 3, Products: []string{Local}}})
+	OK(t, err)
+	by, err := w.Accounts.AuthenticateKey(t.Context(), text, nil)
+	OK(t, err)
+	s, err := w.Sessions.Create(t.Context(), sessions.Create{AgentID: agent, By: by.Spender(), Form: Form(Local)})
+	OK(t, err)
+	w.UseBytes(s.View.ID, "one", 250_000_000)
+	_, body := w.get("/agents/" + agent)
+	_, row, _ := strings.Cut(body, `id="`+k.ID+`"`)
+	row, _, _ = strings.Cut(row, "</tr>")
+	for _, want := range []string{"child …" + account.Hint(text), "restricted", "$0.10", "$0.30", "$1.25", "$2.50", "1 of 3", "buys " + Local} {
+		if !strings.Contains(row, want) {
+			t.Errorf("the row of the key does not have %q:\n%s", want, row)
+		}
+	}
+	if strings.Contains(body, text) || !strings.Contains(body, ">free<") {
+		t.Errorf("the page has the key, or lacks the first one:\n%s", body)
 	}
 }
 

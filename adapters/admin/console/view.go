@@ -142,7 +142,7 @@ func subject(id string) cell {
 var tags = map[string]string{"active": "good", "creating": "warn", "failed": "bad", "disabled": "bad",
 	"expired":    "off",
 	"terminated": "off", "confirmed": "good", "unknown": "bad", "refused": "off", "sent": "warn", "planned": "warn",
-	"paid": "good", "pending": "warn", "confirming": "warn"}
+	"free": "good", "restricted": "warn", "replaced": "off", "paid": "good", "pending": "warn", "confirming": "warn"}
 
 func tag[S ~string](s S) cell { return cell{Text: cmp.Or(string(s), "–"), Tag: tags[string(s)]} }
 
