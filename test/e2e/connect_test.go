@@ -309,6 +309,7 @@ func (s *service) snippetsConnect(key, id, target, exit string, env []string, by
 				need(t, c.needs, err)
 				if strings.HasSuffix(c.needs, "-core") {
 					withBrowser(t, dir, filepath.Join(modules, c.needs), c.client)
+					env = append(slices.Clone(env), oneBrowser(t)...)
 				} else {
 					succeeds(t, os.Symlink(modules, filepath.Join(dir, "node_modules")))
 				}

@@ -31,6 +31,7 @@ func (s *service) browse() *browser {
 		}
 		s.t.Skip("there is no chromium: ", err)
 	}
+	oneBrowser(s.t)
 	opts := append(chromedp.DefaultExecAllocatorOptions[:], chromedp.ExecPath(path), chromedp.NoSandbox,
 		chromedp.Flag("disable-gpu", true), chromedp.Flag("disable-software-rasterizer", true))
 	ctx, cancel := chromedp.NewExecAllocator(s.t.Context(), opts...)
@@ -102,7 +103,7 @@ func (b *browser) scripts(on bool) {
 // session.
 func TestAPersonUsesTheConsole(t *testing.T) {
 	t.Parallel()
-	s := shared(t)
+	s := serve(t, "AGENTPROXY_DEVCHAIN_BLOCK_MS=300", "AGENTPROXY_RATE_LIMIT_PER_MINUTE=0")
 	b := s.browse()
 	key, _ := s.register("person")
 

@@ -5,6 +5,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 )
 
@@ -67,12 +68,31 @@ func TestExamplesFetchThroughASession(t *testing.T) {
 			need(t, e.name, e.needs())
 			cmd := exec.CommandContext(t.Context(), e.command[0], e.command[1:]...)
 			cmd.Env = append(os.Environ(), "AGENTPROXY_URL=http://"+s.api) // as apx takes it
+			if strings.Contains("playwright puppeteer selenium", e.name) {
+				cmd.Env = append(cmd.Env, oneBrowser(t)...)
+			}
 			out, err := cmd.CombinedOutput()
 			if text := string(out); err != nil || !strings.Contains(text, `"ip":"127.`) || !strings.Contains(text, "terminated") {
 				t.Errorf("%v; it printed\n%s", err, text)
 			}
 		})
 	}
+}
+
+// browsing is held by the test whose browser runs: one keeps two processors busy.
+var browsing sync.Mutex
+
+// oneBrowser waits until no other test has a browser, until this one ends. It returns variables with which Node.js
+// drives a browser patiently.
+func oneBrowser(t *testing.T) []string {
+	t.Helper()
+	browsing.Lock()
+	t.Cleanup(browsing.Unlock)
+	modules, err := filepath.Abs(examples + "node/node_modules")
+	ok(t, err)
+	patient, err := filepath.Abs("testdata/patient.mjs")
+	ok(t, err)
+	return []string{"NODE_MODULES=" + modules, "NODE_OPTIONS=--import=" + patient}
 }
 
 func TestExamplesReadmeNamesEachProgram(t *testing.T) {

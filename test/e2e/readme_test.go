@@ -102,7 +102,7 @@ func TestTheReadmesTestCommandIsTheOneOfCI(t *testing.T) {
 
 func TestTheDocumentedPaymentWorksUnchanged(t *testing.T) {
 	t.Parallel()
-	s := shared(t)
+	s := serve(t)
 	script := strings.NewReplacer("127.0.0.1:8080", s.api, "go run ./cmd/agentproxy", program).Replace(block(t, "docs/money.md", "## Paying in"))
 	cmd := exec.CommandContext(t.Context(), "bash", "-eu", "-o", "pipefail")
 	cmd.Dir, cmd.Env, cmd.Stdin = s.dir, s.command().Env, strings.NewReader(script)

@@ -60,8 +60,8 @@ func TestMoneyArrivesByTheDevelopmentChain(t *testing.T) {
 }
 
 func moneyArrivesByTheDevelopmentChain(t *testing.T, store ...string) {
-	// A transfer is final after five of the longest blocks that there are, or when another duration is set.
-	s := serve(t, append(slices.Clone(store), "AGENTPROXY_DEVCHAIN_BLOCK_MS=60000", "AGENTPROXY_RATE_LIMIT_PER_MINUTE=0")...)
+	// A transfer is in the next block, and final after five of them or when another duration is set.
+	s := serve(t, append(slices.Clone(store), "AGENTPROXY_DEVCHAIN_BLOCK_MS=20000", "AGENTPROXY_RATE_LIMIT_PER_MINUTE=0")...)
 	key, id := s.register("payer")
 	o := s.recharge(key, "12.50")
 	if o.Status != "pending" || o.AmountUSDT != "12.5" || len(o.Wallet) != 34 || !strings.HasPrefix(o.Wallet, "T") {

@@ -202,7 +202,7 @@ func TestDownloadsOverTwoReplicasNeverExceedTheTraffic(t *testing.T) {
 // least and most bytes.
 func (s *service) settled(key, id string, least, most int64) {
 	s.t.Helper()
-	s.promised(25*time.Second, "the settlement", func() bool { return s.session(key, id).Cost.Held == "0" })
+	s.promised(reclaimed, "the settlement", func() bool { return s.session(key, id).Cost.Held == "0" })
 	d := s.session(key, id)
 	used := d.Usage.Traffic.UsedBytes
 	if used < least || used > most {
@@ -216,7 +216,7 @@ func (s *service) settled(key, id string, least, most int64) {
 func TestAReplicaThatDiesChargesNothingThatItDidNotDeliver(t *testing.T) {
 	t.Parallel()
 	const each = 4_000_000
-	both := replicas(t, "AGENTPROXY_RATE_LIMIT_PER_MINUTE=0")
+	both := replicas(t, "AGENTPROXY_RATE_LIMIT_PER_MINUTE=0", outage)
 	key, _ := both[0].register("torn")
 	id := both[0].dynamic(key, "1")
 	target, goOn := halves(t, each)
@@ -323,7 +323,7 @@ func TestReplicasCreditEveryTransferOnce(t *testing.T) {
 func TestReplicasThatDieLoseNothing(t *testing.T) {
 	t.Parallel()
 	moments := campaign.Rand(t, 3)
-	both := replicas(t, "AGENTPROXY_TRIAL_BALANCE=100000", "AGENTPROXY_TRIAL_DAILY_TOTAL=0", "AGENTPROXY_SESSION_LIMIT=0", "AGENTPROXY_RATE_LIMIT_PER_MINUTE=0")
+	both := replicas(t, "AGENTPROXY_TRIAL_BALANCE=100000", "AGENTPROXY_TRIAL_DAILY_TOTAL=0", "AGENTPROXY_SESSION_LIMIT=0", "AGENTPROXY_RATE_LIMIT_PER_MINUTE=0", outage)
 	target := pour(t, 300_000)
 	keys, seen := make([]string, 4), make([]*answered, 4)
 	for i := range keys {

@@ -11,6 +11,8 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
+	"strconv"
 	"strings"
 	"sync"
 	"syscall"
@@ -48,9 +50,9 @@ func TestMain(m *testing.M) {
 			return 1
 		}
 		flag.Parse()
-		// The tests wait more than they compute, so more of them run in parallel
-		// than there are processors.
-		if err := flag.Set("test.parallel", "10"); err != nil {
+		// A test waits half of its time. Four more of them than there are processors leave
+		// few of these idle, and starve no browser whose client gives up after 30 s.
+		if err := flag.Set("test.parallel", strconv.Itoa(runtime.GOMAXPROCS(0)+4)); err != nil {
 			fmt.Fprintln(os.Stderr, err)
 			return 1
 		}

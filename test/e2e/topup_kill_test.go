@@ -5,7 +5,6 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
-	"time"
 
 	"agentproxy/adapters/apiclient"
 	"agentproxy/test/campaign"
@@ -18,7 +17,7 @@ var toppedUp = flag.Int("topup.sessions", campaign.Rounds(6, 60), "how many sess
 func TestAKillTopsUpEachSessionOnce(t *testing.T) {
 	t.Parallel()
 	const each = 1_500_000 // at each replica; the threshold is crossed after 1 MB
-	both := replicas(t, "AGENTPROXY_RATE_LIMIT_PER_MINUTE=0", "AGENTPROXY_SESSION_LIMIT=0")
+	both := replicas(t, "AGENTPROXY_RATE_LIMIT_PER_MINUTE=0", "AGENTPROXY_SESSION_LIMIT=0", outage)
 	victim, lives := both[0], both[1]
 	key, _ := victim.register("buyer")
 	target, goOn := halves(t, each)
@@ -61,7 +60,7 @@ func TestAKillTopsUpEachSessionOnce(t *testing.T) {
 		var s struct {
 			TrafficGB float64 `json:"traffic_gb"`
 		}
-		lives.promised(25*time.Second, "the addition", func() bool {
+		lives.promised(reclaimed, "the addition", func() bool {
 			lives.must(200, "GET", "/sessions/"+id, key, "").into(t, &s)
 			return s.TrafficGB >= 0.2
 		})

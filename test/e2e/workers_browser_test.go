@@ -102,6 +102,7 @@ func TestABrowserKeepsAnExitForEachWorker(t *testing.T) {
 		_, err := os.Stat(file)
 		need(t, file, err)
 	}
+	oneBrowser(t)
 	site := &visits{from: map[string]map[netip.Addr]int{}}
 	server := httptest.NewUnstartedServer(site)
 	l, err := net.Listen("tcp", "127.0.0.1:0")

@@ -40,7 +40,7 @@ func as(proxy *url.URL, words string) *url.URL {
 func TestWorkersAddUpAfterAKill(t *testing.T) {
 	t.Parallel()
 	const each = 1_000_000
-	both := replicas(t, "AGENTPROXY_RATE_LIMIT_PER_MINUTE=0")
+	both := replicas(t, "AGENTPROXY_RATE_LIMIT_PER_MINUTE=0", outage)
 	victim, lives := both[0], both[1]
 	key, _ := victim.register("fleet")
 	id, mixed := victim.dynamic(key, "1"), victim.dynamic(key, "1")

@@ -96,7 +96,7 @@ func watchPayments(s configfile.PaymentSettings, p *payments.Watcher, leads func
 	if s.AccountKey != "" {
 		p.SetIdle(watchIdle)
 	} else {
-		every = min(max(s.DevchainBlock/4, 10*time.Millisecond), time.Second)
+		every = min(max(s.DevchainBlock/2, 10*time.Millisecond), time.Second)
 	}
 	return task{name: "watch payments", every: every, run: p.Watch, only: leads}
 }
