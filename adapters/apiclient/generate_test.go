@@ -113,6 +113,9 @@ func (g *generator) comment(text string) {
 // typeOf returns the Go type of a value.
 func (g *generator) typeOf(s *schema, user string) string {
 	r, name, _ := g.resolve(s)
+	if len(r.AnyOf) > 2 { // the data of events, by their types
+		return "map[string]string"
+	}
 	if name != "" {
 		if !slices.Contains(g.users[name], user) {
 			g.users[name] = append(g.users[name], user)
@@ -182,7 +185,7 @@ func (g *generator) types() string {
 	schemas := maps.Clone(g.Components.Schemas)
 	maps.DeleteFunc(schemas, func(name string, s *schema) bool {
 		nested := slices.ContainsFunc(g.users[name], func(u string) bool { return strings.Contains(u, ".") })
-		return name == "Error" || strings.HasSuffix(name, "Envelope") || len(s.OneOf) > 0 || g.inputs[name] && !nested
+		return name == "Error" || strings.HasSuffix(name, "Envelope") || strings.HasSuffix(name, "Data") || len(s.OneOf) > 0 || g.inputs[name] && !nested
 	})
 	written := map[string]string{}
 	for name, s := range schemas { // first all, which finds the users

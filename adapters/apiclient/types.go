@@ -128,7 +128,7 @@ type Account struct {
 
 // AccountEvent is the type of Feed.items.
 type AccountEvent struct {
-	// Ids and the new status, by name.
+	// Ids and the new status, by the type.
 	Data map[string]string `json:"data"`
 	// The webhook-id of the same event.
 	EventID string `json:"event_id"`
@@ -2027,8 +2027,7 @@ type Webhook struct {
 
 // WebhookEvent is what a webhook receives.
 type WebhookEvent struct {
-	// Ids and the new status, by name, such as session_id, status, percent, expires_at, or charged, held and
-	// refunded of a session that ended while its order was on its way.
+	// Ids and the new status, by the type.
 	Data map[string]string `json:"data"`
 	// When it happened, at every attempt the same.
 	Timestamp time.Time `json:"timestamp"`

@@ -1,6 +1,7 @@
 package httpapi_test
 
 import (
+	"errors"
 	"fmt"
 	"net/url"
 	"runtime"
@@ -10,6 +11,7 @@ import (
 
 	"agentproxy/app/feed"
 	"agentproxy/domain/account"
+	"agentproxy/domain/webhook"
 )
 
 // feedTypes reads a page of the feed and returns its types and what follows it.
@@ -171,4 +173,53 @@ func TestCallsWaitForEvents(t *testing.T) {
 			t.Errorf("%d %s", r.status, r.body)
 		}
 	})
+}
+
+// One schema for the data of each type, in webhooks and in the feed.
+func TestTheDataOfEventsHasASchemaEach(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, options{})
+	schemas := w.doc.doc.Components.Schemas
+	var types []string
+	for _, v := range schemas["WebhookType"].Value.Enum {
+		types = append(types, v.(string))
+	}
+	if got := strings.Join(types, " "); got != fmt.Sprint(webhook.Types)[1:len(got)+1] {
+		t.Errorf("the types are %s", got)
+	}
+	for _, of := range types {
+		name := "Data"
+		for word := range strings.FieldsFuncSeq(of, func(r rune) bool { return r == '.' || r == '_' }) {
+			name = name[:len(name)-4] + strings.ToUpper(word[:1]) + word[1:] + "Data"
+		}
+		if schemas[name] == nil {
+			t.Errorf("%s has no schema %s", of, name)
+			continue
+		}
+		least, most := map[string]any{}, map[string]any{}
+		for _, f := range webhook.Fields[webhook.Type(of)] {
+			if most[f.Name] = "x"; !f.Optional {
+				least[f.Name] = "x"
+			}
+		}
+		if len(least) == 0 {
+			t.Errorf("%s has no data", of)
+		}
+		event := map[string]any{"event_id": "evt_1", "type": of, "timestamp": "2026-05-15T12:00:00.000Z"}
+		for _, data := range []map[string]any{least, most} {
+			event["data"] = data
+			if err := errors.Join(schemas[name].Value.VisitJSON(data), schemas["AccountEvent"].Value.VisitJSON(event)); err != nil {
+				t.Errorf("%s: %v", of, err)
+			}
+			delete(event, "event_id")
+			if err := schemas["WebhookEvent"].Value.VisitJSON(event); err != nil {
+				t.Errorf("%s: %v", of, err)
+			}
+			event["event_id"] = "evt_1"
+		}
+		most["other"] = "x"
+		if schemas[name].Value.VisitJSON(most) == nil || schemas[name].Value.VisitJSON(map[string]any{}) == nil {
+			t.Errorf("%s takes any data", name)
+		}
+	}
 }

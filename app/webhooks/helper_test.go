@@ -2,7 +2,6 @@ package webhooks_test
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"strings"
 	"time"
@@ -85,25 +84,6 @@ func deleteEvents(w *apptest.World) {
 func expectEvents(w *apptest.World, agent, want string) {
 	w.T.Helper()
 	apptest.Equal(w.T, "notified", eventList(w, agent), want)
-	checkFields(w)
+	w.CheckEvents()
 	deleteEvents(w)
-}
-
-// checkFields compares the data of all events with what is declared of their types.
-func checkFields(w *apptest.World) {
-	w.T.Helper()
-	for _, row := range w.Column(`SELECT type || ' ' || data FROM outbox`) {
-		of, text, _ := strings.Cut(row, " ")
-		var data map[string]string
-		apptest.OK(w.T, json.Unmarshal([]byte(text), &data))
-		for _, f := range hooks.Fields[hooks.Type(of)] {
-			if _, has := data[f.Name]; !has && !f.Optional {
-				w.T.Errorf("%s has no %s", of, f.Name)
-			}
-			delete(data, f.Name)
-		}
-		if len(data) > 0 {
-			w.T.Errorf("%s has %v, which is not declared", of, data)
-		}
-	}
 }

@@ -1,5 +1,7 @@
 package webhook
 
+import "fmt"
+
 // Field is a member of the data of events of a type.
 type Field struct {
 	Name, Doc string
@@ -39,4 +41,21 @@ var Fields = map[Type][]Field{
 		{Name: "threshold", Doc: "Percent of it that is spent."}},
 	BalanceLow:    {ofAccount, {Name: "threshold", Doc: "US dollars."}},
 	TrialExpiring: {ofAccount, ofEnd}, AccountSecretRotated: {ofAccount}, Test: {ofAccount},
+}
+
+// CheckData returns an error if data lacks a field that its type always has, or has one that its type never has.
+func CheckData(t Type, data map[string]string) error {
+	known := map[string]bool{}
+	for _, f := range Fields[t] {
+		known[f.Name] = true
+		if _, has := data[f.Name]; !has && !f.Optional {
+			return fmt.Errorf("the data of %s has no %s: %v", t, f.Name, data)
+		}
+	}
+	for name := range data {
+		if !known[name] {
+			return fmt.Errorf("the data of %s has %s, which is not declared", t, name)
+		}
+	}
+	return nil
 }

@@ -2,7 +2,10 @@ package apptest
 
 import (
 	"context"
+	"encoding/json"
 	"strings"
+
+	"agentproxy/domain/webhook"
 )
 
 // undecided selects the orders of the session s that may still be delivered.
@@ -89,9 +92,23 @@ func (w *World) Audit() {
 	for _, f := range faults {
 		w.T.Errorf("audit: %s: %s: %s", f.Rule, f.Where, f.Detail)
 	}
+	w.CheckEvents()
 	for rule, query := range rules {
 		if broken := w.Column(query); len(broken) > 0 {
 			w.T.Errorf("audit: broken invariant: %s: %v", rule, broken)
+		}
+	}
+}
+
+// CheckEvents compares the data of all events with what is declared of their types.
+func (w *World) CheckEvents() {
+	w.T.Helper()
+	for _, row := range w.Column(`SELECT DISTINCT type || ' ' || data FROM outbox`) {
+		of, text, _ := strings.Cut(row, " ")
+		var data map[string]string
+		OK(w.T, json.Unmarshal([]byte(text), &data))
+		if err := webhook.CheckData(webhook.Type(of), data); err != nil {
+			w.T.Error(err)
 		}
 	}
 }

@@ -107,7 +107,7 @@ var imports = []rule{
 	{"adapters/httpapi/accounts", "domain/... app/accounts adapters/httpapi/endpoint adapters/httpapi/openapi adapters/httpapi/strictjson adapters/httpapi/value"},
 	{"adapters/httpapi/billing", "domain/... ports app/ledger app/payments adapters/httpapi/accounts adapters/httpapi/endpoint adapters/httpapi/openapi adapters/httpapi/strictjson adapters/httpapi/value"},
 	{"adapters/httpapi/binding", "domain/... adapters/httpapi/strictjson"},
-	{"adapters/httpapi/events", "domain/... app/accounts app/feed adapters/httpapi/endpoint adapters/httpapi/openapi adapters/httpapi/value"},
+	{"adapters/httpapi/events", "domain/... app/accounts app/feed adapters/httpapi/endpoint adapters/httpapi/openapi adapters/httpapi/value adapters/httpapi/webhooks"},
 	{"adapters/httpapi/endpoint", "domain/... ports app/accounts app/idempotency app/ledger app/ratelimit adapters/conns adapters/httpapi/binding adapters/httpapi/format adapters/httpapi/openapi adapters/httpapi/strictjson adapters/httpapi/value"},
 	{"adapters/httpapi/format", "adapters/httpapi/openapi adapters/httpapi/strictjson"},
 	{"adapters/httpapi/msgpack", ""},

@@ -11,6 +11,7 @@ import (
 	"agentproxy/adapters/httpapi/endpoint"
 	"agentproxy/adapters/httpapi/openapi"
 	"agentproxy/adapters/httpapi/value"
+	"agentproxy/adapters/httpapi/webhooks"
 	"agentproxy/app/accounts"
 	"agentproxy/app/feed"
 	"agentproxy/domain"
@@ -30,7 +31,7 @@ type AccountEvent struct {
 	EventID   string            `json:"event_id" pattern:"^evt_[a-z0-9]+$" doc:"The webhook-id of the same event."`
 	Type      webhook.Type      `json:"type" doc:"What kind it is."`
 	Timestamp value.Stamp       `json:"timestamp" doc:"When it happened."`
-	Data      map[string]string `json:"data" doc:"Ids and the new status, by name."`
+	Data      map[string]string `json:"data" doc:"Ids and the new status, by the type."`
 }
 
 type feedReply struct {
@@ -62,6 +63,7 @@ func Declare(a *endpoint.API, u UseCases) {
 			EventID: "evt_" + openapi.ExampleID, Type: webhook.RechargePaid, Timestamp: value.Stamp(openapi.ExampleTime),
 			Data: map[string]string{"order_id": "PAY20260515120000abcdefgh", "status": "paid"}}}, Next: "ev_…"}}},
 	}, u.read)
+	webhooks.DocumentData(a, a.SchemaOf(AccountEvent{}).Ref)
 }
 
 func (u UseCases) read(ctx context.Context, in *feedInput) (int, feedReply, error) {

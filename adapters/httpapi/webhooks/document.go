@@ -23,7 +23,7 @@ order: webhook-id is the same at every attempt.`
 type webhookEvent struct {
 	Type      string            `json:"type" doc:"What kind it is."`
 	Timestamp value.Stamp       `json:"timestamp" doc:"When it happened, at every attempt the same."`
-	Data      map[string]string `json:"data" doc:"Ids and the new status, by name, such as session_id, status, percent, expires_at, or charged, held and refunded of a session that ended while its order was on its way."`
+	Data      map[string]string `json:"data" doc:"Ids and the new status, by the type."`
 }
 
 // documentWebhooks describes what is sent, beside the operations that are served.
@@ -34,6 +34,7 @@ func (s *service) documentWebhooks() {
 	}
 	body := s.api.SchemaOf(webhookEvent{})
 	s.api.OpenAPI().Components.Schemas.SchemaFromRef(body.Ref).Properties["type"].Enum = types
+	DocumentData(s.api, body.Ref)
 	header := func(name, doc string) *huma.Param {
 		return &huma.Param{
 			Name:        name,
