@@ -74,8 +74,10 @@ func eventList(w *apptest.World, agent string) string {
 	return strings.Join(w.Column(query, agent), "; ")
 }
 
-// deleteEvents deletes the events that receivedEvents lists.
+// deleteEvents deletes the events, after a look at their data.
 func deleteEvents(w *apptest.World) {
+	w.T.Helper()
+	w.CheckEvents()
 	w.Exec(`DELETE FROM outbox`)
 	w.Exec(`DELETE FROM webhook_deliveries`)
 }
@@ -84,6 +86,5 @@ func deleteEvents(w *apptest.World) {
 func expectEvents(w *apptest.World, agent, want string) {
 	w.T.Helper()
 	apptest.Equal(w.T, "notified", eventList(w, agent), want)
-	w.CheckEvents()
 	deleteEvents(w)
 }

@@ -27,13 +27,13 @@ func DocumentData(a *endpoint.API, ref string) {
 		first := map[string]string{} // by fields
 		for _, t := range webhook.Types {
 			fields, name := fmt.Sprint(webhook.Fields[t]), dataName(t)
+			list.AnyOf = append(list.AnyOf, &huma.Schema{Ref: schemaPrefix + name})
 			if same := first[fields]; same != "" {
 				all[name] = &huma.Schema{Ref: schemaPrefix + same}
 				continue
 			}
 			first[fields] = name
 			all[name] = dataSchema(t)
-			list.AnyOf = append(list.AnyOf, &huma.Schema{Ref: schemaPrefix + name})
 		}
 		all[anyData] = list
 	}
