@@ -2,7 +2,9 @@ package maintenance_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"strings"
 	"testing"
 	"time"
 
@@ -11,6 +13,8 @@ import (
 	"agentproxy/domain/eventlog"
 	"agentproxy/domain/session"
 	"agentproxy/domain/traffic"
+	"agentproxy/domain/webhook"
+	"agentproxy/ports"
 	"agentproxy/test/apptest"
 	"agentproxy/test/fake"
 )
@@ -126,6 +130,35 @@ func TestTidy(t *testing.T) {
 		apptest.OK(t, w.Tasks.Purge(t.Context()))
 	}
 	apptest.Equal(t, "events left", events(), 0)
+}
+
+// What an endpoint was never asked for is not kept for as long as what it was.
+func TestRefusedDeliveriesEndBeforeTheirEvents(t *testing.T) {
+	t.Parallel()
+	w := apptest.Open(t, apptest.Options{})
+	agent := w.Register()
+	apptest.OK(t, w.Store.Update(t.Context(), func(ctx context.Context, tx ports.Tx) error {
+		for n, status := range []webhook.Status{webhook.Failed, webhook.Failed, webhook.Pending} {
+			e := webhook.Event{ID: fmt.Sprint("evt_", n), AgentID: agent, Type: webhook.RechargePaid, At: fake.Start,
+				Data: map[string]string{"order_id": "PAY", "status": "paid"}}
+			d := webhook.NewDelivery(fmt.Sprint("dlv_", n), e, fake.Start)
+			if d.Status = status; status == webhook.Failed {
+				d.NextAttemptAt, d.Attempts = time.Time{}, n // the first was refused, the second was tried
+			}
+			if err := errors.Join(tx.Outbox().Append(ctx, e), tx.Webhooks().InsertDelivery(ctx, d)); err != nil {
+				return err
+			}
+		}
+		return nil
+	}))
+	left := func() string { return strings.Join(w.Column(`SELECT id FROM webhook_deliveries ORDER BY id`), " ") }
+	w.Clock.Set(fake.Start.Add(webhook.KeepRefused))
+	apptest.OK(t, w.Tasks.Purge(t.Context()))
+	apptest.Equal(t, "deliveries within the time", left(), "dlv_0 dlv_1 dlv_2")
+	w.Clock.Advance(time.Second)
+	apptest.OK(t, w.Tasks.Purge(t.Context()))
+	apptest.Equal(t, "deliveries after it", left(), "dlv_1 dlv_2")
+	apptest.Equal(t, "events", len(w.Column(`SELECT seq FROM outbox`)), 3)
 }
 
 // After an outage of the database every lease looks old. Its gateway has the time to renew it first; only then is one
