@@ -193,6 +193,7 @@ func newWorld(t testing.TB, o options) *world {
 	w.payments = payments.NewWatcher(w.store, clock, w.ids, w.chain, log)
 	w.sender = &sender{status: 204}
 	w.feed = feed.New(counting, clock, secrets, 20)
+	w.hub.Watch(w.feed)
 	w.hub.WatchFeeds(w.feed)
 	w.webhooks = webhooks.New(w.store, clock, w.ids, secrets, w.sender, w.hub, log)
 	w.traffic = traffic.New(w.store, clock, w.ids, w.sessions, transitions, access, w.hub, slog.New(slog.DiscardHandler))

@@ -77,6 +77,9 @@ func (s *Store) open(ctx context.Context) error {
 	if err := s.checkSchema(ctx); err != nil {
 		return err
 	}
+	if err := s.database.MendFeed(ctx); err != nil {
+		return fmt.Errorf("mend the order of events: %w", err)
+	}
 	orm, err := openORM(s.database.Dialector())
 	s.work = &work.Database{ORM: orm, Now: s.now, Feed: s.database.Feed()}
 	s.Prover = proof.New(proofDatabase{s}, s.clock, s.postgres != nil, proofBounds)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"time"
 
+	"agentproxy/adapters/storage/work"
 	"agentproxy/ports"
 )
 
@@ -34,6 +35,12 @@ func (s *Store) KeepPartitions(ctx context.Context, retention time.Duration) err
 		s.config.Logger.Info("days of the event log", "made", made, "dropped", dropped)
 	}
 	return err
+}
+
+// RaiseFeed is to be called when the database went back in time: the places of events go on behind all that were given
+// out before, so that the cursors of agents skip none that is to come.
+func (s *Store) RaiseFeed(ctx context.Context) error {
+	return work.Wrap("raise the places of events", s.database.RaiseFeed(ctx))
 }
 
 // Free returns how many bytes are left for the database: of the disk of a SQLite file, and of Config.Capacity on

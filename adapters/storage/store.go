@@ -90,6 +90,9 @@ type database interface {
 	PurgeChanges() string
 	// Feed returns the order of the events of agents.
 	Feed() engine.Feed
+	// MendFeed has places rise again in a database that another server restored, and RaiseFeed in any.
+	MendFeed(ctx context.Context) error
+	RaiseFeed(ctx context.Context) error
 	// MonthOf returns the expression for the start of the UTC month of a time, both in microseconds since 1970.
 	MonthOf(at string) string
 	Close() error

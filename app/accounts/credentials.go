@@ -195,6 +195,17 @@ func (a *Service) caller(agent *knownAgent, mode AuthMode, scopes []account.Scop
 	return c, nil
 }
 
+// Ends returns when the credential of a caller ends by itself: with its token or with its key. Zero is never.
+func (c Caller) Ends() (at time.Time) {
+	if c.key != nil {
+		at = c.key.Expires
+	}
+	if c.Mode == ByToken && (at.IsZero() || c.token.Expires.Before(at)) {
+		at = c.token.Expires
+	}
+	return at
+}
+
 // Live returns the refusal of the credential of a caller that has ended since it called. It reads memory, unless
 // the agent changed.
 func Live(ctx context.Context, a *Service, c Caller) error {

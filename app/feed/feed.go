@@ -18,7 +18,7 @@ const (
 )
 
 const (
-	checkEvery = 500 * time.Millisecond // how often a call that waits asks whether its credential still is one
+	checkEvery = 400 * time.Millisecond // how often it is looked whether credentials of calls that wait have ended
 	readEvery  = 100 * time.Millisecond // an agent with many events has its waiting calls read no more often
 )
 
@@ -34,10 +34,11 @@ type Service struct {
 	waiting
 }
 
-// New returns a service in which as many calls may wait, 0 for any number. It is to watch the feeds of a changes.Hub.
+// New returns a service in which as many calls may wait, 0 for any number. It is to watch a changes.Hub and its
+// feeds.
 func New(store ports.Store, clock ports.Clock, secrets ports.Secrets, most int) *Service {
 	s := &Service{store: narrow(store), clock: clock, secrets: secrets}
-	s.init(most)
+	s.init(most, clock)
 	return s
 }
 
@@ -48,8 +49,10 @@ type Read struct {
 	Types   []webhook.Type
 	Limit   int           // 1 to MaxItems
 	Wait    time.Duration // for the first event if there is none; at most MaxWait
-	// Live returns the refusal of a credential that has ended meanwhile.
+	// Live returns the refusal of a credential that has ended meanwhile. It is asked when the agent changes, and from
+	// Ends on, the time when the credential ends by itself; zero: never.
 	Live func(context.Context) error
+	Ends time.Time
 }
 
 // Page is a part of a feed.
@@ -73,7 +76,7 @@ func (s *Service) Read(ctx context.Context, in Read) (Page, error) {
 	var w *waiter
 	var full error
 	if in.Wait > 0 {
-		if w, full = s.join(in.AgentID); w != nil {
+		if w, full = s.join(in); w != nil {
 			defer s.leave(w)
 		}
 	}
@@ -97,9 +100,8 @@ func (s *Service) Read(ctx context.Context, in Read) (Page, error) {
 // await reads again each time that the feed has grown, until there is an event or the time is over.
 func (s *Service) await(ctx context.Context, w *waiter, in Read, q ports.FeedQuery, found ports.FeedPage) (
 	ports.FeedPage, error) {
-	end, check := time.NewTimer(in.Wait), time.NewTicker(checkEvery)
+	end := time.NewTimer(in.Wait)
 	defer end.Stop()
-	defer check.Stop()
 	for len(found.Events) == 0 {
 		var again <-chan time.Time // events are committed that will be listed soon
 		if found.Later {
@@ -112,7 +114,7 @@ func (s *Service) await(ctx context.Context, w *waiter, in Read, q ports.FeedQue
 			}
 			w.drain()
 		case <-again:
-		case <-check.C:
+		case <-w.check:
 			if err := in.Live(ctx); err != nil {
 				return found, err
 			}

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"agentproxy/domain/account"
+	"agentproxy/ports"
 )
 
 // MaxWaiting is how many calls may wait for one agent in a process.
@@ -14,15 +15,18 @@ const MaxWaiting = 8
 // waiting wakes the calls that wait for an event.
 type waiting struct {
 	most    int // of all agents; 0: no bound
+	clock   ports.Clock
 	closing chan struct{}
 	close   func()
 
-	mu     sync.Mutex
-	agents map[string][]*waiter // by agent, those that wait longest first
-	number int
+	mu       sync.Mutex
+	agents   map[string][]*waiter // by agent, those that wait longest first
+	number   int
+	checking bool // a goroutine looks for credentials that may have ended
 }
 
-func (s *waiting) init(most int) {
+func (s *waiting) init(most int, clock ports.Clock) {
+	s.clock = clock
 	closing := make(chan struct{})
 	s.most, s.agents, s.closing, s.close = most, map[string][]*waiter{}, closing, sync.OnceFunc(func() { close(closing) })
 }
@@ -32,11 +36,15 @@ type waiter struct {
 	agentID string
 	grew    chan struct{} // holds one notice at most
 	over    chan struct{} // closed to make room for another
+	check   chan struct{} // as grew: its credential may have ended
+	checks  int           // how often it is to be checked since its agent changed
+	ends    time.Time     // when it ends by itself; zero: never
 }
 
-func (w *waiter) notify() {
+// notify puts a notice into a channel that holds one.
+func notify(c chan struct{}) {
 	select {
-	case w.grew <- struct{}{}:
+	case c <- struct{}{}:
 	default: // it has one
 	}
 }
@@ -55,7 +63,8 @@ var errWaiting = account.ErrRateLimited.Msgf("8 calls of this account wait for e
 
 // join adds a call of an agent. Where all places are taken, the agent with most gives up its oldest: that call answers
 // that there is nothing yet.
-func (s *waiting) join(agentID string) (*waiter, error) {
+func (s *waiting) join(in Read) (*waiter, error) {
+	agentID := in.AgentID
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if len(s.agents[agentID]) >= MaxWaiting {
@@ -71,10 +80,80 @@ func (s *waiting) join(agentID string) (*waiter, error) {
 		close(largest[0].over)
 		s.drop(largest[0])
 	}
-	w := &waiter{agentID, make(chan struct{}, 1), make(chan struct{})}
+	w := &waiter{agentID: agentID, grew: make(chan struct{}, 1), over: make(chan struct{}),
+		check: make(chan struct{}, 1), ends: in.Ends}
 	s.agents[agentID] = append(s.agents[agentID], w)
 	s.number++
+	if !s.checking {
+		s.checking = true
+		go s.checkAll()
+	}
 	return w, nil
+}
+
+// checkAll has those credentials checked that may have ended, as long as a call waits. A timer of each call would take
+// a tenth of a processor for a thousand of them.
+func (s *waiting) checkAll() {
+	t := time.NewTicker(checkEvery)
+	defer t.Stop()
+	for {
+		select {
+		case <-t.C:
+		case <-s.closing:
+			return
+		}
+		if !s.checkDue() {
+			return
+		}
+	}
+}
+
+// checkDue wakes the calls whose credential may have ended, to check it. It is false, and the goroutine that asks is
+// over, if none waits.
+func (s *waiting) checkDue() bool {
+	now := s.clock.Now()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, list := range s.agents {
+		for _, w := range list {
+			due := !w.ends.IsZero() && !now.Before(w.ends)
+			if w.checks > 0 {
+				w.checks--
+				due = true
+			}
+			if due {
+				notify(w.check)
+			}
+		}
+	}
+	s.checking = s.number > 0
+	return s.checking
+}
+
+// AgentChanged has the credentials of calls of an agent checked, twice: a cache of them may be notified a moment later.
+// "" is any agent.
+func (s *waiting) AgentChanged(agentID string) {
+	s.of(agentID, func(w *waiter) { w.checks = 2 })
+}
+
+// SessionChanged does nothing: no call waits for a session.
+func (s *waiting) SessionChanged(string) {}
+
+// of visits the calls of an agent; "" is any.
+func (s *waiting) of(agentID string, visit func(*waiter)) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for id, list := range s.agents {
+		if agentID != "" {
+			id, list = agentID, s.agents[agentID]
+		}
+		for _, w := range list {
+			visit(w)
+		}
+		if id == agentID {
+			return
+		}
+	}
 }
 
 func (s *waiting) leave(w *waiter) {
@@ -98,19 +177,7 @@ func (s *waiting) drop(w *waiter) {
 
 // FeedGrew wakes the calls of an agent; "" is any.
 func (s *waiting) FeedGrew(agentID string) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if agentID != "" {
-		for _, w := range s.agents[agentID] {
-			w.notify()
-		}
-		return
-	}
-	for _, list := range s.agents {
-		for _, w := range list {
-			w.notify()
-		}
-	}
+	s.of(agentID, func(w *waiter) { notify(w.grew) })
 }
 
 // Stop has calls that wait answer at once, as the process is about to end.

@@ -21,8 +21,8 @@ type restoreCmd struct {
 const afterRestore = "start the service; agentproxy recharge rescan --from the day before the copy was made credits " +
 	"what was paid since to addresses that it has; agentproxy orders reconcile compares orders with the sellers"
 
-// Run puts a backup in the place of the database, and leaves out the indexes of payment addresses that may have been
-// given out since.
+// Run puts a backup in the place of the database, leaves out the indexes of payment addresses that may have been given
+// out since, and has events go on behind the cursors that agents were given.
 func (c restoreCmd) Run(k *kit) error {
 	settings, err := k.loader.Load()
 	if err != nil {
@@ -39,16 +39,20 @@ func (c restoreCmd) Run(k *kit) error {
 		}
 	}
 	var orders *payments.Orders
+	var store *storage.Store
 	action := c.action("restore", "")
 	action.Details = "file=" + c.File
 	err = k.do(action, func(ctx context.Context) error {
 		from, next, err := orders.Indexes.Restored(ctx)
+		if err == nil {
+			err = store.RaiseFeed(ctx)
+		}
 		if err != nil {
 			return err
 		}
 		return k.record("database", settings.DatabasePath, "before", aside, "indexes_left_out_from", from, "next_index", next,
 			"next", afterRestore)
-	}, &orders)
+	}, &orders, &store)
 	if errors.Is(err, storage.ErrOlderSchema) {
 		err = fmt.Errorf("%w; then run agentproxy restore again, without a file", err)
 	}

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"os"
 	"path/filepath"
 	"strings"
@@ -54,6 +55,14 @@ func TestRestore(t *testing.T) {
 		t.Errorf("the database before is %v, %v", aside, err)
 	}
 	done(t, "verify")
+	if open, err = storage.Open(t.Context(), storage.Config{Path: "service.db"}); err != nil {
+		t.Fatal(err)
+	}
+	var raised int64 // behind what agents may have read of events
+	err = open.Writer().QueryRow("SELECT seq FROM sqlite_sequence WHERE name = 'outbox'").Scan(&raised)
+	if err = errors.Join(err, open.Close()); err != nil || raised != 2<<32 {
+		t.Errorf("events go on behind number %d: %v", raised, err)
+	}
 	if list := did(t); len(list) == 0 || !strings.Contains(list[0], "|restore||the disk") {
 		t.Errorf("kept is %v", list)
 	}

@@ -176,6 +176,7 @@ func (w *World) Wire(s Options, clock ports.Clock, ids ports.IDs) {
 	w.Stats = ledger.NewStats(w.Store, clock)
 	w.Receiver = &WebhookReceiver{clock: w.Clock}
 	w.Feed = feed.New(w.Store, clock, w.Secrets, 0)
+	w.Hub.Watch(w.Feed)
 	w.Hub.WatchFeeds(w.Feed)
 	w.Webhooks = webhooks.New(w.Store, clock, ids, w.Secrets, w.Receiver, w.Hub, slog.New(slog.DiscardHandler))
 }

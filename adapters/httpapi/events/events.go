@@ -74,7 +74,7 @@ func (u UseCases) read(ctx context.Context, in *feedInput) (int, feedReply, erro
 	}
 	types = slices.DeleteFunc(types, func(t webhook.Type) bool { return c.Caller.May(webhook.ScopeOf(t)) != nil })
 	page, err := u.Feed.Read(ctx, feed.Read{AgentID: c.Caller.AgentID, After: in.After, Types: types,
-		Limit: min(in.Limit, feed.MaxItems), Wait: time.Duration(in.Wait) * time.Second,
+		Limit: min(in.Limit, feed.MaxItems), Wait: time.Duration(in.Wait) * time.Second, Ends: c.Caller.Ends(),
 		Live: func(ctx context.Context) error { return accounts.Live(ctx, u.Accounts, c.Caller) }})
 	if err != nil {
 		return 0, feedReply{}, err

@@ -72,5 +72,6 @@ func (u unavailable) Cause() string { return u.cause }
 type Feed struct {
 	Place string // of an event
 	End   string // behind all places that no transaction under way will have
-	Later string // the place is one that a transaction under way may have
+	Held  string // as End, not held up by what cannot write events, at a higher cost; empty: End never is
+	Begun string // behind all places that a transaction under way may have
 }

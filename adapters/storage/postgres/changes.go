@@ -2,6 +2,12 @@ package postgres
 
 import (
 	"context"
+	"errors"
+	"fmt"
+	"strconv"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
 
 	"agentproxy/adapters/storage/engine"
 	"agentproxy/ports"
@@ -67,16 +73,94 @@ func (d *Database) PurgeChanges() string {
 		UNION ALL (SELECT seq FROM changes WHERE NOT ` + currentChange + ` LIMIT ?2::bigint))`
 }
 
-// Feed returns the order of events: by their transactions, those that are under way left out. Places from beyond
-// the current transactions are in a database that was restored from another server, and are left out too.
-func (d *Database) Feed() engine.Feed {
-	end := firstOf("pg_snapshot_xmin(pg_current_snapshot())")
-	return engine.Feed{Place: "place", End: end,
-		Later: "place >= " + end + " AND place < " + firstOf("pg_snapshot_xmax(pg_current_snapshot())")}
-}
-
 // MonthOf returns the expression for the start of the UTC month of a time, both in microseconds since 1970.
 func (d *Database) MonthOf(at string) string {
 	return "CAST(extract(epoch FROM date_trunc('month', to_timestamp(" + at +
 		" / 1000000) AT TIME ZONE 'UTC')) AS BIGINT) * 1000000"
+}
+
+// The place of an event is its transaction plus the base of the database, and a number within it. The base is 0 until
+// a database went back in time or came to another server, where transactions have numbers that were given out before:
+// it keeps places rising, so that cursors stay what they are. It is kept in service_values, for readers, and
+// in the default of the column, so that writers ask for nothing.
+const feedBase = `COALESCE((SELECT convert_from(value, 'UTF8')::bigint FROM service_values
+	WHERE name = 'feed-base'), 0)`
+
+// feedJump is by how many transactions RaiseFeed raises places: more than a server that is lost can have been ahead.
+// There is room for 2,000 of them.
+const feedJump = 1 << 32
+
+// placeFrom returns the lowest place of an event of a transaction.
+func placeFrom(xid string) string { return "((" + feedBase + " + " + xid + ") << 20)" }
+
+// ownXmin is the oldest transaction under way in this database. A snapshot has those of all databases of the server;
+// those whose process is connected to another one are left out. One that is not found among the locks has ended
+// since the snapshot, and counts.
+const ownXmin = `COALESCE((SELECT MIN(x::text::bigint) FROM pg_snapshot_xip(pg_current_snapshot()) x
+	WHERE NOT EXISTS (SELECT 1 FROM pg_locks l JOIN pg_stat_activity a ON a.pid = l.pid
+	JOIN pg_database d ON d.oid = a.datid WHERE l.locktype = 'transactionid' AND l.mode = 'ExclusiveLock' AND l.granted
+	AND l.transactionid::text::bigint = x::text::bigint & 4294967295 AND d.datname <> current_database())),
+	pg_snapshot_xmax(pg_current_snapshot())::text::bigint)`
+
+// Feed returns the order of events: by their transactions, those that are under way left out.
+func (d *Database) Feed() engine.Feed {
+	return engine.Feed{Place: "place", End: placeFrom("pg_snapshot_xmin(pg_current_snapshot())::text::bigint"),
+		Held: placeFrom(ownXmin), Begun: placeFrom("pg_snapshot_xmax(pg_current_snapshot())::text::bigint")}
+}
+
+// MendFeed raises the places of events if the newest one is from beyond the transactions of this server, as in a
+// database that was dumped on another one and restored here. It does nothing on a standby.
+func (d *Database) MendFeed(ctx context.Context) error {
+	newest := "SELECT place >= " + d.Feed().Begun + " AND NOT pg_is_in_recovery() FROM outbox ORDER BY at DESC LIMIT 1"
+	beyond := func(q interface {
+		Query(ctx context.Context, sql string, args ...any) (pgx.Rows, error)
+	}) (bool, error) {
+		rows, err := q.Query(ctx, newest)
+		if err != nil {
+			return false, err
+		}
+		found, err := pgx.CollectRows(rows, pgx.RowTo[bool])
+		return len(found) > 0 && found[0], err
+	}
+	is, err := beyond(d.pool)
+	if e := new(pgconn.PgError); errors.As(err, &e) && (e.Code == "42P01" || e.Code == "42703") {
+		return nil // the schema is to be made yet, or has no places yet
+	}
+	if err != nil || !is {
+		return err
+	}
+	return d.raiseFeed(ctx, func(tx pgx.Tx) (bool, error) { return beyond(tx) }) // another process may have
+}
+
+// RaiseFeed has the places of events go on behind all that this database, or one that it replaces, gave out.
+func (d *Database) RaiseFeed(ctx context.Context) error {
+	return d.raiseFeed(ctx, func(pgx.Tx) (bool, error) { return true, nil })
+}
+
+// raiseFeed raises places while no event is written.
+func (d *Database) raiseFeed(ctx context.Context, still func(pgx.Tx) (bool, error)) error {
+	return pgx.BeginFunc(ctx, d.pool, func(tx pgx.Tx) error {
+		for _, s := range []string{"SET LOCAL lock_timeout = '10s'", "LOCK TABLE outbox IN ACCESS EXCLUSIVE MODE"} {
+			if _, err := tx.Exec(ctx, s); err != nil {
+				return fmt.Errorf("lock the events: %w", err)
+			}
+		}
+		if yes, err := still(tx); err != nil || !yes {
+			return err
+		}
+		var base int64
+		err := tx.QueryRow(ctx, `SELECT $1 + GREATEST(`+feedBase+`, COALESCE(MAX(place) >> 20, 0)
+			- pg_current_xact_id()::text::bigint) FROM outbox`, int64(feedJump)).Scan(&base)
+		if err != nil {
+			return fmt.Errorf("read the last place of an event: %w", err)
+		}
+		text := strconv.FormatInt(base, 10)
+		_, err = tx.Exec(ctx, `INSERT INTO service_values (name, value) VALUES ('feed-base', convert_to($1, 'UTF8'))
+			ON CONFLICT (name) DO UPDATE SET value = excluded.value`, text)
+		if err == nil {
+			_, err = tx.Exec(ctx, "ALTER TABLE outbox ALTER COLUMN place SET DEFAULT (((pg_current_xact_id()::text::bigint + "+
+				text+") << 20) | (nextval('changes_no') & 1048575))")
+		}
+		return err
+	})
 }

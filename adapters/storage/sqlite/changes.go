@@ -54,8 +54,24 @@ func (d *Database) PurgeChanges() string {
 
 // Feed returns the order of events: by their numbers, which no transaction under way has.
 func (d *Database) Feed() engine.Feed {
-	return engine.Feed{Place: "seq", End: "(SELECT COALESCE(MAX(seq), 0) + 1 FROM sqlite_sequence WHERE name = 'outbox')",
-		Later: "FALSE"}
+	end := "(SELECT COALESCE(MAX(seq), 0) + 1 FROM sqlite_sequence WHERE name = 'outbox')"
+	return engine.Feed{Place: "seq", End: end, Begun: end}
+}
+
+// feedJump is how many events a lost database can have been ahead of the one that replaces it.
+const feedJump = 1 << 32
+
+// MendFeed does nothing: the numbers of events are the file's own.
+func (d *Database) MendFeed(context.Context) error { return nil }
+
+// RaiseFeed has the places of events go on behind all that this database, or one that it replaces, gave out.
+func (d *Database) RaiseFeed(ctx context.Context) error {
+	_, err := d.writer.ExecContext(ctx, `INSERT INTO sqlite_sequence (name, seq) SELECT 'outbox', 0
+		WHERE NOT EXISTS (SELECT 1 FROM sqlite_sequence WHERE name = 'outbox')`)
+	if err == nil {
+		_, err = d.writer.ExecContext(ctx, "UPDATE sqlite_sequence SET seq = seq + ?1 WHERE name = 'outbox'", feedJump)
+	}
+	return err
 }
 
 // MonthOf returns the expression for the start of the UTC month of a time, both in microseconds since 1970.

@@ -41,8 +41,24 @@ func (r outbox) Append(_ context.Context, e webhook.Event) error {
 	return cmp.Or(err, r.NoteEvent(e.AgentID))
 }
 
-// Feed reads the events and the end of the feed by one statement, so that they are of one moment.
-func (r outbox) Feed(ctx context.Context, q ports.FeedQuery) (page ports.FeedPage, err error) {
+// heldAfter is for how long an event may be held up by transactions under way before those of other databases of the
+// server are distinguished from those that may still write one in front of it.
+const heldAfter = 500 * time.Millisecond
+
+func (r outbox) Feed(ctx context.Context, q ports.FeedQuery) (ports.FeedPage, error) {
+	feed := r.Database.Feed
+	page, held, err := r.feedTo(ctx, q, feed.End)
+	if err == nil && feed.Held != "" && page.Later && len(page.Events) == 0 && r.Database.Now().Sub(held) >= heldAfter {
+		page, _, err = r.feedTo(ctx, q, feed.Held)
+	}
+	return page, err
+}
+
+// feedTo reads the events in front of an end, and the end, by one statement, so that they are of one moment. held is
+// the time of the oldest event that is not in front of it yet.
+func (r outbox) feedTo(ctx context.Context, q ports.FeedQuery, to string) (
+	page ports.FeedPage, held time.Time, err error,
+) {
 	feed := r.Database.Feed
 	types, size := work.In(4, len(q.Types))
 	args := []any{q.AgentID, q.After, q.Limit}
@@ -50,19 +66,20 @@ func (r outbox) Feed(ctx context.Context, q ports.FeedQuery) (page ports.FeedPag
 		args = append(args, string(q.Types[min(i, len(q.Types)-1)]))
 	}
 	query := "SELECT " + feed.Place + " AS place, id, type, at, data FROM outbox WHERE agent_id = ?1 AND " + feed.Place +
-		" > ?2 AND " + feed.Place + " < " + feed.End + " AND type IN " + types + " ORDER BY " + feed.Place + " LIMIT ?3"
-	query = "SELECT f.place, f.id, f.type, f.at, f.data FROM (" + query + ") f UNION ALL SELECT " + feed.End +
-		", '', '', CASE WHEN EXISTS (SELECT 1 FROM outbox WHERE agent_id = ?1 AND " + feed.Later + ") THEN 1 ELSE 0 END, ''"
-	var last, end int64
+		" > ?2 AND " + feed.Place + " < " + to + " AND type IN " + types + " ORDER BY " + feed.Place + " LIMIT ?3"
+	query = "SELECT f.place, f.id, f.type, f.at, f.data, 0 FROM (" + query + ") f UNION ALL SELECT " + to +
+		", '', '', (SELECT COALESCE(MIN(at), 0) FROM outbox WHERE agent_id = ?1 AND " + feed.Place + " > ?2 AND " +
+		feed.Place + " >= " + to + " AND " + feed.Place + " < " + feed.Begun + "), '', " + feed.Begun
+	var last, end, begun int64
 	err = r.Rows(ctx, query, args, func(row engine.Row) error {
-		var place, at int64
+		var place, at, limit int64
 		var data string
 		e := webhook.Event{AgentID: q.AgentID}
-		if err := row.Scan(&place, &e.ID, &e.Type, &at, &data); err != nil {
+		if err := row.Scan(&place, &e.ID, &e.Type, &at, &data, &limit); err != nil {
 			return err
 		}
 		if e.ID == "" {
-			end, page.Later = place, at > 0
+			end, begun, page.Later, held = place, limit, at > 0, column.Time(at)
 			return nil
 		}
 		last, e.At = place, column.Time(at)
@@ -71,14 +88,14 @@ func (r outbox) Feed(ctx context.Context, q ports.FeedQuery) (page ports.FeedPag
 	})
 	switch {
 	case err != nil:
-		return ports.FeedPage{}, fmt.Errorf("read the events of %s: %w", q.AgentID, r.Failed(err))
-	case q.After >= end:
-		return ports.FeedPage{}, ports.ErrMissed
+		return ports.FeedPage{}, held, fmt.Errorf("read the events of %s: %w", q.AgentID, r.Failed(err))
+	case q.After >= begun:
+		return ports.FeedPage{}, held, ports.ErrMissed
 	}
 	if page.Next = max(q.After, end-1); len(page.Events) == q.Limit {
 		page.Next = last
 	}
-	return page, nil
+	return page, held, nil
 }
 
 func (r outbox) Event(ctx context.Context, id string) (webhook.Event, error) {

@@ -182,6 +182,7 @@ func embeddedConfig(s configfile.Settings) embedded.Config {
 func newFeed(store ports.Store, clock ports.Clock, secrets ports.Secrets, hub *changes.Hub,
 	b conns.Budget) *feed.Service {
 	f := feed.New(store, clock, secrets, b.API/2)
+	hub.Watch(f)
 	hub.WatchFeeds(f)
 	return f
 }
