@@ -15,6 +15,7 @@ type Posting = billing.Posting
 // LedgerFilter narrows a list of entries.
 type LedgerFilter struct {
 	Type     billing.Type // empty: all
+	Key      string       // only entries of sessions that this key bought; empty: all
 	From, To time.Time    // zero: no bound; To is exclusive
 }
 
@@ -48,9 +49,14 @@ type Ledger interface {
 	TrialsEnding(ctx context.Context, from, to time.Time, limit int) ([]billing.Wallet, error)
 	// Entries lists an agent's entries, newest first.
 	Entries(ctx context.Context, agentID string, f LedgerFilter, page domain.Page) (domain.List[billing.Entry], error)
+	// EntriesByKey sums the same list by the key that bought the session of an entry, in the order of their ids. The
+	// key without an id is that of entries without a session, and of sessions whose key is not known.
+	EntriesByKey(ctx context.Context, agentID string, f LedgerFilter) ([]KeyEntries, error)
 	// Hours sums money and traffic by hour, for the hours that have any, oldest
 	// first. From is inclusive, to is exclusive; both are full hours.
 	Hours(ctx context.Context, agentID string, from, to time.Time) ([]Hour, error)
+	// KeyHours is like Hours of the sessions that a key bought.
+	KeyHours(ctx context.Context, agentID, keyID string, from, to time.Time) ([]Hour, error)
 	// SessionHours is like Hours of one session of the agent, for at most some hundred hours.
 	SessionHours(ctx context.Context, agentID, sessionID string, from, to time.Time) ([]Hour, error)
 	// SessionTotals sums the same by session, for those that have any, the most recently created first.
@@ -66,6 +72,30 @@ type Ledger interface {
 	// StatementItems sums the entries of one such month by session, the most recently created first.
 	StatementItems(ctx context.Context, agentID string, from, to time.Time, page domain.Page) (domain.List[StatementItem],
 		error)
+	// KeyItems is like StatementItems of the sessions that a key bought.
+	KeyItems(ctx context.Context, agentID, keyID string, from, to time.Time, page domain.Page) (
+		domain.List[StatementItem], error)
+	// StatementByKey sums the entries of sessions before the first of two such times, and from then until before the
+	// second, by the key that bought them: of one key, or of all if keyID is empty.
+	StatementByKey(ctx context.Context, agentID, keyID string, from, to time.Time) ([]KeySums, error)
+}
+
+// KeyEntries sums entries of one key.
+type KeyEntries struct {
+	Key     string
+	Entries int
+	Amount  domain.Money // the signed change of the spendable balance
+	Charged domain.Money // what charges took of the held money
+}
+
+// KeySums is what the sessions that one key bought did to a balance; without an id of those whose key is not known.
+type KeySums struct {
+	Key     string
+	Opening domain.Money // the signed change before the time
+	Before  domain.Money // charged, less refunded, before the time
+	// The rest is of the time.
+	Held, Charged, Released, Refunded domain.Money
+	Amount                            domain.Money // the signed change
 }
 
 // StatementSums is what moved a balance in some time.

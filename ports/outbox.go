@@ -10,6 +10,7 @@ import (
 // FeedQuery asks for events of an agent.
 type FeedQuery struct {
 	AgentID string
+	Key     string         // only events of sessions that this key bought; empty: all
 	After   int64          // a place; 0: from the oldest on
 	Types   []webhook.Type // at least one
 	Limit   int

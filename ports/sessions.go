@@ -32,6 +32,12 @@ type SessionCount struct {
 	Total            int // with those that ended
 }
 
+// KeyCount counts the sessions that a key bought, and what they did.
+type KeyCount struct {
+	SessionCount
+	Bytes, Rotations int64
+}
+
 // Sessions keeps sessions. Every query carries the owner.
 type Sessions interface {
 	Insert(ctx context.Context, s session.Session) error
@@ -59,6 +65,10 @@ type Sessions interface {
 	// Unbooked sums what the agent's sessions used up of what they hold since their last charge, by the
 	// hour in which each was used last, in no order.
 	Unbooked(ctx context.Context, agentID string) ([]Hour, error)
+	// KeyUnbooked is like Unbooked of the sessions that a key bought.
+	KeyUnbooked(ctx context.Context, agentID, keyID string) ([]Hour, error)
+	// KeyCount counts the sessions that a key bought.
+	KeyCount(ctx context.Context, agentID, keyID string) (KeyCount, error)
 	// SpentByKey sums what the sessions of each key of an agent hold and have cost, and counts the live ones, for keys
 	// with and without a restriction. The key without an id is that of sessions whose key is not known.
 	SpentByKey(ctx context.Context, agentID string) (map[string]KeySpent, error)

@@ -343,6 +343,8 @@ func (c *Client) GetBudget(ctx context.Context, options ...Option) (out Budget, 
 
 // GetCostStats is what GetCostStats of Client takes. A field with the zero value is left out.
 type GetCostStats struct {
+	// Only sessions that this key bought.
+	Key string
 	// day is the default.
 	Granularity Granularity
 	// YYYY-MM-DD or RFC 3339, inclusive. Seven days before the end is the default.
@@ -352,6 +354,7 @@ type GetCostStats struct {
 }
 
 func (in GetCostStats) query() (q query) {
+	q.text("key", in.Key)
 	q.text("granularity", string(in.Granularity))
 	q.text("start_date", in.StartDate)
 	q.text("end_date", in.EndDate)
@@ -402,11 +405,23 @@ func (c *Client) GetOpenAPI(ctx context.Context, options ...Option) ([]byte, err
 	return c.read(ctx, request{method: "GET", path: "/openapi.json", accept: "application/json", safe: true}, options)
 }
 
+// GetOverview is what GetOverview of Client takes. A field with the zero value is left out.
+type GetOverview struct {
+	// Only sessions that this key bought.
+	Key string
+}
+
+func (in GetOverview) query() (q query) {
+	q.text("key", in.Key)
+	return q
+}
+
 // GetOverview sends GET /v1/stats/overview: one look at the account.
 //
-// Sessions, traffic, balance and events of the account in one answer.
-func (c *Client) GetOverview(ctx context.Context, options ...Option) (out Overview, err error) {
-	err = c.call(ctx, request{method: "GET", path: "/stats/overview", safe: true}, &out, options)
+// Sessions, traffic, balance and events of the account in one answer. With key, and for a key with own, those
+// of its sessions: the balance is what its limits leave, and of the events those of live sessions count.
+func (c *Client) GetOverview(ctx context.Context, in GetOverview, options ...Option) (out Overview, err error) {
+	err = c.call(ctx, request{method: "GET", path: "/stats/overview", query: in.query(), safe: true}, &out, options)
 	return out, err
 }
 
@@ -466,19 +481,25 @@ type GetStatement struct {
 	PageSize int
 	// next_cursor of a page, instead of page: what follows it, none skipped or repeated whatever was added.
 	Cursor string
+	// Only sessions that this key bought.
+	Key string
+	// key adds by_key, the sums of each key.
+	By string
 }
 
 func (in GetStatement) query() (q query) {
 	q.number("page", in.Page)
 	q.number("page_size", in.PageSize)
 	q.text("cursor", in.Cursor)
+	q.text("key", in.Key)
+	q.text("by", in.By)
 	return q
 }
 
 // GetStatement sends GET /v1/billing/statements/{month}: what a month did to the balance.
 //
-// With Accept: text/html a page to print. With Accept: text/csv the items are a table; Link has the address of
-// those that follow.
+// With Accept: text/html a page to print. With key what its sessions did, the balances too. With Accept:
+// text/csv the items are a table; Link has the address of those that follow.
 func (c *Client) GetStatement(ctx context.Context, month string, in GetStatement, options ...Option) (out Statement, err error) {
 	err = c.call(ctx, request{method: "GET", path: "/billing/statements/{month}", ids: []string{month}, query: in.query(), safe: true}, &out, options)
 	return out, err
@@ -515,6 +536,8 @@ func (c *Client) GetStatementHTML(ctx context.Context, month string, in GetState
 
 // GetTrafficStats is what GetTrafficStats of Client takes. A field with the zero value is left out.
 type GetTrafficStats struct {
+	// Only sessions that this key bought.
+	Key string
 	// day is the default.
 	Granularity Granularity
 	// YYYY-MM-DD or RFC 3339, inclusive. Seven days before the end is the default.
@@ -524,6 +547,7 @@ type GetTrafficStats struct {
 }
 
 func (in GetTrafficStats) query() (q query) {
+	q.text("key", in.Key)
 	q.text("granularity", string(in.Granularity))
 	q.text("start_date", in.StartDate)
 	q.text("end_date", in.EndDate)
@@ -551,18 +575,21 @@ type GetUsageReport struct {
 	PageSize int
 	// next_cursor of a page, instead of page: what follows it, none skipped or repeated whatever was added.
 	Cursor string
-	// The current UTC day, or the last 7 or 30 days with it. day is the default.
-	Period Period
 	// Only sessions that this key bought.
 	Key string
+	// key adds by_key, the sums of each key.
+	By string
+	// The current UTC day, or the last 7 or 30 days with it. day is the default.
+	Period Period
 }
 
 func (in GetUsageReport) query() (q query) {
 	q.number("page", in.Page)
 	q.number("page_size", in.PageSize)
 	q.text("cursor", in.Cursor)
-	q.text("period", string(in.Period))
 	q.text("key", in.Key)
+	q.text("by", in.By)
+	q.text("period", string(in.Period))
 	return q
 }
 
@@ -661,7 +688,7 @@ func (in ListEvents) query() (q query) {
 // What webhooks are sent, whether or not one is set, kept 30 days. None is skipped or repeated. With wait the
 // answer comes within a second of the first event, on any replica, or empty; 8 calls may wait at a time.
 // session.* needs sessions:read, and recharge.*, balance.*, budget.* and trial.* need billing:read: without it
-// they are left out.
+// they are left out. A key with own sees those of its own sessions alone.
 func (c *Client) ListEvents(ctx context.Context, in ListEvents, options ...Option) (out Feed, err error) {
 	err = c.call(ctx, request{method: "GET", path: "/events", query: in.query(), safe: true}, &out, options)
 	return out, err
@@ -1095,6 +1122,10 @@ type ListTransactions struct {
 	PageSize int
 	// next_cursor of a page, instead of page: what follows it, none skipped or repeated whatever was added.
 	Cursor string
+	// Only sessions that this key bought.
+	Key string
+	// key adds by_key, the sums of each key.
+	By string
 	// Only movements of this type.
 	Type TransactionType
 	// YYYY-MM-DD or RFC 3339, inclusive.
@@ -1107,6 +1138,8 @@ func (in ListTransactions) query() (q query) {
 	q.number("page", in.Page)
 	q.number("page_size", in.PageSize)
 	q.text("cursor", in.Cursor)
+	q.text("key", in.Key)
+	q.text("by", in.By)
 	q.text("type", string(in.Type))
 	q.text("from", in.From)
 	q.text("to", in.To)

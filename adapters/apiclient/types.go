@@ -879,6 +879,18 @@ type KeyBudgetRequest struct {
 	Total json.Number `json:"total,omitzero"`
 }
 
+// KeyEntries is the type of Transactions.by_key.
+type KeyEntries struct {
+	// The signed change of the spendable balance.
+	Amount json.Number `json:"amount"`
+	// What charges took of the held money.
+	ChargedAmount json.Number `json:"charged_amount"`
+	// null: of no session, or of one whose key is not known.
+	KeyID *string `json:"key_id"`
+	// How many there are.
+	Transactions int `json:"transactions"`
+}
+
 // KeyMoney is the type of Balance.key.
 type KeyMoney struct {
 	// What they hold.
@@ -893,6 +905,28 @@ type KeyMoney struct {
 	Spent json.Number `json:"spent"`
 }
 
+// KeyPart is the type of Statement.by_key.
+type KeyPart struct {
+	// The signed change of the balance.
+	Amount json.Number `json:"amount"`
+	// What was charged, in US dollars.
+	Charged json.Number `json:"charged"`
+	// Signed: what was moved until the end of the month.
+	ClosingBalance json.Number `json:"closing_balance"`
+	// Of this month, as the rest.
+	Held json.Number `json:"held"`
+	// null: of no session, or of sessions whose key is not known.
+	KeyID *string `json:"key_id"`
+	// Signed: what was moved before.
+	OpeningBalance json.Number `json:"opening_balance"`
+	// What was given back, in US dollars.
+	Refunded json.Number `json:"refunded"`
+	// Held and not used.
+	Released json.Number `json:"released"`
+	// Charged, less refunded.
+	Spent json.Number `json:"spent"`
+}
+
 // KeyReach is the type of ChangeKey.sessions, CreateKey.sessions, IssuedKey.sessions, Key.sessions.
 type KeyReach string
 
@@ -901,6 +935,24 @@ const (
 	KeyReachAll KeyReach = "all"
 	KeyReachOwn KeyReach = "own"
 )
+
+// KeyTotals is the type of Report.by_key.
+type KeyTotals struct {
+	// What was charged, in US dollars.
+	Charged json.Number `json:"charged"`
+	// How many there were.
+	Connections int `json:"connections"`
+	// null: of sessions whose key is not known.
+	KeyID *string `json:"key_id"`
+	// What was given back, in US dollars.
+	Refunded json.Number `json:"refunded"`
+	// How many sessions there were.
+	Sessions int `json:"sessions"`
+	// What was used, in bytes.
+	UsedBytes int64 `json:"used_bytes"`
+	// What was used, in GB of 1,000,000,000 bytes.
+	UsedGB json.Number `json:"used_gb"`
+}
 
 // Keys is the answer of DeleteKey, ListKeys.
 type Keys struct {
@@ -1363,6 +1415,8 @@ type Registered struct {
 
 // Report is the answer of GetUsageReport.
 type Report struct {
+	// With by=key: the totals of each key.
+	ByKey []KeyTotals `json:"by_key,omitzero"`
 	// Of all amounts.
 	Currency string `json:"currency"`
 	// The first moment of the period.
@@ -1715,6 +1769,8 @@ type SessionsLeft struct {
 
 // Statement is the answer of GetStatement.
 type Statement struct {
+	// With by=key: the part of each key; together they are the account.
+	ByKey []KeyPart `json:"by_key,omitzero"`
 	// Signed changes of the balance.
 	ByType map[string]json.Number `json:"by_type"`
 	// Of the current month so far.
@@ -1922,6 +1978,8 @@ const (
 
 // Transactions is the answer of ListTransactions.
 type Transactions struct {
+	// With by=key: the sums of the whole list.
+	ByKey []KeyEntries `json:"by_key,omitzero"`
 	// This page.
 	Items []Transaction `json:"items"`
 	// Where this page is in the list.

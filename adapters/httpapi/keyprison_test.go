@@ -9,6 +9,7 @@ import (
 	"github.com/getkin/kin-openapi/openapi3"
 
 	"agentproxy/adapters/httpapi"
+	"agentproxy/adapters/httpapi/openapi"
 	"agentproxy/adapters/storage"
 	"agentproxy/test/pg"
 )
@@ -27,14 +28,14 @@ const (
 var prison = map[string]string{
 	"add-traffic": spends, "change-key": free, "change-session": onOne, "check-session": onOne, "connect-session": onOne,
 	"create-key": free, "create-recharge": whole, "create-session": forAny, "delete-key": free, "delete-session": onOne,
-	"delete-worker": onOne, "get-account": forAny, "get-balance": forAny, "get-budget": whole, "get-cost-stats": whole,
-	"get-limits": whole, "get-openapi": without, "get-health": without, "get-ip": without, "get-overview": whole,
+	"delete-worker": onOne, "get-account": forAny, "get-balance": forAny, "get-budget": whole, "get-cost-stats": forAny,
+	"get-limits": whole, "get-openapi": without, "get-health": without, "get-ip": without, "get-overview": forAny,
 	"get-recharge-qr": whole, "get-recharge-status": whole, "get-session": onOne, "get-session-health": onOne,
-	"get-session-policy": onOne, "get-session-usage": onOne, "get-statement": whole, "get-traffic-stats": whole,
+	"get-session-policy": onOne, "get-session-usage": onOne, "get-statement": forAny, "get-traffic-stats": forAny,
 	"get-usage-report": forAny, "get-webhook": whole, "get-worker": onOne, "issue-token": without, "list-keys": free,
-	"list-events": whole, "list-products": forAny, "list-public-products": without, "list-recharges": whole, "list-regions": forAny,
+	"list-events": forAny, "list-products": forAny, "list-public-products": without, "list-recharges": whole, "list-regions": forAny,
 	"list-session-clients": onOne, "list-session-events": onOne, "list-session-hosts": onOne, "list-sessions": forAny,
-	"list-transactions": whole, "list-webhook-deliveries": whole, "list-workers": onOne, "make-workers": onOne,
+	"list-transactions": forAny, "list-webhook-deliveries": whole, "list-workers": onOne, "make-workers": onOne,
 	"recommend-products": forAny, "redeliver-webhook": free, "refresh-token": forAny, "register": without, "register-alias": without, "provider-callback": without,
 	"renew-session": spends, "report-batch": forAny, "report-event": onOne,
 	"reveal-credentials": without, "rotate-key": free, "rotate-password": onOne, "rotate-secret": free,
@@ -303,9 +304,58 @@ func TestCallsOfOthersDoNotExistForAKeyWithOwn(t *testing.T) {
 	if r.str("data.results.0.error.code") != "SESSION_NOT_FOUND" || r.str("data.results.0.session_id") != others || r.num("data.processed") != 1 {
 		t.Errorf("the batch answers %s", r.body)
 	}
+	w.narrowed(a, own, id, mine.str("data.session_id"))
 	if b := w.do("GET", "/v1/billing/balance", "", own.as).want(200); b.num("data.held") != 0.5 || b.num("data.trial.balance") != 0 {
 		t.Errorf("the balance is %s", b.body)
 	}
+}
+
+// narrowed checks that what is of the account has the sessions of a key with own alone, whatever key it names, and that
+// a free key can ask for the same.
+func (w *world) narrowed(a, own agent, id, mine string) {
+	w.t.Helper()
+	sessionsOf := func(r *answer) string {
+		var found []string
+		for _, i := range r.at("data.items").([]any) {
+			found = append(found, fmt.Sprint(i.(map[string]any)["session_id"]))
+		}
+		return strings.Join(found, " ")
+	}
+	month := openapi.ExampleTime.Format("2006-01")
+	for path, want := range map[string]string{"/billing/transactions": mine, "/billing/usage-report": "",
+		"/billing/statements/" + month: mine} {
+		first := w.do("GET", "/v1"+path, "", own.as).want(200)
+		if got := sessionsOf(first); got != want {
+			w.t.Errorf("%s has %q, want %q", path, got, want)
+		}
+		if got := sessionsOf(w.do("GET", "/v1"+path+"?key="+id, "", a.as).want(200)); got != want {
+			w.t.Errorf("%s with key has %q, want %q", path, got, want)
+		}
+		if got := sessionsOf(w.do("GET", "/v1"+path+"?key=key_other", "", own.as).want(200)); got != "" {
+			w.t.Errorf("%s of another key has %q", path, got)
+		}
+		for _, by := range w.do("GET", "/v1"+path+"?by=key", "", own.as).want(200).at("data.by_key").([]any) {
+			if got := by.(map[string]any)["key_id"]; got != id {
+				w.t.Errorf("%s by key has %v", path, got)
+			}
+		}
+	}
+	st := w.do("GET", "/v1/billing/statements/"+month, "", own.as).want(200)
+	if st.num("data.opening_balance") != 0 || st.num("data.closing_balance") != -0.5 || st.num("data.by_type.hold") != -0.5 ||
+		st.num("data.by_type.trial_grant") != 0 {
+		w.t.Errorf("its statement is %s", st.body)
+	}
+	for _, with := range []*answer{w.do("GET", "/v1/stats/overview", "", own.as), w.do("GET", "/v1/stats/overview?key="+id, "", a.as)} {
+		o := with.want(200)
+		if o.num("data.total_sessions") != 1 || o.num("data.held") != 0.5 || o.num("data.total_recharged") != 0 {
+			w.t.Errorf("the overview is %s", o.body)
+		}
+	}
+	w.wantFeed("", own, "session.active")
+	for _, path := range []string{"/stats/traffic", "/stats/cost"} {
+		w.do("GET", "/v1"+path, "", own.as).want(200)
+	}
+	w.do("GET", "/v1/billing/transactions?by=session", "", a.as).refused(400, "INVALID_REQUEST")
 }
 
 // audit proves the books.

@@ -29,6 +29,9 @@ func (r ledger) Entries(
 		if f.Type != "" {
 			db = db.Where("type = ?", f.Type)
 		}
+		if f.Key != "" {
+			db = db.Where("session_id IN (SELECT s.id FROM sessions s WHERE s.agent_id = ? AND s.bought_by = ?)", agentID, f.Key)
+		}
 		if !f.From.IsZero() {
 			db = db.Where("at >= ?", column.Micros(f.From))
 		}

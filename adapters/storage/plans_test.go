@@ -139,7 +139,8 @@ func listsUseTheirIndexes(t *testing.T, st *storage.Store) {
 	manyEnded(t, st, 2000)
 	hour := now.Truncate(time.Hour).Add(-2 * time.Hour) // it is over, and counted
 	for _, statement := range []string{fmt.Sprintf(`INSERT INTO usage_hours (agent_id, hour, session_id, up, down, connections, charged, refunded, recharged)
-		SELECT agent_id, %d, id, 1, 2, 3, ord, 0, 0 FROM sessions`, hour.UnixMicro()), "ANALYZE usage_hours"} {
+		SELECT agent_id, %d, id, 1, 2, 3, ord, 0, 0 FROM sessions`, hour.UnixMicro()), "ANALYZE usage_hours",
+		"UPDATE sessions SET bought_by = 'key_' || (ord % 100)"} {
 		if _, err := st.Writer().Exec(statement); err != nil {
 			t.Fatal(err)
 		}
@@ -171,6 +172,14 @@ func listsUseTheirIndexes(t *testing.T, st *storage.Store) {
 		}},
 		{"what holds money", "sessions_open", func(ctx context.Context, tx ports.Tx) error {
 			_, err := tx.Sessions().Unbooked(ctx, "agt_1")
+			return err
+		}},
+		{"the sessions of a key", "sessions_buyer", func(ctx context.Context, tx ports.Tx) error {
+			_, err := tx.Sessions().KeyCount(ctx, "agt_1", "key_1")
+			return err
+		}},
+		{"the hours of a key", "sessions_buyer", func(ctx context.Context, tx ports.Tx) error {
+			_, err := tx.Ledger().KeyHours(ctx, "agt_1", "key_1", hour, hour.Add(168*time.Hour))
 			return err
 		}},
 		{"the risks", "sessions_", func(ctx context.Context, tx ports.Tx) error {

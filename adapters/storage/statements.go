@@ -14,7 +14,6 @@ import (
 	"agentproxy/adapters/storage/work"
 	"agentproxy/domain"
 	"agentproxy/domain/billing"
-	"agentproxy/domain/session"
 	"agentproxy/ports"
 )
 
@@ -57,18 +56,18 @@ func (r ledger) Statement(
 }
 
 // The sessions of the statement of ?1 from ?2, the start of a month, until before ?3: those of the sums, and those of
-// entries that are not summed yet.
+// entries that are not summed yet. What narrows them to a key is put in for %[1]s, behind a session s, and for %[2]s.
 const (
 	statementNew = ` FROM ledger_entries e JOIN sessions s ON s.id = e.session_id
-		WHERE ` + notSummed + ` AND e.at >= ?2 AND e.at < ?3`
+		WHERE ` + notSummed + ` AND e.at >= ?2 AND e.at < ?3%[1]s`
 
-	statementCount = `SELECT (SELECT COUNT(*) FROM ledger_month_sessions WHERE agent_id = ?1 AND month = ?2) +
+	statementCount = `SELECT (SELECT COUNT(*) FROM ledger_month_sessions WHERE agent_id = ?1 AND month = ?2%[2]s) +
 		(SELECT COUNT(DISTINCT s.ord)` + statementNew + ` AND NOT EXISTS (SELECT 1 FROM ledger_month_sessions m
 			WHERE m.agent_id = ?1 AND m.month = ?2 AND m.ord = s.ord))`
 
 	// statementPlaces are the numbers of sessions before ?4, of which the first ?5 are enough.
 	statementPlaces = `SELECT x.ord FROM (SELECT k.ord FROM (SELECT ord FROM ledger_month_sessions
-		WHERE agent_id = ?1 AND month = ?2 AND ord < ?4 ORDER BY ord DESC LIMIT ?5) k
+		WHERE agent_id = ?1 AND month = ?2 AND ord < ?4%[2]s ORDER BY ord DESC LIMIT ?5) k
 		UNION SELECT s.ord` + statementNew + ` AND s.ord < ?4) x ORDER BY x.ord DESC LIMIT ?6 OFFSET ?7`
 
 	// statementItems are the sums of those from ?4 to ?5.
@@ -77,7 +76,7 @@ const (
 			CAST(SUM(y.released) AS BIGINT) AS released, CAST(SUM(y.refunded) AS BIGINT) AS refunded,
 			CAST(SUM(y.moved) AS BIGINT) AS moved
 		FROM (SELECT ord, held, charged, released, refunded, moved FROM ledger_month_sessions
-			WHERE agent_id = ?1 AND month = ?2 AND ord >= ?4 AND ord <= ?5
+			WHERE agent_id = ?1 AND month = ?2 AND ord >= ?4 AND ord <= ?5%[2]s
 		UNION ALL SELECT s.ord, ` + byMonthHeld + ", " + byMonthCharged + ", " + byMonthReleased + ", " +
 		byMonthRefunded + ", " + byMonthMoved + statementNew + ` AND s.ord >= ?4 AND s.ord <= ?5 GROUP BY s.ord) y
 		GROUP BY y.ord) x JOIN sessions s ON s.agent_id = ?1 AND s.ord = x.ord ORDER BY x.ord DESC`
@@ -86,39 +85,45 @@ const (
 func (r ledger) StatementItems(
 	ctx context.Context, agentID string, from, to time.Time, page domain.Page,
 ) (list domain.List[ports.StatementItem], err error) {
+	return r.statementItems(ctx, statementOf{agentID, "", from, to}, page)
+}
+
+func (r ledger) statementItems(
+	ctx context.Context, of statementOf, page domain.Page,
+) (list domain.List[ports.StatementItem], err error) {
 	list.Page = page
-	if err := r.Row(statementCount, agentID, column.Micros(from), column.Micros(to)).Scan(&list.Total); err != nil {
-		return list, fmt.Errorf("count sessions of a statement of %s: %w", agentID, r.Failed(err))
+	month := []any{of.agentID, column.Micros(of.from), column.Micros(of.to)}
+	ofSession, ofNumber, args := of.narrow(month)
+	err = r.Row(fmt.Sprintf(statementCount, ofSession, ofNumber), args...).Scan(&list.Total)
+	if err != nil {
+		return list, fmt.Errorf("count sessions of a statement of %s: %w", of.agentID, r.Failed(err))
 	}
 	before, offset := int64(math.MaxInt64), page.Offset()
 	if page.After > 0 {
 		before, offset = page.After, 0
 	}
 	var places []int64
-	args := []any{agentID, column.Micros(from), column.Micros(to), before, offset + page.Size + 1, page.Size + 1, offset}
-	err = r.Rows(ctx, statementPlaces, args, func(row engine.Row) error {
+	ofSession, ofNumber, args = of.narrow(append(month[:3:3], before, offset+page.Size+1, page.Size+1, offset))
+	err = r.Rows(ctx, fmt.Sprintf(statementPlaces, ofSession, ofNumber), args, func(row engine.Row) error {
 		var ord int64
 		err := row.Scan(&ord)
 		places = append(places, ord)
 		return err
 	})
 	if err != nil || len(places) == 0 {
-		return list, work.Wrap("list sessions of a statement of "+agentID, err)
+		return list, work.Wrap("list sessions of a statement of "+of.agentID, err)
 	}
 	if len(places) > page.Size {
 		places = places[:page.Size]
 		list.Next = places[page.Size-1]
 	}
-	args = append(args[:3:3], places[len(places)-1], places[0])
-	err = r.Rows(ctx, statementItems, args, func(row engine.Row) error {
-		var i ports.StatementItem
-		var kind string
-		err := row.Scan(&i.SessionID, &kind, &i.ProductNo, &i.Held, &i.Charged, &i.Released, &i.Refunded, &i.Amount)
-		i.Type = session.Type(kind)
+	ofSession, ofNumber, args = of.narrow(append(month[:3:3], places[len(places)-1], places[0]))
+	err = r.Rows(ctx, fmt.Sprintf(statementItems, ofSession, ofNumber), args, func(row engine.Row) error {
+		i, err := scanStatementItem(row)
 		list.Items = append(list.Items, i)
 		return err
 	})
-	return list, work.Wrap("list sessions of a statement of "+agentID, err)
+	return list, work.Wrap("list sessions of a statement of "+of.agentID, err)
 }
 
 // The entries of an agent up to ledger_counted are summed by UTC month: by type in ledger_months, and by session in

@@ -45,6 +45,7 @@ func New(store ports.Store, clock ports.Clock, secrets ports.Secrets, most int) 
 // Read asks for a part of an agent's feed.
 type Read struct {
 	AgentID string
+	Key     string // only events of sessions that this key bought; empty: all
 	After   string // the Next of a Page; empty: from the oldest event that is kept
 	Types   []webhook.Type
 	Limit   int           // 1 to MaxItems
@@ -69,7 +70,7 @@ func (s *Service) Read(ctx context.Context, in Read) (Page, error) {
 	if err != nil {
 		return Page{}, err
 	}
-	q := ports.FeedQuery{AgentID: in.AgentID, After: after, Types: in.Types, Limit: in.Limit}
+	q := ports.FeedQuery{AgentID: in.AgentID, Key: in.Key, After: after, Types: in.Types, Limit: in.Limit}
 	if len(q.Types) == 0 { // none that the caller may read
 		q.Types = []webhook.Type{""}
 	}

@@ -8,6 +8,8 @@ type repos interface {
 	Agents() ports.Agents
 	Counters() ports.Counters
 	Sessions() ports.Sessions
+	Health() ports.Health
+	Workers() ports.Workers
 }
 
 func narrow(store ports.Store) ports.Unit[repos] {

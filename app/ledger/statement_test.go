@@ -9,7 +9,9 @@ import (
 	"agentproxy/app/ledger"
 	"agentproxy/app/sessions"
 	"agentproxy/domain"
+	"agentproxy/domain/account"
 	"agentproxy/domain/billing"
+	"agentproxy/domain/session"
 	"agentproxy/ports"
 	"agentproxy/test/apptest"
 )
@@ -38,8 +40,13 @@ func statements(t *testing.T, w *apptest.World) {
 	_, err = w.Wallet.Adjust(t.Context(), other, 3*domain.Dollar, "for the test")
 	apptest.OK(t, err)
 	var ids []string
-	for range 3 {
-		ids = append([]string{w.BuySmall(agent).ID}, ids...)
+	buyers := map[string]string{}
+	for _, key := range []string{"key_a", "key_b", "key_a"} {
+		f := apptest.Form(apptest.Local)
+		f.Bytes = apptest.Gigabytes("0.1")
+		d, err := w.Sessions.Create(t.Context(), sessions.Create{AgentID: agent, Form: f, By: account.Spender{KeyID: key}})
+		apptest.OK(t, err)
+		ids, buyers[d.View.ID] = append([]string{d.View.ID}, ids...), key
 	}
 	w.UseBytes(ids[2], "a", 10_000_001)
 	const lastHour = 4000 // millionths of a dollar, for that at 0.40 a GB
@@ -108,6 +115,7 @@ func statements(t *testing.T, w *apptest.World) {
 			for _, item := range s.Items.Items {
 				apptest.Equal(t, item.SessionID, item.Amount, bySession[item.SessionID])
 			}
+			partsAreTheAccount(t, w, agent, s, buyers)
 			if want := []int{3, 2, 2}[i]; len(s.Items.Items) != want {
 				t.Errorf("month %d has %d sessions, want %d", i, len(s.Items.Items), want)
 			}
@@ -136,6 +144,96 @@ func statements(t *testing.T, w *apptest.World) {
 		_, err := w.Wallet.Statement(t.Context(), agent, text, whole)
 		apptest.ErrorIs(t, err, domain.ErrInvalid)
 	}
+}
+
+// partsAreTheAccount compares the sums by key of a month with its statement, and with what each key has alone.
+func partsAreTheAccount(t *testing.T, w *apptest.World, agent string, whole ledger.Statement, buyers map[string]string) {
+	t.Helper()
+	q := ledger.StatementQuery{AgentID: agent, Month: whole.From.Format("2006-01"), ByKey: true, Page: domain.Page{Number: 1, Size: 100}}
+	s, err := w.Wallet.ReadStatement(t.Context(), q)
+	apptest.OK(t, err)
+	var opening, ending, spent, ofBefore, later domain.Money
+	bySession := map[string]domain.Money{}
+	for _, i := range whole.Items.Items {
+		bySession[buyers[i.SessionID]] += i.Amount
+	}
+	for _, k := range s.ByKey {
+		opening, ending, spent = opening+k.Opening, ending+k.Closing(), spent+k.Spent()
+		if k.Rest {
+			apptest.Equal(t, "the key of the rest", k.Key, "")
+			continue
+		}
+		apptest.Equal(t, "what "+k.Key+" moved", k.Amount, bySession[k.Key])
+		q.Key, q.ByKey = k.Key, false
+		alone, err := w.Wallet.ReadStatement(t.Context(), q)
+		apptest.OK(t, err)
+		if alone.Opening != k.Opening || alone.Closing != k.Closing() || alone.Spent != k.Spent() {
+			t.Errorf("%s alone: %+v, as a part: %+v", k.Key, alone, k)
+		}
+		for _, i := range alone.Items.Items {
+			apptest.Equal(t, "the buyer of "+i.SessionID, buyers[i.SessionID], k.Key)
+		}
+		ofBefore, later = ofBefore+alone.OfBefore, later+alone.Later
+	}
+	apptest.Equal(t, "the sum of openings", opening, whole.Opening)
+	apptest.Equal(t, "the sum of closings", ending, whole.Closing)
+	apptest.Equal(t, "the sum of what is spent", spent, whole.Spent)
+	apptest.Equal(t, "of before and later", [2]domain.Money{ofBefore, later}, [2]domain.Money{whole.OfBefore, whole.Later})
+	var moved, balance domain.Money
+	f := ports.LedgerFilter{From: whole.From, To: whole.To}
+	sums, err := w.Wallet.TransactionsByKey(t.Context(), agent, f)
+	apptest.OK(t, err)
+	for _, k := range sums {
+		if moved += k.Amount; k.Key != "" {
+			apptest.Equal(t, "the entries of "+k.Key, k.Amount, bySession[k.Key])
+			f.Key = k.Key
+			list, err := w.Wallet.Transactions(t.Context(), agent, f, domain.Page{Number: 1, Size: 100})
+			apptest.OK(t, err)
+			apptest.Equal(t, "the number of entries of "+k.Key, list.Total, k.Entries)
+		}
+	}
+	balance = whole.Closing - whole.Opening
+	apptest.Equal(t, "the sum of entries", moved, balance)
+	partsAreTheReport(t, w, agent)
+}
+
+// partsAreTheReport compares the usage report, the series and the overview of each key with those of the account.
+func partsAreTheReport(t *testing.T, w *apptest.World, agent string) {
+	t.Helper()
+	r, err := w.Wallet.Report(t.Context(), ledger.ReportQuery{AgentID: agent, Period: "month", ByKey: true, Page: domain.Page{Number: 1, Size: 1}})
+	apptest.OK(t, err)
+	var totals ports.Totals
+	for _, k := range r.ByKey {
+		totals = totals.Plus(k.Totals)
+	}
+	r, err = w.Wallet.UsageReport(t.Context(), agent, "month", domain.Page{})
+	apptest.OK(t, err)
+	apptest.Equal(t, "the totals of keys", totals, r.Totals)
+	over := ledger.Range{From: r.From, To: r.To, Step: session.Day}
+	all, err := w.Stats.Overview(t.Context(), agent)
+	apptest.OK(t, err)
+	series := func(key string) (sum ports.Totals) {
+		list, err := w.Stats.KeySeries(t.Context(), agent, key, over)
+		apptest.OK(t, err)
+		for _, h := range list {
+			sum = sum.Plus(h.Totals)
+		}
+		return sum
+	}
+	account := series("")
+	var keys ports.Totals
+	var bytes, rotations int64
+	for _, key := range []string{"key_a", "key_b"} { // all that used traffic was bought by one of them
+		o, err := w.Stats.KeyOverview(t.Context(), agent, key)
+		apptest.OK(t, err)
+		bytes, rotations, keys = bytes+o.UsedBytes, rotations+o.Rotations, keys.Plus(series(key))
+		if want := map[string]int{"key_a": 2, "key_b": 1}[key]; o.Total != want || o.Active+o.Creating > want {
+			t.Errorf("%s has %+v, want %d sessions", key, o, want)
+		}
+	}
+	apptest.Equal(t, "the bytes of keys", [2]int64{bytes, rotations}, [2]int64{all.UsedBytes, all.Rotations})
+	apptest.Equal(t, "the series of keys", [3]int64{keys.Up, keys.Down, keys.Connections},
+		[3]int64{account.Up, account.Down, account.Connections})
 }
 
 // What a session used at several prices is in the usage report and in the statements as it is in the

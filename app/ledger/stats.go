@@ -132,17 +132,14 @@ func ParseDate(field, text string) (time.Time, error) {
 // Series sums an agent's traffic and money in buckets, oldest first, empty ones
 // included. What is used up and not charged yet counts in the bucket of its traffic.
 func (u *Stats) Series(ctx context.Context, agentID string, r Range) ([]ports.Hour, error) {
+	return u.KeySeries(ctx, agentID, "", r)
+}
+
+// KeySeries is like Series of the sessions that a key bought; of all if keyID is empty.
+func (u *Stats) KeySeries(ctx context.Context, agentID, keyID string, r Range) ([]ports.Hour, error) {
 	var hours []ports.Hour
 	err := u.store.View(ctx, func(ctx context.Context, tx repos) (err error) {
-		if hours, err = tx.Ledger().Hours(ctx, agentID, r.From, r.To); err != nil {
-			return err
-		}
-		w, err := tx.Ledger().Wallet(ctx, agentID)
-		if err != nil || w.Held.Total() == 0 {
-			return err
-		}
-		due, err := tx.Sessions().Unbooked(ctx, agentID)
-		hours = append(hours, due...)
+		hours, err = hoursOf(ctx, tx, agentID, keyID, r)
 		return err
 	})
 	if err != nil {
@@ -159,4 +156,26 @@ func (u *Stats) Series(ctx context.Context, agentID string, r Range) ([]ports.Ho
 		}
 	}
 	return buckets, nil
+}
+
+// hoursOf reads the hours of an account, or of the sessions that a key bought, with what is used up and not charged yet.
+func hoursOf(ctx context.Context, tx repos, agentID, keyID string, r Range) ([]ports.Hour, error) {
+	if keyID != "" {
+		hours, err := tx.Ledger().KeyHours(ctx, agentID, keyID, r.From, r.To)
+		if err != nil {
+			return nil, err
+		}
+		due, err := tx.Sessions().KeyUnbooked(ctx, agentID, keyID)
+		return append(hours, due...), err
+	}
+	hours, err := tx.Ledger().Hours(ctx, agentID, r.From, r.To)
+	if err != nil {
+		return nil, err
+	}
+	w, err := tx.Ledger().Wallet(ctx, agentID)
+	if err != nil || w.Held.Total() == 0 {
+		return hours, err
+	}
+	due, err := tx.Sessions().Unbooked(ctx, agentID)
+	return append(hours, due...), err
 }

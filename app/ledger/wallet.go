@@ -3,7 +3,9 @@ package ledger
 import (
 	"cmp"
 	"context"
+	"maps"
 	"slices"
+	"strings"
 	"time"
 	"unicode/utf8"
 
@@ -82,6 +84,16 @@ func (u *Wallet) Transactions(
 	}
 	err = u.store.View(ctx, func(ctx context.Context, tx repos) error {
 		list, err = tx.Ledger().Entries(ctx, agentID, f, page)
+		return err
+	})
+	return list, err
+}
+
+// TransactionsByKey sums the same list by key, as ports.Ledger has it.
+func (u *Wallet) TransactionsByKey(ctx context.Context, agentID string, f ports.LedgerFilter) (
+	list []ports.KeyEntries, err error) {
+	err = u.store.View(ctx, func(ctx context.Context, tx repos) error {
+		list, err = tx.Ledger().EntriesByKey(ctx, agentID, f)
 		return err
 	})
 	return list, err
@@ -217,6 +229,7 @@ type UsageReport struct {
 	From   time.Time
 	To     time.Time
 	Totals ports.Totals // of all sessions
+	ByKey  []KeyTotals  // if they were asked for, in the order of their ids
 	// Sessions are those that used or cost something, the newest first: all, or a page of them.
 	Sessions domain.List[ports.SessionTotal]
 }
@@ -229,34 +242,63 @@ func (u *Wallet) UsageReport(ctx context.Context, agentID, period string, page d
 
 // KeyReport is as UsageReport, of the sessions that a key bought; of all if keyID is empty.
 func (u *Wallet) KeyReport(ctx context.Context, agentID, keyID, period string, page domain.Page) (UsageReport, error) {
-	days, ok := map[string]int{"": 1, "day": 1, "week": 7, "month": 30}[period]
+	return u.Report(ctx, ReportQuery{AgentID: agentID, Key: keyID, Period: period, Page: page})
+}
+
+// ReportQuery asks for a usage report.
+type ReportQuery struct {
+	AgentID, Period string
+	Key             string // of the sessions that it bought; empty: of all
+	ByKey           bool   // with the totals of each key
+	Page            domain.Page
+}
+
+// KeyTotals are the totals of the sessions that one key bought; without an id of those whose key is not known.
+type KeyTotals struct {
+	Key      string
+	Sessions int
+	ports.Totals
+}
+
+// Report reads a usage report.
+func (u *Wallet) Report(ctx context.Context, q ReportQuery) (UsageReport, error) {
+	days, ok := map[string]int{"": 1, "day": 1, "week": 7, "month": 30}[q.Period]
 	if !ok {
 		return UsageReport{}, domain.InvalidField("period", "must be day, week or month")
 	}
-	if period == "" {
-		period = "day"
-	}
 	now := u.clock.Now()
-	r := UsageReport{Period: period, To: billing.Day(now).Add(session.Day)}
+	r := UsageReport{Period: cmp.Or(q.Period, "day"), To: billing.Day(now).Add(session.Day)}
 	r.From = r.To.AddDate(0, 0, -days)
 	err := u.store.View(ctx, func(ctx context.Context, tx repos) (err error) {
-		if page.Size > 0 && keyID == "" {
-			return r.readPage(ctx, tx, agentID, page)
+		if q.Page.Size > 0 && q.Key == "" && !q.ByKey {
+			return r.readPage(ctx, tx, q.AgentID, q.Page)
 		}
-		r.Sessions.Items, err = tx.Ledger().SessionTotals(ctx, agentID, r.From, r.To)
-		if keyID != "" {
-			r.Sessions.Items = slices.DeleteFunc(r.Sessions.Items, func(t ports.SessionTotal) bool { return t.Key != keyID })
+		all, err := tx.Ledger().SessionTotals(ctx, q.AgentID, r.From, r.To)
+		if q.Key != "" {
+			all = slices.DeleteFunc(all, func(t ports.SessionTotal) bool { return t.Key != q.Key })
 		}
-		r.Sessions.Total, r.Totals = len(r.Sessions.Items), ports.Totals{}
-		for _, item := range r.Sessions.Items {
-			r.Totals = r.Totals.Plus(item.Totals)
+		r.sum(all)
+		if !q.ByKey {
+			r.ByKey = nil
 		}
-		if err == nil && page.Size > 0 {
-			r.Sessions, err = domain.PagedAfter(r.Sessions.Items, page, func(t ports.SessionTotal) int64 { return t.Place })
+		if err == nil && q.Page.Size > 0 {
+			r.Sessions, err = domain.PagedAfter(all, q.Page, func(t ports.SessionTotal) int64 { return t.Place })
 		}
 		return err
 	})
 	return r, err
+}
+
+// sum makes sessions the report, with the totals of all and of each key.
+func (r *UsageReport) sum(all []ports.SessionTotal) {
+	r.Sessions.Items, r.Sessions.Total, r.Totals = all, len(all), ports.Totals{}
+	keys := map[string]KeyTotals{}
+	for _, item := range all {
+		r.Totals = r.Totals.Plus(item.Totals)
+		k := keys[item.Key]
+		keys[item.Key] = KeyTotals{item.Key, k.Sessions + 1, k.Plus(item.Totals)}
+	}
+	r.ByKey = slices.SortedFunc(maps.Values(keys), func(a, b KeyTotals) int { return strings.Compare(a.Key, b.Key) })
 }
 
 // readPage reads a page of the sessions, and the totals of all.

@@ -75,5 +75,12 @@ func (balanceCommand) Run(ctx context.Context, c *options, s streams) error {
 	}
 	return c.show(s, kept.Data(), func(w io.Writer) {
 		fmt.Fprintf(w, "%s USD, and %s USD held by sessions\n", b.Balance, b.Held)
+		if k := b.Key; k != nil {
+			left := "no limit"
+			if k.Left != nil {
+				left = k.Left.String() + " USD left"
+			}
+			fmt.Fprintf(w, "this key: %s, %s USD spent, %s USD held\n", left, k.Spent, k.Held)
+		}
 	})
 }

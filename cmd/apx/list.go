@@ -92,16 +92,18 @@ func data(of map[string]string) string {
 	return strings.Join(clean(parts), " ")
 }
 
-type transactionsCommand struct{}
+type transactionsCommand struct {
+	Key string `help:"Only those of sessions that this key bought: its id."`
+}
 
 // Run prints the newest movements of the balance.
-func (transactionsCommand) Run(ctx context.Context, c *options, s streams) error {
+func (t transactionsCommand) Run(ctx context.Context, c *options, s streams) error {
 	service, err := open()
 	if err != nil {
 		return err
 	}
 	var kept apiclient.Answer
-	list, err := service.ListTransactions(ctx, apiclient.ListTransactions{PageSize: 50}, apiclient.Keep(&kept))
+	list, err := service.ListTransactions(ctx, apiclient.ListTransactions{PageSize: 50, Key: t.Key}, apiclient.Keep(&kept))
 	if err != nil {
 		return err
 	}

@@ -59,17 +59,20 @@ func TestTextsOfCommands(t *testing.T) {
 		"GET /public/products": answer(`{"items":[{"product_no":"sta_1","type":"static","durations":[{"duration_days":30},{"duration_days":90}]}],"pagination":{}}`),
 		"POST /sessions": refuses(409, "PRICE_MISMATCH", "the cost is above max_cost",
 			`{"cost":0.4,"max_cost":0.01,"nearest":["DE","US"],"docs":"http://x/"}`),
-		"GET /sessions/sess_1":          answer(session),
+		"GET /sessions/sess_1": answer(session),
+		"GET /billing/balance": answer(`{"balance":3.5,"held":1,"currency":"USD","trial":{},` +
+			`"key":{"key_id":"key_1","spent":0.5,"held":1,"left":3.5,"sessions_live":1}}`),
 		"POST /sessions/sess_1/rotate":  answer(session),
 		"POST /sessions/sess_1/traffic": answer(session),
 		"GET /sessions/sess_1/events": answer(`{"items":[{"type":"rotated","exit_ip":"192.0.2.2","at":"2026-05-15T12:00:00Z"},` +
 			`{"type":"tunnel","exit_ip":"192.0.2.1","at":"2026-05-15T12:00:00Z"}]}`),
 	})
 	for args, want := range map[string]string{
-		"buy dyn_1 --gb 1 --max-cost 0.01":        "(cost 0.4, max_cost 0.01, nearest DE US)",
-		"quote sta_1":                             "sta_1 is sold by IPs and days: give --quantity and --days (30, 90)",
-		"show sess_1":                             "\nproxy\tgw.test:8081 u\nexit\t192.0.2.7\ncost\tcharged 0.5, held 1.5, refunded 0\nlabel\ta:1\nlabel\tb:2\n",
-		"rotate sess_1":                           "sess_1\t192.0.2.1\t192.0.2.2\t3\n",
+		"buy dyn_1 --gb 1 --max-cost 0.01": "(cost 0.4, max_cost 0.01, nearest DE US)",
+		"balance":                          "this key: 3.5 USD left, 0.5 USD spent, 1 USD held",
+		"quote sta_1":                      "sta_1 is sold by IPs and days: give --quantity and --days (30, 90)",
+		"show sess_1":                      "\nproxy\tgw.test:8081 u\nexit\t192.0.2.7\ncost\tcharged 0.5, held 1.5, refunded 0\nlabel\ta:1\nlabel\tb:2\n",
+		"rotate sess_1":                    "sess_1\t192.0.2.1\t192.0.2.2\t3\n",
 		"add sess_1 --gb 0.5 --max-cost 1 --id k": "sess_1\tactive\t",
 		"add sess_1 --gb 0.5":                     "misuse: give --max-cost",
 		"add sess_1 --gb lots --max-cost 1":       "misuse: --gb and --max-cost take a number",

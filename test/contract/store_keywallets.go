@@ -19,6 +19,8 @@ var keyWalletClaims = []claim{
 	{"a restricted key begins with what its sessions hold and cost", keyWalletBegins},
 	{"postings move the key that bought the session, and no other", keyWalletMoves},
 	{"the live sessions of a key are counted", keyWalletLive},
+	{"what the sessions of a key did is apart from the rest", partsOfKeys},
+	{"the feed of a key has the events of its sessions", feedOfAKey},
 }
 
 // keyWallet reads the money of a key, false if it is not restricted.

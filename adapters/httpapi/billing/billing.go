@@ -42,8 +42,27 @@ type keyMoneyReply struct {
 	Live  int         `json:"sessions_live" doc:"Live sessions that it bought."`
 }
 
+// byKey is what a list or a report takes to narrow it to a key, or to sum it by key.
+type byKey struct {
+	Key string `query:"key" maxLength:"64" doc:"Only sessions that this key bought."`
+	By  string `query:"by" enum:"key" doc:"key adds by_key, the sums of each key."`
+}
+
+// ByKey is byKey under an exported name, by which huma reads it where it is embedded.
+type ByKey = byKey
+
+// partsOf returns what by_key has: nil unless it was asked for.
+func partsOf[T, R any](in byKey, list []T, of func(T) R) *[]R {
+	if in.By == "" {
+		return nil
+	}
+	parts := value.Each(list, of)
+	return &parts
+}
+
 type transactionsInput struct {
 	endpoint.Paging
+	ByKey
 	Type billing.Type `query:"type" doc:"Only movements of this type."`
 	From string       `query:"from" maxLength:"40" doc:"YYYY-MM-DD or RFC 3339, inclusive."`
 	To   string       `query:"to" maxLength:"40" doc:"YYYY-MM-DD or RFC 3339, exclusive."`
@@ -65,12 +84,20 @@ type transactionReply struct {
 type transactionsReply struct {
 	Items      []transactionReply  `json:"items" doc:"This page."`
 	Pagination endpoint.Pagination `json:"pagination" doc:"Where this page is in the list."`
+	ByKey      *[]keyEntriesReply  `json:"by_key,omitempty" doc:"With by=key: the sums of the whole list."`
+}
+
+type keyEntriesReply struct {
+	KeyID         value.MaybeText `json:"key_id" doc:"null: of no session, or of one whose key is not known."`
+	Transactions  int             `json:"transactions" doc:"How many there are."`
+	Amount        value.Money     `json:"amount" doc:"The signed change of the spendable balance."`
+	ChargedAmount value.Money     `json:"charged_amount" doc:"What charges took of the held money."`
 }
 
 type reportQuery struct {
 	endpoint.Paging
+	ByKey
 	Period string `query:"period" enum:"day,week,month" doc:"The current UTC day, or the last 7 or 30 days with it. day is the default."`
-	Key    string `query:"key" maxLength:"64" doc:"Only sessions that this key bought."`
 }
 
 type reportReply struct {
@@ -81,6 +108,7 @@ type reportReply struct {
 	Totals   reportTotalsReply `json:"totals" doc:"The sum of all items."`
 	Items    []reportItemReply `json:"items" doc:"One for each session, the newest first."`
 
+	ByKey      *[]keyTotalsReply    `json:"by_key,omitempty" doc:"With by=key: the totals of each key."`
 	Pagination *endpoint.Pagination `json:"pagination,omitempty" doc:"Only when page, page_size or cursor was sent; else items has all sessions."`
 }
 
@@ -88,6 +116,16 @@ type reportTotalsReply struct {
 	Charged  value.Money     `json:"charged" doc:"What was charged, in US dollars."`
 	UsedGB   value.Gigabytes `json:"used_gb" doc:"What was used, in GB of 1,000,000,000 bytes."`
 	Sessions int             `json:"sessions" doc:"How many sessions there were."`
+}
+
+type keyTotalsReply struct {
+	KeyID       value.MaybeText `json:"key_id" doc:"null: of sessions whose key is not known."`
+	Sessions    int             `json:"sessions" doc:"How many sessions there were."`
+	Charged     value.Money     `json:"charged" doc:"What was charged, in US dollars."`
+	Refunded    value.Money     `json:"refunded" doc:"What was given back, in US dollars."`
+	UsedGB      value.Gigabytes `json:"used_gb" doc:"What was used, in GB of 1,000,000,000 bytes."`
+	UsedBytes   int64           `json:"used_bytes" doc:"What was used, in bytes."`
+	Connections int64           `json:"connections" doc:"How many there were."`
 }
 
 type reportItemReply struct {
@@ -160,7 +198,7 @@ func (s *service) declareBilling() {
 		if err != nil {
 			return 0, transactionsReply{}, err
 		}
-		filter := ports.LedgerFilter{Type: in.Type}
+		filter := ports.LedgerFilter{Type: in.Type, Key: endpoint.KeyOf(ctx, in.Key)}
 		if filter.From, filter.To, err = endpoint.Between(ctx, "from", "to"); err != nil {
 			return 0, transactionsReply{}, err
 		}
@@ -169,7 +207,15 @@ func (s *service) declareBilling() {
 			return 0, transactionsReply{}, err
 		}
 		items, pagination := endpoint.PageOf(list, toTransaction)
-		return http.StatusOK, transactionsReply{items, pagination}, nil
+		r := transactionsReply{Items: items, Pagination: pagination}
+		if in.By != "" {
+			sums, err := s.Wallet.TransactionsByKey(ctx, endpoint.Caller(ctx), filter)
+			if err != nil {
+				return 0, transactionsReply{}, err
+			}
+			r.ByKey = partsOf(in.ByKey, sums, toKeyEntries)
+		}
+		return http.StatusOK, r, nil
 	})
 	endpoint.Declare(s.api, endpoint.Operation{
 		ID:      "get-usage-report",
@@ -191,8 +237,11 @@ func (s *service) declareBilling() {
 		if !paged {
 			page = domain.Page{}
 		}
-		r, err := s.Wallet.KeyReport(ctx, endpoint.Caller(ctx), endpoint.KeyOf(ctx, in.Key), in.Period, page)
-		return http.StatusOK, toReport(r, paged), err
+		r, err := s.Wallet.Report(ctx, ledger.ReportQuery{AgentID: endpoint.Caller(ctx), Period: in.Period,
+			Key: endpoint.KeyOf(ctx, in.Key), ByKey: in.By != "", Page: page})
+		report := toReport(r, paged)
+		report.ByKey = partsOf(in.ByKey, r.ByKey, toKeyTotals)
+		return http.StatusOK, report, err
 	})
 }
 
@@ -234,6 +283,15 @@ func toTransaction(e billing.Entry) transactionReply {
 	}
 }
 
+func toKeyEntries(k ports.KeyEntries) keyEntriesReply {
+	return keyEntriesReply{value.MaybeText(k.Key), k.Entries, value.Money(k.Amount), value.Money(k.Charged)}
+}
+
+func toKeyTotals(k ledger.KeyTotals) keyTotalsReply {
+	return keyTotalsReply{value.MaybeText(k.Key), k.Sessions, value.Money(k.Charged), value.Money(k.Refunded),
+		value.Gigabytes(k.Up + k.Down), k.Up + k.Down, k.Connections}
+}
+
 func toReport(r ledger.UsageReport, paged bool) reportReply {
 	items, pagination := endpoint.PageOf(r.Sessions, func(t ports.SessionTotal) reportItemReply {
 		return reportItemReply{t.SessionID, t.Type, t.ProductNo, value.Money(t.Charged), value.Money(t.Refunded),
@@ -253,12 +311,12 @@ var (
 	exampleBalance = balanceReply{openapi.USD("9.75"), domain.Currency, openapi.USD("0.25"),
 		accounts.ExampleTrial, nil}
 	exampleTransactions = transactionsReply{
-		[]transactionReply{{TransactionID: "txn_" + openapi.ExampleID, Type: "hold", Amount: openapi.USD("-0.25"),
+		Items: []transactionReply{{TransactionID: "txn_" + openapi.ExampleID, Type: "hold", Amount: openapi.USD("-0.25"),
 			BalanceAfter: openapi.USD(
 				"9.75",
 			), Currency: domain.Currency, Description: "1 GB of dyn_global_1", SessionID: openapi.ExampleSession,
 			CreatedAt: value.Stamp(openapi.ExampleTime)}},
-		endpoint.ExamplePagination,
+		Pagination: endpoint.ExamplePagination,
 	}
 	exampleReport = reportReply{
 		"day",
@@ -268,6 +326,7 @@ var (
 		reportTotalsReply{openapi.USD("0.03"), 120_000_000, 1},
 		[]reportItemReply{{openapi.ExampleSession, "dynamic", "dyn_global_1", openapi.USD("0.03"), 0, 120_000_000,
 			120_000_000, 12}},
+		nil,
 		nil,
 	}
 )

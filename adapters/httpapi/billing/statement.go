@@ -23,6 +23,7 @@ import (
 
 type statementInput struct {
 	endpoint.Paging
+	ByKey
 	Month string `path:"month" doc:"YYYY-MM, a UTC month."`
 }
 
@@ -37,6 +38,7 @@ type statementReply struct {
 	OfBefore       value.Money          `json:"of_month_before" doc:"Of spent: used before."`
 	Later          value.Money          `json:"in_month_after" doc:"Used in it, spent later."`
 	ByType         amounts              `json:"by_type" doc:"Signed changes of the balance."`
+	ByKey          *[]keyPartReply      `json:"by_key,omitempty" doc:"With by=key: the part of each key; together they are the account."`
 	Items          []statementItemReply `json:"items" doc:"By session, the newest first."`
 	Pagination     endpoint.Pagination  `json:"pagination" doc:"Where this page is in the list."`
 
@@ -79,6 +81,24 @@ type statementItemReply struct {
 	Amount    value.Money  `json:"amount" doc:"The signed change of the balance."`
 }
 
+// keyPartReply is what the sessions of a key did in a month.
+type keyPartReply struct {
+	KeyID          value.MaybeText `json:"key_id" doc:"null: of no session, or of sessions whose key is not known."`
+	OpeningBalance value.Money     `json:"opening_balance" doc:"Signed: what was moved before."`
+	ClosingBalance value.Money     `json:"closing_balance" doc:"Signed: what was moved until the end of the month."`
+	Spent          value.Money     `json:"spent" doc:"Charged, less refunded."`
+	Held           value.Money     `json:"held" doc:"Of this month, as the rest."`
+	Charged        value.Money     `json:"charged" doc:"What was charged, in US dollars."`
+	Released       value.Money     `json:"released" doc:"Held and not used."`
+	Refunded       value.Money     `json:"refunded" doc:"What was given back, in US dollars."`
+	Amount         value.Money     `json:"amount" doc:"The signed change of the balance."`
+}
+
+func toKeyPart(k ledger.KeyPart) keyPartReply {
+	return keyPartReply{value.MaybeText(k.Key), value.Money(k.Opening), value.Money(k.Closing()), value.Money(k.Spent()),
+		value.Money(k.Held), value.Money(k.Charged), value.Money(k.Released), value.Money(k.Refunded), value.Money(k.Amount)}
+}
+
 func (s *service) declareStatements() {
 	endpoint.Declare(s.api, endpoint.Operation{
 		ID:      "get-statement",
@@ -86,24 +106,26 @@ func (s *service) declareStatements() {
 		Path:    "/billing/statements/{month}",
 		Tag:     "billing",
 		Summary: "What a month did to the balance",
-		Doc:     "With Accept: text/html a page to print. " + endpoint.CSVDoc,
-		Scope:   account.BillingRead,
-		CSV:     true,
-		OK:      []endpoint.Reply{{Status: http.StatusOK, Doc: "The statement.", Data: exampleStatement}},
+		Doc: "With Accept: text/html a page to print. With key what its sessions did, the balances too. " +
+			endpoint.CSVDoc,
+		Scope: account.BillingRead,
+		CSV:   true,
+		OK:    []endpoint.Reply{{Status: http.StatusOK, Doc: "The statement.", Data: exampleStatement}},
 	}, func(ctx context.Context, in *statementInput) (int, statementReply, error) {
 		page, err := in.ReadPage(ctx)
 		if err != nil {
 			return 0, statementReply{}, err
 		}
-		read := func() (ledger.Statement, error) { return s.Wallet.Statement(ctx, endpoint.Caller(ctx), in.Month, page) }
-		if endpoint.CallIn(ctx).Filed() {
-			read = func() (ledger.Statement, error) { return s.Wallet.WholeStatement(ctx, endpoint.Caller(ctx), in.Month) }
+		if endpoint.CallIn(ctx).Filed() { // it has no pages
+			page = domain.Page{Number: 1, Size: ledger.MaxStatement}
 		}
-		st, err := read()
+		st, err := s.Wallet.ReadStatement(ctx, ledger.StatementQuery{AgentID: endpoint.Caller(ctx), Month: in.Month,
+			Key: endpoint.KeyOf(ctx, in.Key), ByKey: in.By != "", Page: page})
 		if err != nil {
 			return 0, statementReply{}, err
 		}
 		r := toStatement(st)
+		r.ByKey = partsOf(in.ByKey, st.ByKey, toKeyPart)
 		r.shop = s.api.Shop
 		return http.StatusOK, r, nil
 	})
@@ -173,7 +195,7 @@ var (
 	exampleStatement = statementReply{"2026-05", value.Stamp(exampleMonth), value.Stamp(exampleMonth.AddDate(0, 1, 0)),
 		domain.Currency, openapi.USD("10"), openapi.USD("9.97"),
 		openapi.USD("0.03"), 0, 0,
-		amounts{billing.HoldEntry: domain.MustMoney("-0.25"), billing.Release: domain.MustMoney("0.22")},
+		amounts{billing.HoldEntry: domain.MustMoney("-0.25"), billing.Release: domain.MustMoney("0.22")}, nil,
 		[]statementItemReply{{openapi.ExampleSession, "dynamic", "dyn_global_1", openapi.USD("0.25"), openapi.USD("0.03"),
 			openapi.USD("0.22"), 0,
 			openapi.USD("-0.03")}},

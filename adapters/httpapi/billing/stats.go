@@ -29,7 +29,12 @@ type overviewReply struct {
 	Rotations        int64           `json:"rotations" doc:"How many rotations there were."`
 }
 
+type keyQuery struct {
+	Key string `query:"key" maxLength:"64" doc:"Only sessions that this key bought."`
+}
+
 type rangeQuery struct {
+	Key         string `query:"key" maxLength:"64" doc:"Only sessions that this key bought."`
 	Granularity string `query:"granularity" enum:"hour,day" doc:"day is the default."`
 	StartDate   string `query:"start_date" maxLength:"40" doc:"YYYY-MM-DD or RFC 3339, inclusive. Seven days before the end is the default."`
 	EndDate     string `query:"end_date" maxLength:"40" doc:"YYYY-MM-DD or RFC 3339, exclusive. The end of the current bucket is the default."`
@@ -70,11 +75,16 @@ func (s *service) declareStats() {
 		Path:    "/stats/overview",
 		Tag:     "stats",
 		Summary: "One look at the account",
-		Doc:     "Sessions, traffic, balance and events of the account in one answer.",
-		Scope:   account.StatsRead,
-		OK:      []endpoint.Reply{{Status: http.StatusOK, Doc: "The figures.", Data: exampleOverview}},
-	}, func(ctx context.Context, _ *struct{}) (int, overviewReply, error) {
-		o, err := s.Stats.Overview(ctx, endpoint.Caller(ctx))
+		Doc: "Sessions, traffic, balance and events of the account in one answer. With key, and for a key with own, those " +
+			"of its sessions: the balance is what its limits leave, and of the events those of live sessions count.",
+		Scope: account.StatsRead,
+		OK:    []endpoint.Reply{{Status: http.StatusOK, Doc: "The figures.", Data: exampleOverview}},
+	}, func(ctx context.Context, in *keyQuery) (int, overviewReply, error) {
+		read := func() (ledger.Overview, error) { return s.Stats.Overview(ctx, endpoint.Caller(ctx)) }
+		if key := endpoint.KeyOf(ctx, in.Key); key != "" {
+			read = func() (ledger.Overview, error) { return s.Stats.KeyOverview(ctx, endpoint.Caller(ctx), key) }
+		}
+		o, err := read()
 		return http.StatusOK, overviewReply{value.Money(o.Balance), domain.Currency, value.Money(o.Held), o.Active,
 			o.Creating, o.Total,
 			value.Money(
@@ -141,7 +151,7 @@ func (s *service) series(ctx context.Context, in *rangeQuery) (string, []ports.H
 	if err != nil {
 		return "", nil, err
 	}
-	hours, err := s.Stats.Series(ctx, endpoint.Caller(ctx), r)
+	hours, err := s.Stats.KeySeries(ctx, endpoint.Caller(ctx), endpoint.KeyOf(ctx, in.Key), r)
 	step := in.Granularity
 	if step == "" {
 		step = "day"

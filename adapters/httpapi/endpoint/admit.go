@@ -123,11 +123,11 @@ var keyRules = map[string]keyRule{
 	"rotate-password": ownSession, "add-traffic": ownSession, "report-event": ownSession, "get-session-exit": ownSession,
 	"make-workers": ownSession, "list-workers": ownSession, "get-worker": ownSession, "rotate-worker": ownSession,
 	"delete-worker": ownSession,
-	"get-balance":   anyKey, "list-transactions": wholeKeys, "get-usage-report": anyKey, "get-budget": wholeKeys,
-	"get-statement": wholeKeys, "get-overview": wholeKeys, "get-traffic-stats": wholeKeys, "get-cost-stats": wholeKeys,
+	"get-balance":   anyKey, "list-transactions": anyKey, "get-usage-report": anyKey, "get-budget": wholeKeys,
+	"get-statement": anyKey, "get-overview": anyKey, "get-traffic-stats": anyKey, "get-cost-stats": anyKey,
 	"create-recharge": wholeKeys, "list-recharges": wholeKeys, "get-recharge-status": wholeKeys,
 	"get-recharge-qr": wholeKeys,
-	"list-events":     wholeKeys, "get-webhook": wholeKeys, "list-webhook-deliveries": wholeKeys,
+	"list-events":     anyKey, "get-webhook": wholeKeys, "list-webhook-deliveries": wholeKeys,
 }
 
 // mayKey refuses a restricted key what its operation is not for.

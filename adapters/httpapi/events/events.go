@@ -58,7 +58,7 @@ func Declare(a *endpoint.API, u UseCases) {
 		Doc: "What webhooks are sent, whether or not one is set, kept 30 days. None is skipped or repeated. With wait " +
 			"the answer comes within a second of the first event, on any replica, or empty; 8 calls may wait at a time. " +
 			"session.* needs sessions:read, and recharge.*, balance.*, budget.* and trial.* need billing:read: " +
-			"without it they are left out.",
+			"without it they are left out. A key with own sees those of its own sessions alone.",
 		OK: []endpoint.Reply{{Status: http.StatusOK, Doc: "The events.", Data: feedReply{Items: []AccountEvent{{
 			EventID: "evt_" + openapi.ExampleID, Type: webhook.RechargePaid, Timestamp: value.Stamp(openapi.ExampleTime),
 			Data: map[string]string{"order_id": "PAY20260515120000abcdefgh", "status": "paid"}}}, Next: "ev_…"}}},
@@ -73,8 +73,8 @@ func (u UseCases) read(ctx context.Context, in *feedInput) (int, feedReply, erro
 		return 0, feedReply{}, err
 	}
 	types = slices.DeleteFunc(types, func(t webhook.Type) bool { return c.Caller.May(webhook.ScopeOf(t)) != nil })
-	page, err := u.Feed.Read(ctx, feed.Read{AgentID: c.Caller.AgentID, After: in.After, Types: types,
-		Limit: min(in.Limit, feed.MaxItems), Wait: time.Duration(in.Wait) * time.Second, Ends: c.Caller.Ends(),
+	page, err := u.Feed.Read(ctx, feed.Read{AgentID: c.Caller.AgentID, Key: endpoint.KeyOf(ctx, ""), After: in.After,
+		Types: types, Limit: min(in.Limit, feed.MaxItems), Wait: time.Duration(in.Wait) * time.Second, Ends: c.Caller.Ends(),
 		Live: func(ctx context.Context) error { return accounts.Live(ctx, u.Accounts, c.Caller) }})
 	if err != nil {
 		return 0, feedReply{}, err

@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"strconv"
 	"time"
 
 	"agentproxy/adapters/storage/column"
@@ -65,8 +66,14 @@ func (r outbox) feedTo(ctx context.Context, q ports.FeedQuery, to string) (
 	for i := range size {
 		args = append(args, string(q.Types[min(i, len(q.Types)-1)]))
 	}
+	ofKey := ""
+	if q.Key != "" {
+		args = append(args, q.Key)
+		ofKey = " AND EXISTS (SELECT 1 FROM sessions s WHERE s.id = outbox.session_id AND s.agent_id = ?1" +
+			" AND s.bought_by = ?" + strconv.Itoa(len(args)) + ")"
+	}
 	query := "SELECT " + feed.Place + " AS place, id, type, at, data FROM outbox WHERE agent_id = ?1 AND " + feed.Place +
-		" > ?2 AND " + feed.Place + " < " + to + " AND type IN " + types + " ORDER BY " + feed.Place + " LIMIT ?3"
+		" > ?2 AND " + feed.Place + " < " + to + " AND type IN " + types + ofKey + " ORDER BY " + feed.Place + " LIMIT ?3"
 	query = "SELECT f.place, f.id, f.type, f.at, f.data, 0 FROM (" + query + ") f UNION ALL SELECT " + to +
 		", '', '', (SELECT COALESCE(MIN(at), 0) FROM outbox WHERE agent_id = ?1 AND " + feed.Place + " > ?2 AND " +
 		feed.Place + " >= " + to + " AND " + feed.Place + " < " + feed.Begun + "), '', " + feed.Begun
