@@ -227,3 +227,37 @@ func (r ledger) SessionTotalsPage(
 	list.Items = found
 	return list, totals, err
 }
+
+// What the sessions of one key did, which the index sessions_buyer finds.
+const (
+	entriesByKey = `SELECT COALESCE(s.bought_by, ''), COUNT(*), CAST(SUM(e.trial + e.own) AS BIGINT),
+		CAST(SUM(CASE WHEN e.type = 'charge' THEN e.counter ELSE 0 END) AS BIGINT)
+		FROM ledger_entries e LEFT JOIN sessions s ON s.id = e.session_id
+		WHERE e.agent_id = ?1 AND (?2 = '' OR e.type = ?2) AND e.at >= ?3 AND e.at < ?4 AND (?5 = '' OR s.bought_by = ?5)
+		GROUP BY 1 ORDER BY 1`
+
+	keyHours = `SELECT h.hour, ` + sumColumns + ` FROM sessions s%s CROSS JOIN usage_hours h
+		WHERE s.agent_id = ?1 AND s.bought_by = ?4 AND h.agent_id = ?1 AND h.session_id = s.id
+		AND h.hour >= ?2 AND h.hour < ?3 GROUP BY h.hour ORDER BY h.hour`
+)
+
+func (r ledger) EntriesByKey(ctx context.Context, agentID string, f ports.LedgerFilter) (
+	list []ports.KeyEntries, err error) {
+	to := int64(math.MaxInt64)
+	if !f.To.IsZero() {
+		to = column.Micros(f.To)
+	}
+	args := []any{agentID, string(f.Type), column.Micros(f.From), to, f.Key}
+	err = r.Rows(ctx, entriesByKey, args, func(row engine.Row) error {
+		var k ports.KeyEntries
+		err := row.Scan(&k.Key, &k.Entries, &k.Amount, &k.Charged)
+		list = append(list, k)
+		return err
+	})
+	return list, work.Wrap("sum entries of "+agentID+" by key", err)
+}
+
+func (r ledger) KeyHours(ctx context.Context, agentID, keyID string, from, to time.Time) ([]ports.Hour, error) {
+	query := fmt.Sprintf(keyHours, r.store.by("sessions_buyer"))
+	return r.hours(ctx, keyID, query, agentID, column.Micros(from), column.Micros(to), keyID)
+}

@@ -228,3 +228,35 @@ func (r sessions) Lock(_ context.Context, ids []string) error {
 	}
 	return nil
 }
+
+// What the sessions that one key bought did, and what they used up.
+const (
+	keyCount = `SELECT COUNT(*), COALESCE(SUM(CASE WHEN s.status = 'creating' THEN 1 ELSE 0 END), 0),
+		COALESCE(SUM(CASE WHEN s.status = 'active' THEN 1 ELSE 0 END), 0),
+		CAST(COALESCE(SUM(s.up + s.down), 0) AS BIGINT), CAST(COALESCE(SUM(s.rotations + s.worker_rotations), 0) AS BIGINT)
+		FROM sessions s WHERE s.agent_id = ?1 AND s.bought_by = ?2`
+
+	keyUnbooked = "SELECT " + dueColumns + " FROM sessions s WHERE s.agent_id = ?1 AND s.bought_by = ?2 AND " + holdsMoney
+)
+
+func (r sessions) KeyUnbooked(ctx context.Context, agentID, keyID string) ([]ports.Hour, error) {
+	var holding []dueRow
+	err := r.Rows(ctx, keyUnbooked, []any{agentID, keyID}, func(row engine.Row) error {
+		var d dueRow
+		err := row.Scan(d.targets()...)
+		holding = append(holding, d)
+		return err
+	})
+	if err != nil {
+		return nil, work.Wrap("sum what is not charged yet of "+keyID, err)
+	}
+	return sumsOfDue(holding)
+}
+
+func (r sessions) KeyCount(_ context.Context, agentID, keyID string) (n ports.KeyCount, err error) {
+	err = r.Row(keyCount, agentID, keyID).Scan(&n.Total, &n.Creating, &n.Active, &n.Bytes, &n.Rotations)
+	if err != nil {
+		err = fmt.Errorf("count sessions of %s: %w", keyID, r.Failed(err))
+	}
+	return n, err
+}

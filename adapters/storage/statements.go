@@ -14,6 +14,7 @@ import (
 	"agentproxy/adapters/storage/work"
 	"agentproxy/domain"
 	"agentproxy/domain/billing"
+	"agentproxy/domain/session"
 	"agentproxy/ports"
 )
 
@@ -258,4 +259,64 @@ func countMonthsOf(t *tx, agent string) (more bool, err error) {
 	err = t.Later("keep how many entries are summed of "+agent, `INSERT INTO ledger_counted (agent_id, entries)
 		VALUES (?1, ?2) ON CONFLICT (agent_id) DO UPDATE SET entries = excluded.entries`, agent, to)
 	return to < entries, err
+}
+
+// statementByKey sums the months that are summed by session, and what is in none yet, as of ?2 or of before.
+const statementByKey = `SELECT x.bought_by, CAST(SUM(CASE WHEN x.at < ?2 THEN x.moved ELSE 0 END) AS BIGINT),
+		CAST(SUM(CASE WHEN x.at < ?2 THEN x.charged - x.refunded ELSE 0 END) AS BIGINT),
+		CAST(SUM(CASE WHEN x.at < ?2 THEN 0 ELSE x.held END) AS BIGINT),
+		CAST(SUM(CASE WHEN x.at < ?2 THEN 0 ELSE x.charged END) AS BIGINT),
+		CAST(SUM(CASE WHEN x.at < ?2 THEN 0 ELSE x.released END) AS BIGINT),
+		CAST(SUM(CASE WHEN x.at < ?2 THEN 0 ELSE x.refunded END) AS BIGINT),
+		CAST(SUM(CASE WHEN x.at < ?2 THEN 0 ELSE x.moved END) AS BIGINT)
+		FROM (SELECT s.bought_by, m.month AS at, m.held, m.charged, m.released, m.refunded, m.moved
+			FROM ledger_month_sessions m JOIN sessions s ON s.agent_id = m.agent_id AND s.ord = m.ord
+			WHERE m.agent_id = ?1 AND m.month < ?3 AND (?4 = '' OR s.bought_by = ?4)
+		UNION ALL SELECT s.bought_by, CASE WHEN e.at < ?2 THEN 0 ELSE ?2 END, ` + byMonthHeld + ", " + byMonthCharged + ", " +
+	byMonthReleased + ", " + byMonthRefunded + ", " + byMonthMoved + `
+			FROM ledger_entries e JOIN sessions s ON s.id = e.session_id
+			WHERE ` + notSummed + ` AND e.at < ?3 AND (?4 = '' OR s.bought_by = ?4) GROUP BY 1, 2) x
+		GROUP BY x.bought_by ORDER BY x.bought_by`
+
+func (r ledger) StatementByKey(ctx context.Context, agentID, keyID string, from, to time.Time) (
+	list []ports.KeySums, err error) {
+	args := []any{agentID, column.Micros(from), column.Micros(to), keyID}
+	err = r.Rows(ctx, statementByKey, args, func(row engine.Row) error {
+		var k ports.KeySums
+		err := row.Scan(&k.Key, &k.Opening, &k.Before, &k.Held, &k.Charged, &k.Released, &k.Refunded, &k.Amount)
+		list = append(list, k)
+		return err
+	})
+	return list, work.Wrap("sum the entries of sessions of "+agentID+" by key", err)
+}
+
+func (r ledger) KeyItems(ctx context.Context, agentID, keyID string, from, to time.Time, page domain.Page) (
+	domain.List[ports.StatementItem], error) {
+	return r.statementItems(ctx, statementOf{agentID, keyID, from, to}, page)
+}
+
+// statementOf is what the items of a statement are of.
+type statementOf struct {
+	agentID, keyID string // all keys if there is none
+	from, to       time.Time
+}
+
+// narrow returns the condition that a session s, or the session of a number, was bought by the key, which becomes an
+// argument; nothing without a key.
+func (o statementOf) narrow(args []any) (ofSession, ofNumber string, _ []any) {
+	if o.keyID == "" {
+		return "", "", args
+	}
+	args = append(args[:len(args):len(args)], o.keyID)
+	ofSession = fmt.Sprintf(" AND s.bought_by = ?%d", len(args))
+	ofNumber = " AND ord IN (SELECT s.ord FROM sessions s WHERE s.agent_id = ?1" + ofSession + ")"
+	return ofSession, ofNumber, args
+}
+
+// scanStatementItem reads a row of the items of a statement.
+func scanStatementItem(row engine.Row) (i ports.StatementItem, err error) {
+	var kind string
+	err = row.Scan(&i.SessionID, &kind, &i.ProductNo, &i.Held, &i.Charged, &i.Released, &i.Refunded, &i.Amount)
+	i.Type = session.Type(kind)
+	return i, err
 }

@@ -45,8 +45,8 @@ func (u *Stats) KeyOverview(ctx context.Context, agentID, keyID string) (Overvie
 	return o, err
 }
 
-// reportedOf counts what was reported of the live sessions that a key bought, and which part of what is scored was good,
-// 1 if nothing is.
+// reportedOf counts what was reported of the live sessions that a key bought, and which part of what is scored was
+// good, 1 if nothing is.
 func reportedOf(ctx context.Context, tx repos, agentID, keyID string) (events int64, rate float64, err error) {
 	list, err := tx.Health().LiveSummaries(ctx, agentID, ports.SessionFilter{Key: keyID})
 	if err != nil {

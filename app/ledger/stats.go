@@ -158,7 +158,8 @@ func (u *Stats) KeySeries(ctx context.Context, agentID, keyID string, r Range) (
 	return buckets, nil
 }
 
-// hoursOf reads the hours of an account, or of the sessions that a key bought, with what is used up and not charged yet.
+// hoursOf reads the hours of an account, or of the sessions that a key bought, with what is used up and not charged
+// yet.
 func hoursOf(ctx context.Context, tx repos, agentID, keyID string, r Range) ([]ports.Hour, error) {
 	if keyID != "" {
 		hours, err := tx.Ledger().KeyHours(ctx, agentID, keyID, r.From, r.To)

@@ -23,7 +23,7 @@ var toolPrison = map[string]struct{ args, limited, own, products string }{
 	"report":          {`{"session_id":"DYNAMIC","events":[{"event_type":"success"}]}`, "", "SESSION_NOT_FOUND", ""},
 	"diagnose":        {`{"session_id":"DYNAMIC"}`, "", "SESSION_NOT_FOUND", ""},
 	"check_proxy":     {`{"session_id":"DYNAMIC"}`, "", "SESSION_NOT_FOUND", ""},
-	"renew_session":   {`{"session_id":"STATIC","max_cost":9,"purchase_id":"PURCHASE"}`, "KEY_RESTRICTED", "SESSION_NOT_FOUND", "KEY_RESTRICTED"},
+	"renew_session":   {`{"session_id":"STATIC","duration_days":30,"max_cost":9,"purchase_id":"PURCHASE"}`, "KEY_RESTRICTED", "SESSION_NOT_FOUND", "KEY_RESTRICTED"},
 	"end_session":     {`{"session_id":"DYNAMIC"}`, "", "SESSION_NOT_FOUND", ""},
 	"recharge":        {`{"amount":10,"purchase_id":"PURCHASE"}`, "", "KEY_RESTRICTED", ""},
 	"wait_for_events": {`{"seconds":20}`, "", "", ""},
@@ -37,7 +37,8 @@ func TestNoToolIsAWayOutOfThePrison(t *testing.T) {
 	free := s.toolsByHTTP(requestEra, withKey{"X-API-Key", key})
 	list, err := free.ListTools(t.Context(), nil)
 	ok(t, err)
-	static := use(t, free, "create_session", map[string]any{"product_no": "sta_isp_1", "quantity": 1, "max_cost": 50, "purchase_id": t.Name()}).
+	static := use(t, free, "create_session", map[string]any{"product_no": "sta_isp_1", "quantity": 1, "duration_days": 30,
+		"country": "US", "max_cost": 50, "purchase_id": t.Name()}).
 		str("session_id")
 	for _, k := range []struct {
 		kind, key string

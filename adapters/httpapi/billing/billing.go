@@ -193,30 +193,7 @@ func (s *service) declareBilling() {
 		Doc: "The sum of all amounts is the balance. A purchase is a hold, charges, and the release of the rest. " +
 			endpoint.CSVDoc,
 		OK: []endpoint.Reply{{Status: http.StatusOK, Doc: "A page of transactions.", Data: exampleTransactions}},
-	}, func(ctx context.Context, in *transactionsInput) (int, transactionsReply, error) {
-		page, err := in.ReadPage(ctx)
-		if err != nil {
-			return 0, transactionsReply{}, err
-		}
-		filter := ports.LedgerFilter{Type: in.Type, Key: endpoint.KeyOf(ctx, in.Key)}
-		if filter.From, filter.To, err = endpoint.Between(ctx, "from", "to"); err != nil {
-			return 0, transactionsReply{}, err
-		}
-		list, err := s.Wallet.Transactions(ctx, endpoint.Caller(ctx), filter, page)
-		if err != nil {
-			return 0, transactionsReply{}, err
-		}
-		items, pagination := endpoint.PageOf(list, toTransaction)
-		r := transactionsReply{Items: items, Pagination: pagination}
-		if in.By != "" {
-			sums, err := s.Wallet.TransactionsByKey(ctx, endpoint.Caller(ctx), filter)
-			if err != nil {
-				return 0, transactionsReply{}, err
-			}
-			r.ByKey = partsOf(in.ByKey, sums, toKeyEntries)
-		}
-		return http.StatusOK, r, nil
-	})
+	}, s.listTransactions)
 	endpoint.Declare(s.api, endpoint.Operation{
 		ID:      "get-usage-report",
 		Method:  http.MethodGet,
@@ -243,6 +220,31 @@ func (s *service) declareBilling() {
 		report.ByKey = partsOf(in.ByKey, r.ByKey, toKeyTotals)
 		return http.StatusOK, report, err
 	})
+}
+
+func (s *service) listTransactions(ctx context.Context, in *transactionsInput) (int, transactionsReply, error) {
+	page, err := in.ReadPage(ctx)
+	if err != nil {
+		return 0, transactionsReply{}, err
+	}
+	filter := ports.LedgerFilter{Type: in.Type, Key: endpoint.KeyOf(ctx, in.Key)}
+	if filter.From, filter.To, err = endpoint.Between(ctx, "from", "to"); err != nil {
+		return 0, transactionsReply{}, err
+	}
+	list, err := s.Wallet.Transactions(ctx, endpoint.Caller(ctx), filter, page)
+	if err != nil {
+		return 0, transactionsReply{}, err
+	}
+	items, pagination := endpoint.PageOf(list, toTransaction)
+	r := transactionsReply{Items: items, Pagination: pagination}
+	if in.By != "" {
+		sums, err := s.Wallet.TransactionsByKey(ctx, endpoint.Caller(ctx), filter)
+		if err != nil {
+			return 0, transactionsReply{}, err
+		}
+		r.ByKey = partsOf(in.ByKey, sums, toKeyEntries)
+	}
+	return http.StatusOK, r, nil
 }
 
 // addKey adds what a restricted key may spend, in place of what the account has if it sees its own sessions alone.
