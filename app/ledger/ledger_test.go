@@ -3,13 +3,17 @@ package ledger_test
 import (
 	"context"
 	"errors"
+	"flag"
 	"fmt"
+	"os"
 	"testing"
 	"time"
 
 	"pgregory.net/rapid"
 
 	"agentproxy/app/accounts"
+	"agentproxy/app/ledger"
+	"agentproxy/app/operator"
 	"agentproxy/app/sessions"
 	"agentproxy/domain"
 	"agentproxy/domain/account"
@@ -20,8 +24,18 @@ import (
 	"agentproxy/domain/traffic"
 	"agentproxy/ports"
 	"agentproxy/test/apptest"
+	"agentproxy/test/campaign"
 	"agentproxy/test/fake"
 )
+
+// TestMain sets how many histories of the books are drawn.
+func TestMain(m *testing.M) {
+	if err := flag.Set("rapid.checks", fmt.Sprint(campaign.Rounds(100, 1000))); err != nil {
+		panic(err)
+	}
+	flag.Parse()
+	os.Exit(m.Run())
+}
 
 // machine is a world with the random actions of agents, gateways and sellers.
 type machine struct {
@@ -48,7 +62,7 @@ func (m *machine) pick(list []string) (string, bool) {
 func (m *machine) allowRefusal(err error) {
 	m.t.Helper()
 	for _, fine := range []error{nil, billing.ErrInsufficientBalance, billing.ErrBudgetExceeded, session.ErrOver, session.ErrNotReady,
-		session.ErrLimit, account.ErrKeyRestricted, account.ErrInvalidKey, account.ErrTooManyKeys, account.ErrKeyNotFound,
+		session.ErrLimit, operator.ErrRefund, account.ErrKeyRestricted, account.ErrInvalidKey, account.ErrTooManyKeys, account.ErrKeyNotFound,
 		account.ErrLastKey, domain.ErrInvalid, ports.ErrProvider, ports.ErrTimeout, account.ErrDisabled, catalog.ErrOutOfStock} {
 		if err == nil || fine != nil && errors.Is(err, fine) {
 			return
@@ -172,6 +186,13 @@ func (m *machine) actions() map[string]func(*rapid.T) {
 				m.allowRefusal(err)
 			}
 		},
+		"refund": func(r *rapid.T) {
+			if id, any := m.pick(m.ids); any {
+				desk := operator.NewSessions(m.Store, m.Clock, m.IDs, m.Transitions, m.Hub)
+				_, err := desk.Refund(ctx, operator.Refund{SessionID: id, Percent: rapid.IntRange(1, 60).Draw(r, "percent"), Reason: "for the test"})
+				m.allowRefusal(err)
+			}
+		},
 		"time passes": func(r *rapid.T) {
 			m.Clock.Advance(time.Duration(rapid.SampledFrom([]int{1, 14, 300, 3600, 86400, 5 * 86400}).Draw(r, "seconds")) * time.Second)
 		},
@@ -220,6 +241,7 @@ func (m *machine) check() {
 		if w.Available.Trial < 0 || w.Available.Own < 0 || w.Held.Trial < 0 || w.Held.Own < 0 || b.Held < 0 {
 			m.t.Fatalf("%s has %+v and holds %+v", agent, w.Available, w.Held)
 		}
+		m.checkKeys(agent, b)
 		if w.TrialExpired && w.Available.Trial != 0 {
 			m.t.Fatalf("the trial of %s is over, and it has %s of it", agent, w.Available.Trial)
 		}
@@ -229,6 +251,23 @@ func (m *machine) check() {
 		}
 	}
 	m.Audit()
+}
+
+// checkKeys compares what the sessions of all keys hold and have cost, together and with those of none, with their account.
+func (m *machine) checkKeys(agent string, b ledger.Balance) {
+	var sum ports.KeySpent
+	err := m.Store.View(context.Background(), func(ctx context.Context, tx ports.Tx) error {
+		of, err := tx.Sessions().SpentByKey(ctx, agent)
+		sum = ports.KeySpent{}
+		for _, k := range of {
+			sum.Held, sum.Spent, sum.Live = sum.Held+k.Held, sum.Spent+k.Spent, sum.Live+k.Live
+		}
+		return err
+	})
+	m.allowRefusal(err)
+	if sum.Held != b.Held || sum.Spent != b.Wallet.Charged-b.Wallet.Refunded+b.Unbooked || sum.Live != b.Wallet.LiveSessions {
+		m.t.Fatalf("the sessions of all keys sum up to %+v, and %s has %+v", sum, agent, b)
+	}
 }
 
 // settleAll reports all usage and runs every job and every periodic task.
