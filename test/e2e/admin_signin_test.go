@@ -42,6 +42,7 @@ func TestWhoReachesTheAdminListenerNeedsItsToken(t *testing.T) {
 			}
 		}
 		// The link of development mode signs in once.
+		s.logs("gateway    ")
 		link := regexp.MustCompile(`operator   http://(\S+) `).FindStringSubmatch(s.log.String())
 		if link == nil || !strings.HasPrefix(link[1], s.admin+"/sign-in/") {
 			t.Fatalf("it prints no link:\n%s", s.log)

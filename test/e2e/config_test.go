@@ -46,7 +46,7 @@ func TestAHangupReloadsTheProductsAndNothingElse(t *testing.T) {
 		if err := s.cmd.Process.Signal(syscall.SIGHUP); err != nil {
 			t.Fatal(err)
 		}
-		within(t, soon, logged, func() bool { return strings.Contains(s.log.String(), logged) })
+		s.logs(logged)
 	}
 
 	rewrite("embedded: false\ntrial_days: 3" + ownProduct)

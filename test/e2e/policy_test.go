@@ -66,7 +66,7 @@ func TestTheOperatorsPolicyIsReloaded(t *testing.T) {
 		if err := s.cmd.Process.Signal(syscall.SIGHUP); err != nil {
 			t.Fatal(err)
 		}
-		within(t, soon, logged, func() bool { return strings.Contains(s.log.String(), logged) })
+		s.logs(logged)
 	}
 	for target, want := range map[string]denial{
 		"127.0.0.1:22":      {"TARGET_DENIED", "operator", ""},

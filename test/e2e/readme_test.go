@@ -78,7 +78,7 @@ func answersIn(t *testing.T, out []byte) []answer {
 func TestTheCommandsThatServePrintsWork(t *testing.T) {
 	t.Parallel()
 	s := shared(t)
-	within(t, soon, "the welcome", func() bool { return strings.Contains(s.log.String(), "curl -s -x") })
+	s.logs("curl -s -x")
 	var script strings.Builder
 	for line := range strings.Lines(s.log.String()) {
 		if line, ok := strings.CutPrefix(line, "  "); ok && (strings.Contains(line, "curl ")) {

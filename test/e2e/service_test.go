@@ -192,6 +192,17 @@ func (s *service) start() {
 	s.t.Fatalf("the service does not answer; it printed:\n%s", s.log)
 }
 
+// logs waits until the program has printed a text: what it prints arrives after what it answered then.
+func (s *service) logs(text string) {
+	s.t.Helper()
+	defer func() {
+		if s.t.Failed() {
+			s.t.Logf("it printed:\n%s", s.log)
+		}
+	}()
+	within(s.t, soon, "the log has "+text, func() bool { return strings.Contains(s.log.String(), text) })
+}
+
 // unreachable is printed by a program that ends because the database did not answer in time.
 const unreachable = "the PostgreSQL server cannot be reached"
 
