@@ -193,6 +193,17 @@ func TestAPersonUsesTheConsole(t *testing.T) {
 	}
 	b.looks(page)
 
+	// The reference shows which calls take a credential.
+	b.do(chromedp.Navigate("http://"+b.api+"/docs"), chromedp.WaitReady(chromedp.ID("rotate-session")))
+	for operation, want := range map[string]bool{"rotate-session": true, "register": false} {
+		text := evaluate[string](b, fmt.Sprintf(`(() => { const d = document.querySelector("#%s details"); d.open = true;
+			d.dispatchEvent(new Event("toggle")); return d.textContent })()`, operation))
+		if strings.Contains(text, "X-API-Key or Bearer") != want || strings.Contains(text, "-H 'X-API-Key: ") != want ||
+			strings.Contains(text, "no credential") == want {
+			t.Errorf("the reference of %s has a credential: %v, want %v:\n%.300s", operation, !want, want, text)
+		}
+	}
+
 	b.visit("/console/")
 	if got := b.text("balance"); got != "$"+s.balance(key) && got != "$"+s.balance(key)+"0" {
 		t.Errorf("the balance is %s, the API has %s", got, s.balance(key))

@@ -93,9 +93,12 @@ function paint(value) {
   return pre;
 }
 
+// What an operation does not name is that of all.
+const credentials = (op) => op.security || doc.security || [];
+
 function curl(verb, path, op, example) {
   const lines = [`curl ${verb === "GET" ? "" : "-X " + verb + " "}'${location.origin}${base()}${path}'`];
-  if ((op.security || []).length) lines.push("  -H 'X-API-Key: ak_…'");
+  if (credentials(op).length) lines.push("  -H 'X-API-Key: ak_…'");
   if (example !== undefined) lines.push("  -H 'Content-Type: application/json'", `  -d '${JSON.stringify(example)}'`);
   if (responses(op).some(([, r]) => r.content && r.content["image/png"])) lines.push("  -o picture.png");
   return lines.join(" \\\n");
@@ -149,7 +152,7 @@ function operation(verb, path, op) {
     details.append(el("div", { class: "inside" },
       el("div", { class: "wide" },
         op.description ? el("p", {}, op.description) : null,
-        el("p", {}, el("span", { class: "pill" }, (op.security || []).length
+        el("p", {}, el("span", { class: "pill" }, credentials(op).length
           ? "X-API-Key or Bearer" + (scope ? ", permission " + scope : "") : "no credential"))),
       el("div", {},
         params.length ? el("h3", {}, "Parameters") : null, params.length ? el("ul", { class: "fields" }, ...params) : null,
