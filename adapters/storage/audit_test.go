@@ -159,7 +159,8 @@ func unguarded(t *testing.T, first *storage.Store, open func(testing.TB) *storag
 			return run(first, `TRUNCATE agents, api_keys, trial_grants, wallets, ledger_entries, usage_hours, sessions, leases, changes,
 				idempotency_keys, recharge_keys, recharge_marks, recharge_addresses, recharge_orders, recharge_transfers, webhook_states,
 				upstream_orders, counters, static_addresses, audit_actions, session_topups,
-				ledger_proofs, ledger_seals, ledger_openings, ledger_counted, ledger_months, ledger_month_sessions, session_counts, agent_hours CASCADE`)
+				ledger_proofs, ledger_seals, ledger_openings, ledger_counted, ledger_months, ledger_month_sessions, session_counts, agent_hours, account_days,
+				margin_days, delivery_days CASCADE`)
 		})
 	}
 }
@@ -285,6 +286,9 @@ func verifyNamesWhatWasBroken(t *testing.T, open func(testing.TB) *storage.Store
 		"INSERT INTO ledger_counted (agent_id, entries) VALUES ('agt_9', 1)":                                                                       "the sums of an agent's months are those of its entries",
 		"INSERT INTO ledger_month_sessions (agent_id, month, ord, held, charged, released, refunded, moved) VALUES ('agt_1', 0, 1, 0, 1, 0, 0, 0)": "the sums of months by session are those by type",
 
+		"INSERT INTO account_days (day, account, counter) VALUES (0, 'revenue', 5)": "the sums of the service's accounts by day are those of the entries",
+		`INSERT INTO margin_days (day, by_key, name, charged, refunded, trial, given, cost, orders)
+			VALUES (0, 'agent', 'agt_1', 1, 0, 0, 0, 0, 0)`: "what is kept of the margin of a day is of its entries",
 		"UPDATE sessions SET type = 'static', expires_at = activated_at + 1": "a static session lasts as many days as were paid",
 		"UPDATE sessions SET activated_at = 1":                               "a session begins before it is active and ends",
 		`UPDATE sessions SET type = 'static', status = 'terminated', reason = 'provider_lost', ended_at = created_at + 5 * 86400000000,

@@ -6,6 +6,7 @@ import (
 	"database/sql"
 	"errors"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"gorm.io/gorm"
@@ -78,6 +79,17 @@ func (s *Store) Plans(ctx context.Context, fn func(context.Context, ports.Tx) er
 	})
 	return plans, err
 }
+
+// Later puts the clock of a store forward. It returns how.
+func (s *Store) Later() (by func(time.Duration)) {
+	var off atomic.Int64
+	host := s.clock.host
+	s.clock.host = func() time.Time { return host().Add(time.Duration(off.Load())) }
+	return func(d time.Duration) { off.Add(int64(d)) }
+}
+
+// SumDaysAfter is how old a number is before the entries up to it are summed by day on PostgreSQL.
+const SumDaysAfter = daysAfter
 
 // LastHours reads the last counted hour of a session.
 func LastHours(ctx context.Context, unit ports.Tx, sessionID string) error {

@@ -11,6 +11,7 @@ import (
 
 	"agentproxy/adapters/storage/column"
 	"agentproxy/adapters/storage/engine"
+	"agentproxy/adapters/storage/proof"
 	"agentproxy/adapters/storage/work"
 	"agentproxy/domain"
 	"agentproxy/domain/billing"
@@ -185,16 +186,7 @@ const (
 	keepDayAfter = 4 * 24 * time.Hour
 	// keepDays is how many days a run keeps.
 	keepDays = 20
-	// daysMark is the name under which is stored which days are kept.
-	daysMark  = "margin-days"
-	dayMicros = 86_400_000_000
 )
-
-// keptDays are the days that are kept: from the start of the first to the end of the last, in microseconds since 1970.
-type keptDays struct {
-	From int64 `json:"from"`
-	To   int64 `json:"to"`
-}
 
 // span is a part of the time of a report.
 type span struct {
@@ -202,15 +194,8 @@ type span struct {
 	kept     bool
 }
 
-func (t *tx) keptDays() (k keptDays, err error) {
-	var text []byte
-	err = t.Row("SELECT value FROM service_values WHERE name = ?1", daysMark).Scan(&text)
-	if errors.Is(err, sql.ErrNoRows) {
-		return k, nil
-	}
-	if err == nil {
-		err = json.Unmarshal(text, &k)
-	}
+func (t *tx) keptDays() (k proof.KeptDays, err error) {
+	err = proof.ValueOf(t.Conn, proof.MarginDays, &k)
 	return k, work.Wrap("read which days are kept", err)
 }
 
@@ -283,7 +268,7 @@ func (s *Store) keepMarginDays(ctx context.Context) error {
 }
 
 func (s *Store) keepNextDay(ctx context.Context, over int64) (more bool, err error) {
-	var k keptDays
+	var k proof.KeptDays
 	margins := map[ports.MarginKey]map[string]billing.Margin{}
 	deliveries := map[ports.MarginKey][]ports.Delivery{}
 	err = s.View(ctx, func(ctx context.Context, unit ports.Tx) (err error) {
@@ -341,7 +326,7 @@ func (s *Store) keepNextDay(ctx context.Context, over int64) (more bool, err err
 					d.Bytes, int64(d.Count)))
 			}
 		}
-		return errors.Join(append(errs, t.Later("keep which days are kept", setServiceValue, daysMark, mark))...)
+		return errors.Join(append(errs, t.Later("keep which days are kept", setServiceValue, proof.MarginDays, mark))...)
 	})
 }
 
@@ -352,3 +337,72 @@ const (
 	keepDelivery = `INSERT INTO delivery_days (day, by_key, name, provider, product_no, type, ordered, ips, days, charged,
 		bytes, n) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12) ON CONFLICT DO NOTHING`
 )
+
+// What entries bring the accounts of the service is summed by UTC day in account_days, up to a number of an entry. A
+// sum over days is what is there and the entries behind that number, which are few. Calls of agents do not write it.
+
+const (
+	// daysEntries is how many numbers of entries a unit sums.
+	daysEntries = 10_000
+	// daysAfter is how old a number is before the entries up to it are summed on PostgreSQL, where they get their
+	// numbers before they are committed: the server ends each statement, and a transaction without one, much sooner.
+	daysAfter = time.Minute
+)
+
+const sumDays = `INSERT INTO account_days (day, account, counter)
+	SELECT at / 86400000000 * 86400000000, account, CAST(SUM(counter) AS BIGINT) FROM ledger_entries
+	WHERE seq > ?1 AND seq <= ?2 AND account <> '' GROUP BY 1, 2
+	ON CONFLICT (day, account) DO UPDATE SET counter = account_days.counter + excluded.counter`
+
+func (t *tx) summedDays() (d proof.SummedDays, err error) {
+	err = proof.ValueOf(t.Conn, proof.AccountDays, &d)
+	return d, work.Wrap("read up to which entry days are summed", err)
+}
+
+// sumAccountDays sums the entries that are new since it ran last.
+func (s *Store) sumAccountDays(ctx context.Context) error {
+	for more := true; more && ctx.Err() == nil; {
+		err := s.Update(ctx, func(_ context.Context, unit ports.Tx) (err error) {
+			more, err = unit.(*tx).sumNextDays(s.clock.Now())
+			return err
+		})
+		if err != nil {
+			return work.Wrap("sum accounts by day", err)
+		}
+	}
+	return nil
+}
+
+// sumNextDays sums the next entries, and reports whether there are more.
+func (t *tx) sumNextDays(now time.Time) (more bool, err error) {
+	t.Serialize("sum up")
+	d, err := t.summedDays()
+	if err != nil {
+		return false, err
+	}
+	var last int64
+	if err := t.Row("SELECT COALESCE(MAX(seq), 0) FROM ledger_entries").Scan(&last); err != nil {
+		return false, err
+	}
+	was, bound := d, last
+	if t.Conn.Concurrent() {
+		if (d.Bound < last || d.Next < last) && now.Sub(d.At).Abs() >= daysAfter {
+			d.Bound, d.Next, d.At = d.Next, last, now
+		}
+		bound = min(d.Bound, last)
+	}
+	if to := min(bound, d.Mark+daysEntries); to > d.Mark {
+		if err := t.Later("sum accounts by day", sumDays, d.Mark, to); err != nil {
+			return false, err
+		}
+		d.Mark = to
+	}
+	if d == was {
+		return false, nil
+	}
+	text, err := json.Marshal(d)
+	if err != nil {
+		return false, err
+	}
+	return d.Mark < bound, t.Later("keep up to which entry days are summed", setServiceValue, proof.AccountDays, text)
+}

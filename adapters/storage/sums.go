@@ -70,10 +70,12 @@ func (s *Store) SumUp(ctx context.Context) error {
 			after = last
 		}
 	}
-	if err := s.countMonths(ctx); err != nil {
-		return err
+	for _, sum := range []func(context.Context) error{s.countMonths, s.sumAccountDays, s.keepMarginDays} {
+		if err := sum(ctx); err != nil {
+			return err
+		}
 	}
-	return s.keepMarginDays(ctx)
+	return nil
 }
 
 // countRow is the key of a row of session_counts.

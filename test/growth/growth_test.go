@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"os"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -45,6 +46,9 @@ type call struct {
 // agent among 1.2 million. The ledger of both is proved. Nothing is asserted of the times.
 func TestCallsOfALargeDatabase(t *testing.T) {
 	w := apptest.Open(t, apptest.Options{Database: database(t)})
+	w.RegisterFunded(1) // the first entry, from whose day on days are kept
+	w.Clock.Advance(clonePeriod + session.Day)
+	apptest.OK(t, w.Tasks.ExpireTrials(t.Context()))
 	numbers(w, max(*small, *large, *each))
 	began := time.Now()
 	first := fill(w, *small, lives)
@@ -65,10 +69,12 @@ func TestCallsOfALargeDatabase(t *testing.T) {
 	}
 	again("before the leader counts", f)
 	began = time.Now()
-	for range 2 { // PostgreSQL sums what was there at the end of the run before
+	for range 3 { // PostgreSQL sums what was there at the end of the run before, a minute ago
 		apptest.OK(t, w.DB.SumUp(t.Context()))
+		w.Clock.Advance(time.Minute)
 	}
 	t.Logf("counted in %s", time.Since(began).Round(time.Second))
+	leftToSum(t, w)
 	vacuum(w)
 	again("a large agent", f)
 	again("a small agent among the others", first)
@@ -81,6 +87,23 @@ func TestCallsOfALargeDatabase(t *testing.T) {
 	prove(t, w)
 	seal(t, w)
 	w.Exec("DROP TABLE growth_n")
+}
+
+// leftToSum counts the entries that the operator's pages and the report of margins read of their time.
+func leftToSum(t *testing.T, w *apptest.World) {
+	count := func(query string, args ...any) (n int) {
+		n, err := strconv.Atoi(w.Column(query, args...)[0])
+		apptest.OK(t, err)
+		return n
+	}
+	all := count("SELECT COUNT(*) FROM ledger_entries")
+	sums := count("SELECT COALESCE((SELECT SUM(ABS(counter)) FROM account_days WHERE account = 'revenue'), 0)")
+	should := count("SELECT SUM(counter) FROM ledger_entries WHERE account = 'revenue'")
+	recent := count("SELECT COUNT(*) FROM ledger_entries WHERE at >= (SELECT MAX(day) + 86400000000 FROM margin_days)")
+	t.Logf("of %d entries %d are of days whose margin is not kept; accounts by day have %d of %d", all, recent, sums, should)
+	if recent > all/5 || sums != should {
+		t.Error("the pages of the operator read more than the last days")
+	}
 }
 
 // database returns a PostgreSQL database whose statements may take long, or none for SQLite.

@@ -3,6 +3,9 @@ package proof
 import (
 	"cmp"
 	"context"
+	"database/sql"
+	"encoding/json"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -11,6 +14,7 @@ import (
 	"agentproxy/adapters/storage/column"
 	"agentproxy/adapters/storage/engine"
 	"agentproxy/domain/billing"
+	"agentproxy/ports"
 )
 
 // monthKey is that of a row of ledger_months.
@@ -94,4 +98,159 @@ func (m *months) compare() string {
 		}
 	}
 	return ""
+}
+
+// Names under which is stored up to what days are summed.
+const (
+	AccountDays = "account-days"
+	MarginDays  = "margin-days"
+)
+
+// SummedDays is up to which number entries are summed in account_days, and what on PostgreSQL may be next.
+type SummedDays struct {
+	Mark  int64     `json:"mark"`
+	Bound int64     `json:"bound"` // all entries up to it are committed
+	Next  int64     `json:"next"`  // the last number
+	At    time.Time `json:"at"`    // at that time
+}
+
+// KeptDays are the days in margin_days: from the start of the first to the end of the last, in microseconds since 1970.
+type KeptDays struct {
+	From int64 `json:"from"`
+	To   int64 `json:"to"`
+}
+
+// Rules of the sums of days.
+const (
+	accountSums = "the sums of the service's accounts by day are those of the entries"
+	marginSums  = "what is kept of the margin of a day is of its entries"
+)
+
+// dayEntries sums the entries with an account since ?1 by day and account: those up to the number ?2, and of all what
+// margins have.
+const dayEntries = `SELECT at / 86400000000 * 86400000000, account,
+	CAST(SUM(CASE WHEN seq <= ?2 THEN counter ELSE 0 END) AS BIGINT),
+	CAST(SUM(CASE type WHEN 'charge' THEN counter ELSE 0 END) AS BIGINT),
+	CAST(SUM(CASE type WHEN 'refund' THEN -counter ELSE 0 END) AS BIGINT),
+	CAST(SUM(CASE account WHEN 'revenue' THEN -trial - held_trial ELSE 0 END) AS BIGINT),
+	CAST(SUM(CASE account WHEN 'corrections' THEN -counter ELSE 0 END) AS BIGINT)
+	FROM ledger_entries WHERE account <> '' AND %s >= ?1 GROUP BY 1, 2`
+
+// dayMargin is what is kept of the margin of a day, and is of its entries.
+type dayMargin struct{ charged, refunded, trial, given int64 }
+
+func (m *dayMargin) add(o dayMargin) {
+	m.charged, m.refunded, m.trial, m.given = m.charged+o.charged, m.refunded+o.refunded, m.trial+o.trial, m.given+o.given
+}
+
+// findDays compares the sums of days since a month with the entries.
+func findDays(ctx context.Context, conn engine.Conn, month int64) (faults []ports.Fault, err error) {
+	var summed SummedDays
+	var kept KeptDays
+	if err := errors.Join(ValueOf(conn, AccountDays, &summed), ValueOf(conn, MarginDays, &kept)); err != nil {
+		return nil, fmt.Errorf("verify that %s: %w", accountSums, err)
+	}
+	type key struct {
+		day     int64
+		account string
+	}
+	sums, margins := map[key]int64{}, map[int64]dayMargin{}
+	of := "+at" // all are read, in their order
+	if month > 0 {
+		of = "at"
+	}
+	err = conn.Rows(ctx, fmt.Sprintf(dayEntries, of), []any{month, summed.Mark}, func(row engine.Row) error {
+		var k key
+		var sum int64
+		var m dayMargin
+		err := row.Scan(&k.day, &k.account, &sum, &m.charged, &m.refunded, &m.trial, &m.given)
+		sums[k] = sum
+		if day := margins[k.day]; k.account == string(billing.Revenue) || k.account == string(billing.Corrections) {
+			day.add(m)
+			margins[k.day] = day
+		}
+		return err
+	})
+	if err != nil {
+		return nil, fmt.Errorf("verify that %s: %w", accountSums, err)
+	}
+	err = conn.Rows(ctx, "SELECT day, account, counter FROM account_days WHERE day >= ?1", []any{month},
+		func(row engine.Row) error {
+			var k key
+			var sum int64
+			err := row.Scan(&k.day, &k.account, &sum)
+			sums[k] -= sum
+			return err
+		})
+	if err != nil {
+		return nil, fmt.Errorf("verify that %s: %w", accountSums, err)
+	}
+	for k, sum := range sums {
+		if sum != 0 {
+			faults = append(faults, ports.Fault{Rule: accountSums, Where: dayOf(k.day),
+				Detail: fmt.Sprintf("%s: %d too little", k.account, sum)})
+		}
+	}
+	more, err := findMargins(ctx, conn, max(kept.From, month), kept.To, margins)
+	faults = append(faults, more...)
+	slices.SortFunc(faults, func(a, b ports.Fault) int {
+		return slices.Compare([]string{a.Where, a.Detail}, []string{b.Where, b.Detail})
+	})
+	return faults[:min(len(faults), maxFaults)], err
+}
+
+// findMargins compares the kept days in a time with what entries make of them, which takes the sums.
+func findMargins(ctx context.Context, conn engine.Conn, from, to int64, entries map[int64]dayMargin) (
+	faults []ports.Fault, err error,
+) {
+	keys := map[string]map[int64]dayMargin{"provider": {}, "product": {}, "agent": {}}
+	err = conn.Rows(ctx, `SELECT day, by_key, CAST(SUM(charged) AS BIGINT), CAST(SUM(refunded) AS BIGINT),
+		CAST(SUM(trial) AS BIGINT), CAST(SUM(given) AS BIGINT) FROM margin_days WHERE day >= ?1 GROUP BY day, by_key`,
+		[]any{from}, func(row engine.Row) error {
+			var day int64
+			var by string
+			var m dayMargin
+			err := row.Scan(&day, &by, &m.charged, &m.refunded, &m.trial, &m.given)
+			if keys[by] == nil {
+				keys[by] = map[int64]dayMargin{}
+			}
+			keys[by][day] = m
+			return err
+		})
+	if err != nil {
+		return nil, fmt.Errorf("verify that %s: %w", marginSums, err)
+	}
+	fault := func(day int64, by string, is, should dayMargin) {
+		if is != should {
+			faults = append(faults, ports.Fault{Rule: marginSums, Where: dayOf(day),
+				Detail: fmt.Sprintf("by %s %+v; entries %+v", by, is, should)})
+		}
+	}
+	for by, days := range keys {
+		for day, should := range entries {
+			if day >= from && day < to {
+				fault(day, by, days[day], should)
+				delete(days, day)
+			}
+		}
+		for day, is := range days {
+			fault(day, by, is, dayMargin{})
+		}
+	}
+	return faults, nil
+}
+
+func dayOf(micros int64) string { return column.Time(micros).Format(time.DateOnly) }
+
+// ValueOf reads a value of the service from JSON into what into points to, which stays as it is if there is none.
+func ValueOf(conn engine.Conn, name string, into any) error {
+	var text []byte
+	err := conn.Row("SELECT value FROM service_values WHERE name = ?1", []any{name}).Scan(&text)
+	if errors.Is(err, sql.ErrNoRows) {
+		return nil
+	}
+	if err == nil {
+		err = json.Unmarshal(text, into)
+	}
+	return err
 }

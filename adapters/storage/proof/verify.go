@@ -117,7 +117,11 @@ func (p *Prover) findOthers(ctx context.Context, conn engine.Conn, state *proofS
 			Detail: "the digests were lost, and were computed anew at " + lost.Format(time.RFC3339)})
 	}
 	more, err := findChangedActions(ctx, conn, state.New.Actions)
-	return append(faults, more...), err
+	if err != nil {
+		return nil, err
+	}
+	days, err := findDays(ctx, conn, state.month())
+	return slices.Concat(faults, more, days), err
 }
 
 // Verify proves the ledger while others write, a range of agents or a rule at a time, each on a snapshot of its own:

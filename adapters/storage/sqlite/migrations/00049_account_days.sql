@@ -1,0 +1,13 @@
+-- +goose Up
+
+-- What entries brought the accounts of the service on each UTC day: those up to a number that service_values has. A day
+-- is its start in microseconds since 1970.
+CREATE TABLE account_days (
+    day     INTEGER NOT NULL,
+    account TEXT NOT NULL,
+    counter INTEGER NOT NULL,
+    PRIMARY KEY (day, account)
+) STRICT, WITHOUT ROWID;
+
+-- +goose Down
+DROP TABLE account_days;
