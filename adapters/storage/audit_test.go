@@ -345,3 +345,18 @@ func verifyNamesWhatWasBroken(t *testing.T, open func(testing.TB) *storage.Store
 		}
 	}
 }
+
+// What a restricted key cost is compared with the sessions of its agent alone, in whichever range that is.
+func TestKeysAreProvedWithTheirAgents(t *testing.T) {
+	t.Parallel()
+	onEachStore(t, func(t *testing.T, open func(testing.TB) *storage.Store) {
+		st := openBooks(t, open)
+		execAll(t, st, "UPDATE sessions SET bought_by = 'key_a'",
+			"UPDATE key_wallets SET spent = 1000, held = 399000, live_sessions = 1")
+		verify(t, st)
+		execAll(t, st, "UPDATE key_wallets SET spent = 1001")
+		if faults, _, err := st.Verify(t.Context()); err != nil || len(faults) != 1 {
+			t.Errorf("of another sum: %v, %+v", err, faults)
+		}
+	})
+}

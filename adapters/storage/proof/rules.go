@@ -27,14 +27,7 @@ var ledgerRules = []rule{
 		COALESCE(s.n, 0) FROM wallets w LEFT JOIN (SELECT agent_id, COUNT(*) AS n FROM sessions
 		WHERE ` + live + ` GROUP BY agent_id) s ON s.agent_id = w.agent_id
 		WHERE w.live_sessions <> COALESCE(s.n, 0)`},
-	{"what a restricted key spent and holds its sessions cost and hold", `SELECT k.agent_id, k.key_id || ' spent ' ||
-		k.spent || ', holds ' || k.held || ', ' || k.live_sessions || ' live; sessions ' || COALESCE(s.spent, 0) || ', ' ||
-		COALESCE(s.held, 0) || ', ' || COALESCE(s.n, 0)
-		FROM key_wallets k LEFT JOIN (SELECT agent_id, bought_by, SUM(held_trial + held_own) AS held,
-		SUM(charged_trial + charged_own - refunded_trial - refunded_own) AS spent,
-		SUM(CASE WHEN ` + live + ` THEN 1 ELSE 0 END) AS n FROM sessions WHERE bought_by <> '' GROUP BY agent_id, bought_by) s
-		ON s.agent_id = k.agent_id AND s.bought_by = k.key_id
-		WHERE k.spent <> COALESCE(s.spent, 0) OR k.held <> COALESCE(s.held, 0) OR k.live_sessions <> COALESCE(s.n, 0)`},
+	{"what a restricted key spent and holds its sessions cost and hold", keyMoney("sessions")},
 	{"a wallet counts the restricted keys of its agent", `SELECT w.agent_id, 'wallet ' || w.restricted_keys || '; keys ' ||
 		COALESCE(k.n, 0) FROM wallets w LEFT JOIN (SELECT agent_id, COUNT(*) AS n FROM key_wallets GROUP BY agent_id) k
 		ON k.agent_id = w.agent_id WHERE w.restricted_keys <> COALESCE(k.n, 0)`},
@@ -50,4 +43,16 @@ var ledgerRules = []rule{
 		FROM (SELECT agent_id, SUM(up + down) AS bytes, SUM(rotations + worker_rotations) AS rotations
 		FROM sessions GROUP BY agent_id) s LEFT JOIN counters c ON c.agent_id = s.agent_id
 		WHERE s.bytes <> COALESCE(c.bytes, 0) OR s.rotations <> COALESCE(c.rotations, 0)`},
+}
+
+// keyMoney compares restricted keys with the sessions that they bought, of which a table has all.
+func keyMoney(sessions string) string {
+	return `SELECT k.agent_id, k.key_id || ' spent ' || k.spent || ', holds ' || k.held || ', ' || k.live_sessions ||
+		' live; sessions ' || COALESCE(s.spent, 0) || ', ' || COALESCE(s.held, 0) || ', ' || COALESCE(s.n, 0)
+		FROM key_wallets k LEFT JOIN (SELECT agent_id, bought_by, SUM(held_trial + held_own) AS held,
+		SUM(charged_trial + charged_own - refunded_trial - refunded_own) AS spent,
+		SUM(CASE WHEN ` + live + ` THEN 1 ELSE 0 END) AS n FROM ` + sessions + `
+		WHERE bought_by <> '' AND agent_id >= ?1 AND agent_id < ?2 GROUP BY agent_id, bought_by) s
+		ON s.agent_id = k.agent_id AND s.bought_by = k.key_id
+		WHERE k.spent <> COALESCE(s.spent, 0) OR k.held <> COALESCE(s.held, 0) OR k.live_sessions <> COALESCE(s.n, 0)`
 }

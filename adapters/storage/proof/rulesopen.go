@@ -6,6 +6,7 @@ const left = ""
 // openRules are the texts of rules in the scope of what is in no sealed month, where they differ. What they need of
 // sealed months they take from the seals, or look up by a key.
 var openRules = map[string]string{
+	"what a restricted key spent and holds its sessions cost and hold": keyMoney("all_sessions"),
 	"what the hours of an agent were charged, refunded and recharged equals its wallet": `SELECT w.agent_id, 'wallet ' ||
 		w.charged || ', ' || w.refunded || ', ' || w.recharged || '; hours ' || COALESCE(h.charged, 0) || ', ' ||
 		COALESCE(h.refunded, 0) || ', ' || COALESCE(h.recharged, 0)

@@ -7,7 +7,7 @@ import "strings"
 
 // scopedTables are the tables of the rules that are proved by ranges of agents.
 var scopedTables = []string{"wallets", "ledger_entries", "sessions", "usage_hours", "session_topups",
-	"session_counts", "agent_hours", "ledger_months", "ledger_month_sessions"}
+	"session_counts", "agent_hours", "ledger_months", "ledger_month_sessions", "key_wallets"}
 
 const ofRange = "agent_id >= ?1 AND agent_id < ?2"
 
@@ -69,7 +69,7 @@ func (p *Prover) open() string {
 			"WHERE w.agent_id >= ?1 AND w.agent_id < ?2"},
 		all("all_entries", "ledger_entries"), all("all_sessions", "sessions"), all("all_topups", "session_topups"),
 		in("all_hours", "usage_hours"), in("all_agent_hours", "agent_hours"),
-		in("wallets", "wallets"), in("session_counts", "session_counts"),
+		in("wallets", "wallets"), in("session_counts", "session_counts"), in("key_wallets", "key_wallets"),
 		of("ledger_entries", "x.ord > o.entries", "x.ord"),
 		of("usage_hours", "x.counted IN (0, 1) AND x.hour >= o.month", "x.hour"),
 		of("agent_hours", "x.hour >= o.month", "x.hour"),

@@ -29,6 +29,16 @@ func TestSealedMonthsAreProvedEachWeek(t *testing.T) {
 		if len(faults)+len(open) > 0 || sealed.IsZero() || some == 0 || some >= all {
 			t.Fatalf("%d entries, %d of them after %s; %+v, %+v", all, some, sealed, faults, open)
 		}
+		h.corrupt(t, st, corruption{do: []string{"UPDATE sessions SET bought_by = 'key_x' WHERE agent_id = '$payer$'",
+			"UPDATE wallets SET restricted_keys = restricted_keys + 1 WHERE agent_id = '$payer$'",
+			`INSERT INTO key_wallets (agent_id, key_id, products, max_sessions, own, held, spent, live_sessions, spent_day, spent_today)
+				SELECT agent_id, 'key_x', '', 0, 0, SUM(held_trial + held_own),
+				SUM(charged_trial + charged_own - refunded_trial - refunded_own),
+				SUM(CASE WHEN status IN ('creating', 'active') THEN 1 ELSE 0 END), 0, 0
+				FROM sessions WHERE agent_id = '$payer$' GROUP BY agent_id`}})
+		if open, _, _, err := st.VerifyOpen(t.Context()); err != nil || len(open) > 0 {
+			t.Errorf("of a key that bought sessions of a sealed month: %v, %+v", err, open)
+		}
 		h.corrupt(t, st, corruption{do: []string{"UPDATE ledger_entries SET description = 'another' WHERE ref = 'hold:$over$'"}})
 		before := h.now
 		if p := provedAll(t, st); p.Faults > 0 || !p.WholeAt.Equal(before) || p.Entries != int64(all) {
