@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"runtime"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -165,5 +166,45 @@ func TestAUnitThatFailsBetweenGoodOnesHarmsItselfAlone(t *testing.T) {
 				t.Errorf("%d commits, want 2: the good ones share theirs", n)
 			}
 		})
+	}
+}
+
+// A hundred callers of one agent are ahead of a purchase of another agent, and of a lease, by the unit whose turn it is.
+func TestAStormOfOneAgentIsAheadOfOthersByAUnit(t *testing.T) {
+	t.Parallel()
+	const callers, most = 100, 3
+	st := openStore(t)
+	g := closeGate(t, st)
+	var mu sync.Mutex
+	var order []string
+	unit := func(ctx context.Context, who string) func() {
+		return func() {
+			err := st.Update(ctx, func(ctx context.Context, tx ports.Tx) error {
+				mu.Lock()
+				order = append(order, who)
+				mu.Unlock()
+				return tx.Counters().Add(ctx, who, ports.Tally{Reported: 1})
+			})
+			if err != nil {
+				t.Error(err)
+			}
+		}
+	}
+	for range callers {
+		g.units.Go(unit(ports.WithAgent(context.Background(), "agt_storm"), "storm"))
+	}
+	eventually(t, "the storm waits", func() bool {
+		return st.AtWork("agt_storm") == callers && st.Waiting() == storage.MaxQueued
+	})
+	g.queue(unit(ports.WithAgent(context.Background(), "agt_other"), "purchase"))
+	g.queue(unit(context.Background(), "lease")) // for all sessions of a replica
+	g.pass()
+	for _, who := range []string{"purchase", "lease"} {
+		if at := slices.Index(order, who); at < 0 || at > most {
+			t.Errorf("the %s of another has %d units before it, at most %d may be", who, at, most)
+		}
+	}
+	if len(order) != callers+2 {
+		t.Errorf("%d units ran", len(order))
 	}
 }
