@@ -3,15 +3,16 @@ package ports
 import (
 	"context"
 	"time"
+
+	"agentproxy/domain/exit"
 )
 
 // Prober opens one connection through the exit of a session, or of a worker of it, to the service's
 // own echo.
 type Prober interface {
-	// Probe sends a request through the exit. It fails with PROVIDER_ERROR or PROVIDER_TIMEOUT if
-	// the exit does not work. It makes a worker that does not exist yet; an empty name is the
-	// session's own exit.
-	Probe(ctx context.Context, sessionID, worker string) (Probe, error)
+	// Probe sends a request through the exit of a session, of which there may be no such address any more. It fails
+	// with PROVIDER_ERROR or PROVIDER_TIMEOUT if the exit does not work. It makes a worker that does not exist yet.
+	Probe(ctx context.Context, of exit.Ref) (Probe, error)
 }
 
 // Probe is the result of a request to the echo service.

@@ -59,6 +59,7 @@ type Tx interface {
 	Folds() Folds
 	Certificates() Certificates
 	KeyWallets() KeyWallets
+	ExitMeasures() ExitMeasures
 }
 
 // ErrDuplicate reports that a row with the same unique reference exists.

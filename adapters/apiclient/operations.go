@@ -449,6 +449,25 @@ func (c *Client) GetSession(ctx context.Context, sessionID string, options ...Op
 	return out, err
 }
 
+// GetSessionExit is what GetSessionExit of Client takes. A field with the zero value is left out.
+type GetSessionExit struct {
+	// Its exit in place of the session's.
+	Worker string
+}
+
+func (in GetSessionExit) query() (q query) {
+	q.text("worker", in.Worker)
+	return q
+}
+
+// GetSessionExit sends GET /v1/sessions/{session_id}/exit: what was measured of the exit.
+//
+// If nothing was yet, it measures as check does.
+func (c *Client) GetSessionExit(ctx context.Context, sessionID string, in GetSessionExit, options ...Option) (out ExitFacts, err error) {
+	err = c.call(ctx, request{method: "GET", path: "/sessions/{session_id}/exit", ids: []string{sessionID}, query: in.query(), safe: true}, &out, options)
+	return out, err
+}
+
 // GetSessionHealth sends GET /v1/sessions/{session_id}/health: how the current exit fares, and what to do.
 //
 // Made from what the agent reported and from what the gateway saw. docs/health.md has the formula.

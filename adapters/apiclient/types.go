@@ -611,7 +611,7 @@ type Exit struct {
 	TotalEvents int `json:"total_events"`
 }
 
-// ExitFacts is the type of Check.exit.
+// ExitFacts is the type of Check.exit, IpList.exit, Worker.exit.
 type ExitFacts struct {
 	// Whether sources agree on the country, with each other and with what was sold.
 	Agreed *bool `json:"agreed"`
@@ -767,6 +767,8 @@ type IPList struct {
 	City *string `json:"city"`
 	// An ISO 3166-1 alpha-2 code.
 	Country *string `json:"country"`
+	// null: not measured yet.
+	Exit *ExitFacts `json:"exit"`
 	// The address to route traffic through.
 	FullURL string `json:"full_url"`
 	// The host name or address.
@@ -2122,31 +2124,34 @@ type WebhookType string
 
 // The values of WebhookType.
 const (
-	WebhookTypeSessionActive        WebhookType = "session.active"
-	WebhookTypeSessionFailed        WebhookType = "session.failed"
-	WebhookTypeSessionRotated       WebhookType = "session.rotated"
-	WebhookTypeSessionTrafficLow    WebhookType = "session.traffic_low"
-	WebhookTypeSessionToppedUp      WebhookType = "session.topped_up"
-	WebhookTypeSessionTopUpFailed   WebhookType = "session.top_up_failed"
-	WebhookTypeSessionExpiring      WebhookType = "session.expiring"
-	WebhookTypeSessionExpired       WebhookType = "session.expired"
-	WebhookTypeSessionTerminated    WebhookType = "session.terminated"
-	WebhookTypeSessionHealthChanged WebhookType = "session.health_changed"
-	WebhookTypeRechargeConfirming   WebhookType = "recharge.confirming"
-	WebhookTypeRechargePaid         WebhookType = "recharge.paid"
-	WebhookTypeRechargeExpired      WebhookType = "recharge.expired"
-	WebhookTypeRechargeFailed       WebhookType = "recharge.failed"
-	WebhookTypeBudgetThreshold      WebhookType = "budget.threshold"
-	WebhookTypeBalanceLow           WebhookType = "balance.low"
-	WebhookTypeTrialExpiring        WebhookType = "trial.expiring"
-	WebhookTypeAccountSecretRotated WebhookType = "account.secret_rotated"
-	WebhookTypeWebhookTest          WebhookType = "webhook.test"
+	WebhookTypeSessionActive           WebhookType = "session.active"
+	WebhookTypeSessionFailed           WebhookType = "session.failed"
+	WebhookTypeSessionRotated          WebhookType = "session.rotated"
+	WebhookTypeSessionTrafficLow       WebhookType = "session.traffic_low"
+	WebhookTypeSessionToppedUp         WebhookType = "session.topped_up"
+	WebhookTypeSessionTopUpFailed      WebhookType = "session.top_up_failed"
+	WebhookTypeSessionExpiring         WebhookType = "session.expiring"
+	WebhookTypeSessionExpired          WebhookType = "session.expired"
+	WebhookTypeSessionTerminated       WebhookType = "session.terminated"
+	WebhookTypeSessionHealthChanged    WebhookType = "session.health_changed"
+	WebhookTypeSessionExitPlaceDiffers WebhookType = "session.exit_place_differs"
+	WebhookTypeRechargeConfirming      WebhookType = "recharge.confirming"
+	WebhookTypeRechargePaid            WebhookType = "recharge.paid"
+	WebhookTypeRechargeExpired         WebhookType = "recharge.expired"
+	WebhookTypeRechargeFailed          WebhookType = "recharge.failed"
+	WebhookTypeBudgetThreshold         WebhookType = "budget.threshold"
+	WebhookTypeBalanceLow              WebhookType = "balance.low"
+	WebhookTypeTrialExpiring           WebhookType = "trial.expiring"
+	WebhookTypeAccountSecretRotated    WebhookType = "account.secret_rotated"
+	WebhookTypeWebhookTest             WebhookType = "webhook.test"
 )
 
 // Worker is the type of MadeWorkers.items, Workers.items.
 type Worker struct {
 	// When it was made.
 	CreatedAt time.Time `json:"created_at"`
+	// null: not measured yet.
+	Exit *ExitFacts `json:"exit"`
 	// When its next new connection gets another exit; null: never.
 	ExitExpiresAt *time.Time `json:"exit_expires_at"`
 	// null where the seller does not report it.

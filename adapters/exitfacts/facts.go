@@ -38,6 +38,9 @@ func New(sources []Source) *Facts {
 // Replace takes other sources in place of those before. Look-ups under way end with the former ones.
 func (f *Facts) Replace(sources []Source) { f.sources.Store(&sources) }
 
+// Any reports whether there are sources.
+func (f *Facts) Any() bool { return len(*f.sources.Load()) > 0 }
+
 // Facts returns what the sources have about an address. Files are in memory; lists are asked side by side, for
 // listTimeout at most, unless they answered within the hour. A list that does not answer is as none: the address may
 // be on it.

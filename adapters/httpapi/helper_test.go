@@ -40,6 +40,7 @@ import (
 	"agentproxy/domain"
 	"agentproxy/domain/account"
 	"agentproxy/domain/catalog"
+	"agentproxy/domain/exit"
 	"agentproxy/domain/webhook"
 	"agentproxy/ports"
 	"agentproxy/test/fake"
@@ -76,6 +77,7 @@ type world struct {
 	ids      *fake.IDs
 	provider *fake.Provider
 	prober   *prober
+	facts    *exitfacts.Facts
 	store    *storage.Store
 	stored   *ratelimit.Stored
 	counting ports.Store // what it stores is counted
@@ -187,7 +189,8 @@ func newWorld(t testing.TB, o options) *world {
 	limits.Stored = ratelimit.NewStored(o.stored, w.store, clock, limits, log)
 	counting := limits.Stored.Count(w.store)
 	w.stored, w.counting = limits.Stored, counting
-	w.sessions = sessions.New(sessions.Config{Limit: o.sessionLimit}, counting, clock, w.ids, secrets, cat, transitions,
+	w.facts = exitfacts.New(nil)
+	w.sessions = sessions.New(sessions.Config{Limit: o.sessionLimit, Measures: w.facts.Any}, counting, clock, w.ids, secrets, cat, transitions,
 		w.driver, access, w.hub, log)
 	w.reveals = reveals.New(w.store, clock, w.ids, secrets, w.sessions, w.accounts)
 	w.payments = payments.NewWatcher(w.store, clock, w.ids, w.chain, log)
@@ -218,7 +221,7 @@ func newWorld(t testing.TB, o options) *world {
 			Policies:  policy.New(counting, w.hub),
 			Workers:   workers.New(counting, clock, w.ids, cat, access, w.hub, log),
 			Callbacks: procurement.NewCallbacks(w.store, clock, cat, w.driver),
-			Checks:    sessions.NewChecks(w.sessions, w.prober, exitfacts.New(nil), clock),
+			Checks:    sessions.NewChecks(w.sessions, w.prober, w.facts, clock),
 			Telemetry: telemetry.New(counting, clock, w.ids, w.observer),
 			Wallet:    ledger.NewWallet(w.store, clock, w.ids),
 			Recharges: payments.NewOrders(payments.Config{}, w.store, clock, w.ids, w.chain, fake.NewKeys("test")),
@@ -295,7 +298,7 @@ func (s *countedSecrets) NewSecret() string { return s.ids.New("sk_") + "zzzzzzz
 // prober answers checks as a test sets it.
 type prober struct{ err error }
 
-func (p *prober) Probe(context.Context, string, string) (ports.Probe, error) {
+func (p *prober) Probe(context.Context, exit.Ref) (ports.Probe, error) {
 	return ports.Probe{ExitIP: "203.0.113.1", Latency: 42 * time.Millisecond}, p.err
 }
 

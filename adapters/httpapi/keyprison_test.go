@@ -26,7 +26,7 @@ const (
 
 // prison is every operation. One that is not in it is refused to restricted keys, and fails this test.
 var prison = map[string]string{
-	"add-traffic": spends, "change-key": free, "change-session": onOne, "check-session": onOne, "connect-session": onOne,
+	"add-traffic": spends, "change-key": free, "change-session": onOne, "check-session": onOne, "get-session-exit": onOne, "connect-session": onOne,
 	"create-key": free, "create-recharge": whole, "create-session": forAny, "delete-key": free, "delete-session": onOne,
 	"delete-worker": onOne, "get-account": forAny, "get-balance": forAny, "get-budget": whole, "get-cost-stats": forAny,
 	"get-limits": whole, "get-openapi": without, "get-health": without, "get-ip": without, "get-overview": forAny,

@@ -42,6 +42,7 @@ func goldenWorkers(t *testing.T) {
 	w.do("POST", at+"/workers/b/rotate", `{"reason":"http_403"}`, a.as, key("one")).want(200).golden("rotate-worker")
 	w.do("GET", at+"/workers/w07", "", a.as).want(200).golden("get-worker")
 	w.do("DELETE", at+"/workers/b", "", a.as).want(200).golden("delete-worker")
+	w.do("GET", at+"/exit?worker=w07", "", a.as).want(200).golden("get-session-exit")
 }
 
 func TestWorkers(t *testing.T) {

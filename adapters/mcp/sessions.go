@@ -102,6 +102,8 @@ func checkProxy(ctx context.Context, a *api, in struct {
 		Country   *string `json:"country"`
 		Declared  *string `json:"declared_country"`
 		LatencyMS int64   `json:"latency_ms"`
+		// Exit is passed on as it is: what is not known stays null.
+		Exit json.RawMessage `json:"exit"`
 	}
 	path := pathOf(in.SessionID, "/check")
 	if in.Worker != "" {
@@ -131,7 +133,7 @@ func checkProxy(ctx context.Context, a *api, in struct {
 		next = "The page looks blocked: call rotate, then check_proxy again."
 	}
 	return reply{data: map[string]any{"exit_ip": c.ExitIP, "country": c.Country, "declared_country": c.Declared,
-		"latency_ms": c.LatencyMS, "page": page},
+		"latency_ms": c.LatencyMS, "exit": c.Exit, "page": page},
 		next: next}, nil
 }
 

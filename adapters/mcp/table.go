@@ -145,7 +145,8 @@ var tools = []tool{
 	},
 	{
 		name: "check_proxy", title: "Try a session", scope: "sessions:write", repeatable: true, open: true,
-		description: "Opens one connection through the session's exit: address, country, milliseconds. Free; 10 a minute. " +
+		description: "Opens one connection through the session's exit: address, milliseconds, and in exit what was " +
+			"measured; null is unknown. Free; 10 a minute. " +
 			"With url it also fetches that page, which is charged: status, bytes, whether it looks blocked.",
 		args: []field{sessionID, oneWorker, {name: "url", kind: "string"}},
 		run:  taking(checkProxy),

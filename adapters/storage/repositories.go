@@ -43,3 +43,4 @@ func (t *tx) Overview() ports.Overview               { return overview{t} }
 func (t *tx) Folds() ports.Folds                     { return folds{t} }
 func (t *tx) Certificates() ports.Certificates       { return certificate.Certificates(&t.Unit) }
 func (t *tx) KeyWallets() ports.KeyWallets           { return accounts.KeyWallets(&t.Unit) }
+func (t *tx) ExitMeasures() ports.ExitMeasures       { return evidence.ExitMeasures(&t.Unit) }

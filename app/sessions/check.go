@@ -14,12 +14,13 @@ import (
 	"agentproxy/ports"
 )
 
-// Checks opens connections through exits to see whether they work and what they are.
+// Checks opens connections through exits to see whether they work and what they are, and keeps what was measured.
 type Checks struct {
 	sessions *Service
 	prober   ports.Prober
 	facts    ports.ExitFacts
 	clock    ports.Clock
+	changed  changedSessions
 }
 
 // NewChecks wires the use case.
@@ -37,29 +38,87 @@ type Checked struct {
 // Check opens one connection through the exit of an active session, or of a worker of it, to the
 // service's own echo. It is free.
 func (u *Checks) Check(ctx context.Context, agentID, id, name string) (Checked, error) {
-	v, err := u.sessions.Read(ctx, agentID, id)
+	v, err := u.open(ctx, agentID, id, name)
 	if err != nil {
 		return Checked{}, err
 	}
+	p, err := u.measure(ctx, v.Session, exit.Ref{AgentID: agentID, SessionID: id, Worker: name})
+	return Checked{Exit: p.Measured, Latency: p.latency, Protocol: v.Protocol}, err
+}
+
+// Exit returns what was measured of the present exit of an active session, or of a worker of it. If nothing is known
+// it measures, once may lets it.
+func (u *Checks) Exit(ctx context.Context, agentID, id, name string, may func() error) (exit.Measured, error) {
+	v, err := u.open(ctx, agentID, id, name)
+	if err != nil {
+		return exit.Measured{}, err
+	}
+	ref := exit.Ref{AgentID: agentID, SessionID: id, Worker: name}
+	var known *exit.Measured
+	err = u.sessions.store.View(ctx, func(ctx context.Context, tx Repos) error {
+		of, err := present(ctx, tx, v.Session, ref)
+		if err != nil {
+			return err
+		}
+		r, _, err := tx.ExitMeasures().Get(ctx, ref)
+		known = r.Known(of)
+		return err
+	})
+	if err != nil {
+		return exit.Measured{}, err
+	}
+	if known != nil {
+		return *known, nil
+	}
+	if err := may(); err != nil {
+		return exit.Measured{}, err
+	}
+	p, err := u.measure(ctx, v.Session, ref)
+	return p.Measured, err
+}
+
+// open returns a session that is active, and may have a worker of the name.
+func (u *Checks) open(ctx context.Context, agentID, id, name string) (View, error) {
+	v, err := u.sessions.Read(ctx, agentID, id)
 	switch {
+	case err != nil:
+		return v, err
 	case v.Status == session.Creating:
-		return Checked{}, session.ErrNotReady
+		return v, session.ErrNotReady
 	case v.Status.Over():
-		return Checked{}, session.ErrOver.Msgf("the session is %s; create a new one", v.Status)
+		return v, session.ErrOver.Msgf("the session is %s; create a new one", v.Status)
 	case name == "":
 	case v.Type == session.Static:
-		return Checked{}, domain.InvalidField("worker", "is for dynamic sessions; leave it out")
+		return v, domain.InvalidField("worker", "is for dynamic sessions; leave it out")
 	case !worker.IsName(name):
-		return Checked{}, domain.InvalidField("worker", "must be 1 to 32 letters, digits and _")
+		return v, domain.InvalidField("worker", "must be 1 to 32 letters, digits and _")
 	}
-	probe, err := u.prober.Probe(ctx, id, name)
+	return v, nil
+}
+
+// probed is what a probe measured of an exit.
+type probed struct {
+	exit.Measured
+	latency time.Duration
+}
+
+// measure probes an exit of a session, and keeps the measurement where there are sources of facts.
+func (u *Checks) measure(ctx context.Context, s session.Session, ref exit.Ref) (probed, error) {
+	of, err := u.presentNow(ctx, s, ref)
 	if err != nil {
-		return Checked{}, err
+		return probed{}, err
 	}
-	m := exit.Measured{At: u.clock.Now(), Declared: cmp.Or(probe.DeclaredCountry, v.Location.Country)}
+	probe, err := u.prober.Probe(ctx, ref)
+	if err != nil {
+		return probed{}, err
+	}
+	m := exit.Measured{At: u.clock.Now(), Declared: cmp.Or(probe.DeclaredCountry, s.Location.Country)}
 	if m.IP, err = netip.ParseAddr(probe.ExitIP); err != nil {
-		return Checked{}, fmt.Errorf("address that the echo saw: %w", err)
+		return probed{}, fmt.Errorf("address that the echo saw: %w", err)
 	}
 	m.Known = u.facts.Facts(ctx, m.IP)
-	return Checked{Exit: m, Latency: probe.Latency, Protocol: v.Protocol}, nil
+	if u.facts.Any() {
+		err = u.keep(ctx, ref, of, m)
+	}
+	return probed{m, probe.Latency}, err
 }

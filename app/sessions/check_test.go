@@ -19,8 +19,8 @@ import (
 
 type fakeProber struct{ err error }
 
-func (e fakeProber) Probe(_ context.Context, _, worker string) (ports.Probe, error) {
-	if worker != "" {
+func (e fakeProber) Probe(_ context.Context, of exit.Ref) (ports.Probe, error) {
+	if of.Worker != "" {
 		return ports.Probe{ExitIP: "10.0.0.2", DeclaredCountry: "DE"}, e.err
 	}
 	return ports.Probe{ExitIP: "10.0.0.1", Latency: time.Millisecond}, e.err
@@ -35,6 +35,8 @@ func (fakeFacts) Facts(_ context.Context, addr netip.Addr) exit.Known {
 	}
 	return exit.Known{}
 }
+
+func (fakeFacts) Any() bool { return true }
 
 func TestCheck(t *testing.T) {
 	t.Parallel()

@@ -14,6 +14,7 @@ type Repos interface {
 	Workers() ports.Workers
 	Peers() ports.Peers
 	Keys() ports.Keys
+	ExitMeasures() ports.ExitMeasures
 }
 
 func narrow(store ports.Store) ports.Unit[Repos] {

@@ -15,6 +15,7 @@ import (
 	"agentproxy/domain"
 	"agentproxy/domain/account"
 	"agentproxy/domain/eventlog"
+	"agentproxy/domain/exit"
 	"agentproxy/domain/health"
 	"agentproxy/domain/session"
 	"agentproxy/ports"
@@ -31,6 +32,8 @@ type Config struct {
 	// AnswerWithin is how long a create or a renewal waits for a provider; 0: 55 s. What
 	// takes longer is finished in the background.
 	AnswerWithin time.Duration
+	// Measures reports whether there are sources of facts about exits; nil: there are none.
+	Measures func() bool
 }
 
 // Service is the use cases of proxy sessions: create, use and end.
@@ -70,7 +73,10 @@ type View struct {
 	// is nil if the session goes through the gateway, and empty if the provider
 	// cannot resolve them at the moment.
 	Direct []fulfilment.DirectProxy
-	AsOf   time.Time
+	// Measured has what was measured of the addresses of an active static session, nil for what was not. It is empty
+	// where nothing is read of it: in answers to calls that change something.
+	Measured []*exit.Measured
+	AsOf     time.Time
 }
 
 // Cost is what a session has cost so far, booked or not.
@@ -141,6 +147,9 @@ func (u *Service) Read(ctx context.Context, agentID, id string) (View, error) {
 		return View{}, err
 	}
 	v := u.view(r, u.clock.Now()).with(workers[id])
+	if err := withMeasured(ctx, u, &v); err != nil {
+		return View{}, err
+	}
 	v.Direct, err = u.access.Direct(ctx, v.Session)
 	return v, err
 }
@@ -188,7 +197,11 @@ func (u *Service) List(ctx context.Context, in List) (domain.List[View], error) 
 			return out, err
 		}
 	}
-	return out, nil
+	views := make([]*View, len(out.Items))
+	for i := range out.Items {
+		views[i] = &out.Items[i]
+	}
+	return out, withMeasured(ctx, u, views...)
 }
 
 // Events returns a page of a session's event log, newest first.

@@ -12,6 +12,7 @@ import (
 	"agentproxy/domain"
 	"agentproxy/domain/catalog"
 	"agentproxy/domain/eventlog"
+	"agentproxy/domain/exit"
 	"agentproxy/domain/health"
 	"agentproxy/domain/session"
 	"agentproxy/domain/webhook"
@@ -166,8 +167,9 @@ func (u *Service) open(
 // View is a worker as its agent may read it.
 type View struct {
 	worker.Worker
-	Verdict health.Verdict
-	Open    int64 // connections, on all replicas
+	Verdict  health.Verdict
+	Open     int64          // connections, on all replicas
+	Measured *exit.Measured // of its exit; nil: nothing
 }
 
 // healthByName is for how many workers of a session the health of each is read instead of that of all: a page.
@@ -200,6 +202,14 @@ func (u *Service) see(ctx context.Context, tx Repos, sessionID string, list []Vi
 			}
 		}
 	}
+	measured, err := tx.ExitMeasures().Of(ctx, []string{sessionID})
+	if err != nil {
+		return err
+	}
+	exits := make(map[string]exit.Record, len(measured))
+	for _, r := range measured {
+		exits[r.Worker] = r
+	}
 	now, verdicts := u.clock.Now(), make(map[int64]health.Verdict, len(states))
 	for i := range states {
 		verdicts[states[i].ID] = states[i].State.Verdict(now, false)
@@ -211,6 +221,8 @@ func (u *Service) see(ctx context.Context, tx Repos, sessionID string, list []Vi
 			v = fresh.Verdict(now, false)
 		}
 		list[i].Verdict, list[i].Open = v, open[list[i].ID]
+		w := list[i].Worker
+		list[i].Measured = exits[w.Name].Known(exit.Identity(w.ID, w.Turn, w.Exit.IP))
 	}
 	return nil
 }

@@ -14,6 +14,7 @@ type Repos interface {
 	Events() ports.Events
 	Counters() ports.Counters
 	Idempotency() ports.Idempotency
+	ExitMeasures() ports.ExitMeasures
 }
 
 func narrow(store ports.Store) ports.Unit[Repos] {

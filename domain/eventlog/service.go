@@ -11,8 +11,10 @@ const (
 	ToppedUp      = "topped_up" // traffic was added
 	TopUpFailed   = "top_up_failed"
 	ExitLost      = "exit_lost" // the exit of a worker is gone
-	Replaced      = "replaced"  // the provider exchanged an address
-	Revealed      = "revealed"  // a link showed the proxy's credentials
+	// ExitDiffers is an exit whose measured place is not the one sold, or of which two sources have different ones.
+	ExitDiffers = "exit_place_differs"
+	Replaced    = "replaced" // the provider exchanged an address
+	Revealed    = "revealed" // a link showed the proxy's credentials
 	// PasswordReplaced is the end of a proxy password.
 	PasswordReplaced = "password_replaced"
 	// What an ended session still held is charged or released: its order is decided.

@@ -36,6 +36,8 @@ var Fields = map[Type][]Field{
 	SessionTerminated:  with(ofSession, ofCost...),
 	SessionHealthChanged: {ofSession[0], {Name: "risk_level", Doc: "From now on."},
 		{Name: "previous_risk_level", Doc: "Before."}, ofWorker},
+	SessionExitDiffers: {ofSession[0], {Name: "exit_ip", Doc: "As measured."}, {Name: "country", Doc: "As measured."},
+		{Name: "declared_country", Doc: "As sold.", Optional: true}, ofWorker},
 	RechargeConfirming: ofRecharge, RechargePaid: ofRecharge, RechargeExpired: ofRecharge, RechargeFailed: ofRecharge,
 	BudgetThreshold: {ofAccount, {Name: "limit", Doc: "daily or total."},
 		{Name: "threshold", Doc: "Percent of it that is spent."}},

@@ -25,6 +25,7 @@ const (
 	SessionExpired       Type = "session.expired"
 	SessionTerminated    Type = "session.terminated"
 	SessionHealthChanged Type = "session.health_changed"
+	SessionExitDiffers   Type = "session.exit_place_differs" // once an exit
 
 	RechargeConfirming Type = "recharge.confirming"
 	RechargePaid       Type = "recharge.paid"
@@ -42,7 +43,8 @@ const (
 var Types = []Type{
 	SessionActive, SessionFailed, SessionRotated, SessionTrafficLow, SessionToppedUp, SessionTopUpFailed, SessionExpiring,
 	SessionExpired, SessionTerminated,
-	SessionHealthChanged, RechargeConfirming, RechargePaid, RechargeExpired, RechargeFailed, BudgetThreshold, BalanceLow,
+	SessionHealthChanged, SessionExitDiffers,
+	RechargeConfirming, RechargePaid, RechargeExpired, RechargeFailed, BudgetThreshold, BalanceLow,
 	TrialExpiring, AccountSecretRotated, Test,
 }
 

@@ -55,7 +55,7 @@ func NewUseCases(d Dependencies) (u UseCases) {
 		d.Calls, d.Log)
 	u.Desk = procurement.NewDesk(d.Store, u.Driver)
 	u.Callbacks = procurement.NewCallbacks(d.Store, d.Clock, d.Catalog, u.Driver)
-	u.Sessions = sessions.New(sessions.Config{Limit: d.SessionLimit, FundedFrom: d.FundedFrom}, d.Store, d.Clock, d.IDs, d.Secrets, d.Catalog,
+	u.Sessions = sessions.New(sessions.Config{Limit: d.SessionLimit, FundedFrom: d.FundedFrom, Measures: func() bool { return true }}, d.Store, d.Clock, d.IDs, d.Secrets, d.Catalog,
 		u.Transitions, u.Driver, u.Fulfilment, d.Hub, d.Log)
 	u.Traffic = traffic.New(d.Store, d.Clock, d.IDs, u.Sessions, u.Transitions, u.Fulfilment, d.Hub, d.Log)
 	u.Policies = policy.New(d.Store, d.Hub)

@@ -37,7 +37,7 @@ func Store(t *testing.T, open func(t *testing.T) ports.Store) {
 		{"recharges", rechargeClaims}, {"transfers", transferClaims}, {"outbox", outboxClaims}, {"webhooks", webhookClaims}, {"devchain", devchainClaims},
 		{"orders", orderClaims}, {"order races", orderRaceClaims}, {"order lists", orderListClaims}, {"order turns", orderTurnClaims}, {"claims", claimClaims},
 		{"policies", policyClaims}, {"workers", workerClaims}, {"archive", archiveClaims}, {"exit log", exitLogClaims},
-		{"audit trail", auditClaims}, {"folds", foldClaims}, {"certificates", certificateClaims},
+		{"audit trail", auditClaims}, {"folds", foldClaims}, {"certificates", certificateClaims}, {"exit measures", exitMeasureClaims},
 	} {
 		t.Run(group.name, func(t *testing.T) {
 			t.Parallel()

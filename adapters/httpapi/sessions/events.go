@@ -96,6 +96,44 @@ func (s *service) declareSessionViews() {
 			"works.", Data: checkReply{OK: true, ExitIP: "203.0.113.7", Country: "LT", Declared: "TH", LatencyMS: 42,
 			Protocol: "http", Exit: sessionview.ExampleExit}}},
 	}, s.checkSession)
+	s.declareExit()
+}
+
+// declareExit declares what is known about an exit.
+func (s *service) declareExit() {
+	endpoint.Declare(s.api, endpoint.Operation{
+		ID: "get-session-exit", Method: http.MethodGet, Path: "/sessions/{session_id}/exit", Tag: "sessions",
+		Summary: "What was measured of the exit", Scope: account.SessionsRead,
+		Doc: "If nothing was yet, it measures as check does.",
+		Refuses: endpoint.And(sessionview.OfLive, account.ErrRateLimited, worker.ErrNotFound, ports.ErrProvider,
+			ports.ErrTimeout),
+		OK: []endpoint.Reply{{Status: http.StatusOK, Doc: "The facts.", Data: sessionview.ExampleExit}},
+	}, func(ctx context.Context, in *exitInput) (int, sessionview.ExitFacts, error) {
+		id, err := in.ID()
+		if err != nil {
+			return 0, sessionview.ExitFacts{}, err
+		}
+		m, err := s.Checks.Exit(ctx, endpoint.Caller(ctx), id, in.Worker, func() error { return s.mayCheck(ctx) })
+		if err != nil {
+			return 0, sessionview.ExitFacts{}, err
+		}
+		return http.StatusOK, sessionview.ToExit(m), nil
+	})
+}
+
+// mayCheck counts a check, and refuses one too many.
+func (s *service) mayCheck(ctx context.Context) error {
+	if d := s.api.Limits.TakeCheck(endpoint.Caller(ctx)); !d.Allowed {
+		return account.ErrRateLimited.Msgf("at most 10 checks a minute; wait for the seconds in Retry-After").
+			After(d.RetryAfter)
+	}
+	return nil
+}
+
+// exitInput is a session, or a worker of it.
+type exitInput struct {
+	sessionview.OneSession
+	Worker string `query:"worker" doc:"Its exit in place of the session's."`
 }
 
 // checkInput is a session, or a worker of it.
@@ -109,12 +147,8 @@ func (s *service) checkSession(ctx context.Context, in *checkInput) (int, checkR
 	if err != nil {
 		return 0, checkReply{}, err
 	}
-	if d := s.api.Limits.TakeCheck(endpoint.Caller(ctx)); !d.Allowed {
-		return 0, checkReply{}, account.ErrRateLimited.Msgf(
-			"at most 10 checks a minute; wait for the seconds in Retry-After",
-		).After(
-			d.RetryAfter,
-		)
+	if err := s.mayCheck(ctx); err != nil {
+		return 0, checkReply{}, err
 	}
 	v, err := s.Checks.Check(ctx, endpoint.Caller(ctx), id, in.Worker)
 	if err != nil {

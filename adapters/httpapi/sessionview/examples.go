@@ -67,7 +67,7 @@ func staticExample() Session {
 	s.Usage.Time = timeReply{value.MaybeStamp(openapi.ExampleTime), value.MaybeStamp(openapi.ExampleLater), 2_592_000}
 	s.Cost = costReply{openapi.USD("1"), 0, 0, 0, domain.Currency}
 	s.Usage.Cost = s.Cost
-	s.IPList = []ipListReply{{"198.51.100.4", "US", "", ExampleProxy}}
+	s.IPList = []ipListReply{{"198.51.100.4", "US", "", ExampleProxy, nil}}
 	return s
 }
 

@@ -50,6 +50,15 @@ func ToExit(m exit.Measured) ExitFacts {
 	return e
 }
 
+// MaybeExit returns what was measured of an exit, nil if nothing was.
+func MaybeExit(m *exit.Measured) *ExitFacts {
+	if m == nil {
+		return nil
+	}
+	e := ToExit(*m)
+	return &e
+}
+
 // ExampleExit is an exit that is not where it was sold.
 var ExampleExit = ToExit(exit.Measured{IP: netip.MustParseAddr("203.0.113.7"), At: openapi.ExampleTime, Declared: "TH",
 	Known: exit.Known{Country: "LT", City: "Vilnius", Timezone: "Europe/Vilnius", ASN: 64500,

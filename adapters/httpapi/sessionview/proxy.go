@@ -58,6 +58,9 @@ func (g Gateway) showProxy(r *Session, v sessions.View) {
 			City:    value.MaybeText(v.Location.City),
 			Proxy:   g.toProxy(v, i, traffic.User{SessionID: v.ID, Static: true, Number: i}),
 		}
+		if i < len(v.Measured) {
+			r.IPList[i].Exit = MaybeExit(v.Measured[i])
+		}
 	}
 	if len(r.IPList) > 0 {
 		r.Proxy = &r.IPList[0].Proxy

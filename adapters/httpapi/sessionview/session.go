@@ -79,6 +79,12 @@ type ipListReply struct {
 	Country value.MaybeText `json:"country" doc:"An ISO 3166-1 alpha-2 code."`
 	City    value.MaybeText `json:"city" doc:"null when none was asked for."`
 	Proxy
+	Exit *ExitFacts `json:"exit" doc:"null: not measured yet."`
+}
+
+// TransformSchema lets the exit be null.
+func (ipListReply) TransformSchema(_ huma.Registry, s *huma.Schema) *huma.Schema {
+	return openapi.Nullable(s, "exit")
 }
 
 // Location is where an exit is.

@@ -119,6 +119,7 @@ type workerReply struct {
 	Status        worker.Status                  `json:"status" doc:"Its state."`
 	Proxy         *sessionview.Proxy             `json:"proxy" doc:"How to connect; null unless the session is active."`
 	ExitIP        value.MaybeText                `json:"exit_ip" doc:"null where the seller does not report it."`
+	Exit          *sessionview.ExitFacts         `json:"exit" doc:"null: not measured yet."`
 	Location      sessionview.Location           `json:"location" doc:"Where the exits are."`
 	TTLSeconds    value.MaybeInt                 `json:"ttl_seconds" doc:"null: the exit is kept."`
 	ExitExpiresAt value.MaybeStamp               `json:"exit_expires_at" doc:"When its next new connection gets another exit; null: never."`
@@ -134,7 +135,7 @@ type workerReply struct {
 
 // TransformSchema lets the objects that may be missing be null.
 func (workerReply) TransformSchema(_ huma.Registry, s *huma.Schema) *huma.Schema {
-	return openapi.Nullable(s, "proxy", "last_error")
+	return openapi.Nullable(s, "proxy", "exit", "last_error")
 }
 
 type workerUsageReply struct {
@@ -296,6 +297,7 @@ func (s *service) toWorker(v sessions.View, w workers.View) workerReply {
 			City: value.MaybeText(w.Location.City)}, TTLSeconds: -1, ExitExpiresAt: value.MaybeStamp(w.ExpiresAt()),
 		Strict: w.Strict, MaxBytes: -1,
 		Usage:  workerUsageReply{w.Usage.Bytes(), w.Usage.Up, w.Usage.Down, w.Usage.Connections, w.Open},
+		Exit:   sessionview.MaybeExit(w.Measured),
 		Health: sessionview.ToHealthBrief(w.Verdict), Rotations: w.Rotations, CreatedAt: value.Stamp(w.CreatedAt),
 		LastUsedAt: value.MaybeStamp(w.LastUsedAt)}
 	if w.Exit.IP.IsValid() {

@@ -1,11 +1,19 @@
 package wire
 
 import (
+	"context"
+	"log/slog"
 	"net/netip"
+	"sync"
 	"time"
+
+	"go.uber.org/fx"
 
 	"agentproxy/adapters/configfile"
 	"agentproxy/adapters/exitfacts"
+	"agentproxy/adapters/queue"
+	"agentproxy/app/changes"
+	"agentproxy/app/sessions"
 	"agentproxy/domain/exit"
 	"agentproxy/ports"
 )
@@ -31,4 +39,16 @@ func exitSources(list []configfile.ExitSource) (all []exitfacts.Source) {
 func newExitFacts(s configfile.Settings) (*exitfacts.Facts, ports.ExitFacts) {
 	f := exitfacts.New(exitSources(s.Catalog.ExitFacts))
 	return f, f
+}
+
+// measureExits measures exits in the process that leads, each time that they change and once a day.
+func measureExits(lc fx.Lifecycle, log *slog.Logger, hub *changes.Hub, checks *sessions.Checks, q *queue.Queue) {
+	hub.Watch(checks)
+	ctx, cancel := context.WithCancel(context.Background())
+	var wg sync.WaitGroup
+	lc.Append(fx.StartStopHook(func() {
+		wg.Go(func() {
+			loop(ctx, task{name: "measure exits", every: sessions.MeasureEvery, run: checks.Measure, only: q.Leads}, log)
+		})
+	}, func() { cancel(); wg.Wait() }))
 }

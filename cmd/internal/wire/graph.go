@@ -22,6 +22,7 @@ import (
 	"agentproxy/adapters/configfile"
 	"agentproxy/adapters/conns"
 	"agentproxy/adapters/console"
+	"agentproxy/adapters/exitfacts"
 	"agentproxy/adapters/gateway"
 	"agentproxy/adapters/gateway/dial"
 	"agentproxy/adapters/httpapi"
@@ -91,8 +92,9 @@ func core(s configfile.Settings, log *slog.Logger, database fx.Option) fx.Option
 			},
 			accountsConfig,
 			paymentsConfig, paymentNetwork, playmoney.New,
-			func(s configfile.Settings) sessions.Config {
-				return sessions.Config{Limit: s.SessionLimit, FundedFrom: s.FundedFrom}
+			newExitFacts,
+			func(s configfile.Settings, facts *exitfacts.Facts) sessions.Config {
+				return sessions.Config{Limit: s.SessionLimit, FundedFrom: s.FundedFrom, Measures: facts.Any}
 			},
 			func(s configfile.Settings) account.Funding { return s.FundedFrom },
 			newCounter,
@@ -132,7 +134,7 @@ func Service(s configfile.Settings, log *slog.Logger) fx.Option {
 			func(s configfile.Settings) *policyapp.Published { return policyapp.Publish(s.Catalog.Policy) },
 			exitlog.NewLog,
 			newCertificate, newScans, gatewayConfig, gatewayDeps, apiConfig, newProber, newReloader, newReloaded,
-			newExitFacts, sessions.NewChecks,
+			sessions.NewChecks,
 			reveals.New, newFeed, newTools, overview.New, consoleConfig, console.New,
 			func(c *console.Console) httpapi.Console { return c.Serve },
 		),
@@ -145,6 +147,7 @@ func Service(s configfile.Settings, log *slog.Logger) fx.Option {
 			keepExits, disableScanners, runTasks, foldTelemetry, reloadOnHangup,
 			func(hub *changes.Hub, g *gateway.Gateway) { hub.Watch(watcher{g}) },
 			func(hub *changes.Hub, st *storage.Store) { hub.Watch(st.Remember()) },
+			measureExits,
 		)),
 		gateway.Module,
 		httpapi.Module,

@@ -8,6 +8,7 @@ import (
 	trafficapp "agentproxy/app/traffic"
 	"agentproxy/app/workers"
 	"agentproxy/domain"
+	"agentproxy/domain/exit"
 	"agentproxy/domain/procurement"
 	"agentproxy/domain/session"
 	"agentproxy/domain/traffic"
@@ -26,13 +27,22 @@ func newProber(g *gateway.Gateway, t *trafficapp.Service, w *workers.Service) po
 	return prober{g, t, w}
 }
 
-// route returns the way of a session, or of a worker of it, and the country that the worker's exit was sold as.
-func (p prober) route(ctx context.Context, id, name string) (r traffic.Route, country string, err error) {
-	if name == "" {
-		r, err = p.traffic.Route(ctx, id)
+// route returns the way of an exit, and the country that a worker's exit was sold as.
+func (p prober) route(ctx context.Context, of exit.Ref) (r traffic.Route, country string, err error) {
+	if of.Worker == "" {
+		r, err = p.traffic.Route(ctx, of.SessionID)
+		switch i := of.Index; {
+		case err != nil || i == 0:
+		case i >= len(r.Exits) || r.Upstreams != nil && i >= len(r.Upstreams):
+			err = ports.ErrProvider.Msgf("the session has no such address any more")
+		default:
+			if r.Exits = r.Exits[i:]; r.Upstreams != nil {
+				r.Upstreams = r.Upstreams[i:]
+			}
+		}
 		return r, "", err
 	}
-	w, err := p.workers.Worker(ctx, id, worker.Parameters{Name: name})
+	w, err := p.workers.Worker(ctx, of.SessionID, worker.Parameters{Name: of.Worker})
 	switch {
 	case errors.Is(err, worker.ErrParameter):
 		return r, "", domain.InvalidField("worker", "cannot be made: the exits of this session support no workers")
@@ -46,9 +56,9 @@ func (p prober) route(ctx context.Context, id, name string) (r traffic.Route, co
 	return r, w.Worker.Location.Country, err
 }
 
-// Probe calls the service's echo through the exit of a session, or of a worker of it.
-func (p prober) Probe(ctx context.Context, id, name string) (ports.Probe, error) {
-	route, country, err := p.route(ctx, id, name)
+// Probe calls the service's echo through an exit.
+func (p prober) Probe(ctx context.Context, of exit.Ref) (ports.Probe, error) {
+	route, country, err := p.route(ctx, of)
 	if err != nil {
 		return ports.Probe{}, err
 	}

@@ -1,0 +1,69 @@
+package exit
+
+import (
+	"net/netip"
+	"strconv"
+	"time"
+)
+
+// The times between measurements.
+const (
+	Every      = 24 * time.Hour  // of an exit that was measured
+	RetryAfter = time.Hour       // of one that could not be
+	Apart      = 5 * time.Minute // of exits that a session or a worker has one after the other
+)
+
+// Ref names an exit that agents use: that of a session, of one of its addresses, or of a worker of it.
+type Ref struct {
+	AgentID   string
+	SessionID string
+	Worker    string // empty: the session's own
+	Index     int    // of the address of a static session; 0 for a dynamic one
+}
+
+// Record is what is kept of an exit: its last measurement, and when the next one is due.
+type Record struct {
+	Ref
+	// Of is the exit that was measured, as Identity names it. A record of another exit than the present one is
+	// no fact about that.
+	Of       string
+	Measured           // without an address if nothing was measured yet
+	DueAt    time.Time // of the next measurement
+	Told     bool      // that the place is not the one sold was listed, once for this exit
+}
+
+// Identity names an exit among those that a session or a worker has one after the other: the id of the worker, 0 for
+// the session's own, how many there were before, and the address by which the exit was sold, which may be missing.
+func Identity(worker int64, turn int, sold netip.Addr) string {
+	text := strconv.FormatInt(worker, 10) + "." + strconv.Itoa(turn)
+	if sold.IsValid() {
+		text += " " + sold.String()
+	}
+	return text
+}
+
+// Known returns the measurement if it is of the present exit, nil if there is none.
+func (r Record) Known(present string) *Measured {
+	if r.Of != present || !r.IP.IsValid() {
+		return nil
+	}
+	return &r.Measured
+}
+
+// Take returns the record after a measurement, and whether it is to be listed that the place is not the one sold.
+func (r Record) Take(of string, m Measured) (next Record, tell bool) {
+	agreed, known := m.Agreed()
+	differs := known && !agreed
+	told := r.Told && r.Of == of
+	r.Of, r.Measured, r.DueAt, r.Told = of, m, m.At.Add(Every), told || differs
+	return r, differs && !told
+}
+
+// Miss returns the record after an attempt that did not reach the echo. What was measured before stays.
+func (r Record) Miss(of string, now time.Time) Record {
+	if r.Of != of {
+		r = Record{Ref: r.Ref, Of: of}
+	}
+	r.DueAt = now.Add(RetryAfter)
+	return r
+}
