@@ -29,14 +29,15 @@ type FeedPage struct {
 
 // Outbox keeps the events of agents, for their feeds and webhooks, in the unit of work of the change.
 type Outbox interface {
-	// Append stores an event and notes, for every process, that the feed of its agent has grown.
+	// Append stores an event. Once the unit is committed every process is notified that the feed of its agent has
+	// grown, unless this one is killed first.
 	Append(ctx context.Context, e webhook.Event) error
 	// Feed lists the events of an agent behind a place, in an order in which none is ever put in front of one that was
 	// listed. It is ErrMissed for a place that this database has not reached.
 	Feed(ctx context.Context, q FeedQuery) (FeedPage, error)
-	// Event returns an event, or webhook.ErrNotFound.
+	// Event returns an event that is sent to a webhook, or webhook.ErrNotFound.
 	Event(ctx context.Context, id string) (webhook.Event, error)
-	// Purge removes events from before the time, and their deliveries.
+	// Purge removes those of the first events, limit of them, that are from before the time, and their deliveries.
 	Purge(ctx context.Context, before time.Time, limit int) (int, error)
 	// PurgeRefused removes deliveries from before the time that failed without an attempt. Their events stay.
 	PurgeRefused(ctx context.Context, before time.Time, limit int) (int, error)

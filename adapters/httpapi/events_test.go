@@ -119,9 +119,13 @@ func TestCallsWaitForEvents(t *testing.T) {
 	w.buyNow(a)
 	otherID, _ := w.buyNow(other)
 	w.rotated(other, otherID)
-	w.must(w.hub.Poll(t.Context())) // nothing that they wait for
+	noted := func() {
+		w.must(w.store.FlushEventNotes(t.Context()))
+		w.must(w.hub.Poll(t.Context()))
+	}
+	noted() // nothing that they wait for
 	w.rotated(a, id)
-	w.must(w.hub.Poll(t.Context()))
+	noted()
 	for range feed.MaxWaiting {
 		if r := <-answers; r.status != 200 || r.str("data.items.0.type") != "session.rotated" {
 			t.Errorf("%d %s", r.status, r.body)

@@ -23,6 +23,9 @@ func (s *Store) SetCommit(commit func(*engine.Transaction) error) {
 	}
 }
 
+// Config returns what the store was opened with.
+func (s *Store) Config() Config { return s.config }
+
 // SetNow replaces the clock by which units may join a transaction.
 func (s *Store) SetNow(now func() time.Time) {
 	for _, c := range s.commits {

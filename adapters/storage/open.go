@@ -37,7 +37,7 @@ func Open(ctx context.Context, config Config) (*Store, error) {
 	if config.Logger == nil {
 		config.Logger = slog.New(slog.DiscardHandler)
 	}
-	s := &Store{config: config, metrics: newMetrics()}
+	s := &Store{config: config, metrics: newMetrics(), notes: work.NewEventNotes()}
 	if err := s.open(ctx); err != nil {
 		return nil, errors.Join(fmt.Errorf("open database: %w", err), s.Close())
 	}
@@ -104,6 +104,9 @@ func openORM(dialector gorm.Dialector) (*gorm.DB, error) {
 // refused as unavailable.
 func (s *Store) Close() (err error) {
 	s.closing.Do(func() {
+		if s.work != nil {
+			_ = s.notes.Flush(context.Background(), s.note)
+		}
 		for _, c := range s.commits {
 			c.Close()
 		}

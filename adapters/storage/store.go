@@ -119,6 +119,7 @@ type Store struct {
 	leases     leaseSQL
 	timed      func(args ...any) []any // appends the time to the arguments of leaseSQL, if it is one
 	jobs       atomic.Pointer[JobInserter]
+	notes      *work.EventNotes // of the events that were committed last
 	closing    sync.Once
 }
 

@@ -2,6 +2,7 @@ package storage
 
 import (
 	"context"
+	"errors"
 	"hash/fnv"
 	"slices"
 	"strings"
@@ -9,6 +10,7 @@ import (
 
 	"agentproxy/adapters/storage/commit"
 	"agentproxy/adapters/storage/engine"
+	"agentproxy/adapters/storage/work"
 	"agentproxy/ports"
 )
 
@@ -45,14 +47,18 @@ func (s *Store) read(
 // interrupt one that has: SQLite answers an interrupted write by rolling back the whole transaction,
 // and with it the units of others.
 func (s *Store) Update(ctx context.Context, fn func(ctx context.Context, tx ports.Tx) error) error {
-	var touched []string
-	defer func() { s.recent.drop(touched...) }()
-	var shared *batch // of the last run
-	err := s.update(ctx, func(in *engine.Transaction) error {
-		t := s.unit(traced(ctx, s.config.Trace, in.Conn), in)
-		if s.recent != nil {
-			t.Touched = &touched
+	var touched work.Touched
+	var err error
+	defer func() {
+		s.recent.drop(touched.Sessions...)
+		if err == nil || errors.Is(err, engine.ErrUnknownOutcome) {
+			s.notes.Add(touched.Feeds)
 		}
+	}()
+	var shared *batch // of the last run
+	err = s.update(ctx, func(in *engine.Transaction) error {
+		t := s.unit(traced(ctx, s.config.Trace, in.Conn), in)
+		t.Touched = &touched
 		if b, ok := in.Conn.(batchConn); ok {
 			shared = b.batch
 			t.join(shared)

@@ -47,8 +47,9 @@ func Enqueue(ctx context.Context, tx Repos, ids ports.IDs, now time.Time, n Noti
 	if err != nil {
 		return "", err
 	}
-	e := webhook.Event{ID: ids.New(webhook.IDPrefix), AgentID: n.AgentID, Type: n.Of, At: now, Data: n.Data}
-	if err := tx.Outbox().Append(ctx, e); err != nil || to.State() == webhook.None {
+	e := webhook.Event{ID: ids.New(webhook.IDPrefix), AgentID: n.AgentID, Type: n.Of, At: now, Data: n.Data,
+		Unsent: to.State() == webhook.None}
+	if err := tx.Outbox().Append(ctx, e); err != nil || e.Unsent {
 		return e.ID, err
 	}
 	d := webhook.NewDelivery(ids.New(webhook.DeliveryPrefix), e, now).Abandon(to)

@@ -77,4 +77,6 @@ type Event struct {
 	Type    Type
 	At      time.Time
 	Data    map[string]string
+	// Unsent is set for an event that no webhook is sent: it is in the feed alone, and not found by its id.
+	Unsent bool
 }

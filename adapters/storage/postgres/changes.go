@@ -111,7 +111,7 @@ func (d *Database) Feed() engine.Feed {
 // MendFeed raises the places of events if the newest one is from beyond the transactions of this server, as in a
 // database that was dumped on another one and restored here. It does nothing on a standby.
 func (d *Database) MendFeed(ctx context.Context) error {
-	newest := "SELECT place >= " + d.Feed().Begun + " AND NOT pg_is_in_recovery() FROM outbox ORDER BY at DESC LIMIT 1"
+	newest := "SELECT place >= " + d.Feed().Begun + " AND NOT pg_is_in_recovery() FROM outbox ORDER BY seq DESC LIMIT 1"
 	beyond := func(q interface {
 		Query(ctx context.Context, sql string, args ...any) (pgx.Rows, error)
 	}) (bool, error) {

@@ -1,7 +1,6 @@
 package webhooks
 
 import (
-	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -38,8 +37,9 @@ func (r outbox) Append(_ context.Context, e webhook.Event) error {
 		return fmt.Errorf("append event %s: %w", e.ID, err)
 	}
 	err = events.Insert(r.Set, newEvent{e.ID, e.AgentID, string(e.Type), column.Micros(e.At), string(data),
-		e.Data["session_id"]})
-	return cmp.Or(err, r.NoteEvent(e.AgentID))
+		e.Data["session_id"], !e.Unsent})
+	r.NoteEvent(e.AgentID)
+	return err
 }
 
 // heldAfter is for how long an event may be held up by transactions under way before those of other databases of the
@@ -107,7 +107,7 @@ func (r outbox) feedTo(ctx context.Context, q ports.FeedQuery, to string) (
 
 func (r outbox) Event(ctx context.Context, id string) (webhook.Event, error) {
 	var row outboxRow
-	found, err := work.One(r.ORM(ctx).Where("id = ?", id), &row)
+	found, err := work.One(r.ORM(ctx).Where("id = ? AND sent = 1", id), &row)
 	if err != nil {
 		return webhook.Event{}, fmt.Errorf("read webhook event %s: %w", id, err)
 	}
@@ -121,11 +121,11 @@ func (r outbox) Event(ctx context.Context, id string) (webhook.Event, error) {
 	return e, nil
 }
 
-// Purge selects the events in the same order for both tables, so that both lose the same.
+// Purge selects the same events for both tables. They have about the order of their times, of which there is no index.
 func (r outbox) Purge(ctx context.Context, before time.Time, limit int) (int, error) {
 	old := func(name string) any {
-		return r.ORM(ctx).Model(&outboxRow{}).Select(name).
-			Where("at < ?", column.Micros(before)).Order("at, seq").Limit(limit)
+		first := r.ORM(ctx).Model(&outboxRow{}).Select("seq, id, at").Where("seq > 0").Order("seq").Limit(limit)
+		return r.ORM(ctx).Table("(?) AS first", first).Select(name).Where("at < ?", column.Micros(before))
 	}
 	_, err := r.Written(r.Write(ctx).Where("event_id IN (?)", old("id")).Delete(&deliveryRow{}))
 	var n int64

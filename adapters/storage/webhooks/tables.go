@@ -42,6 +42,7 @@ type newEvent struct {
 	At                int64
 	Data              string // JSON
 	SessionID         string // empty: of no session
+	Sent              bool   // to a webhook
 }
 
 var insertEvents = rows.Insert[newEvent]("append webhook events", "outbox", "")

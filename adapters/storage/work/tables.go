@@ -44,10 +44,9 @@ func (u *Unit) NoteChange(agentID, sessionID string) error {
 	return changes.Insert(u.Set, changeRow{agentID, sessionID, column.Micros(u.Database.Now())})
 }
 
-// NoteEvent notes for every process that an agent has another event.
-func (u *Unit) NoteEvent(agentID string) error {
-	return changes.Insert(u.Set, changeRow{FeedMark + agentID, "", column.Micros(u.Database.Now())})
+// NoteEvent has every process notified that an agent has another event, once the unit is committed.
+func (u *Unit) NoteEvent(agentID string) {
+	if u.Touched != nil {
+		u.Touched.Feeds = append(u.Touched.Feeds, agentID)
+	}
 }
-
-// FeedMark begins the name of an agent in a change that is an event: the agent itself did not change.
-const FeedMark = "+"

@@ -37,9 +37,12 @@ type Unit struct {
 	Database *Database
 	// Rows are those that the unit has in memory.
 	Set *rows.Set
-	// Touched collects the sessions that the unit changes; nil collects none.
-	Touched *[]string
+	// Touched collects what is notified of the unit once it has ended; nil collects nothing.
+	Touched *Touched
 }
+
+// Touched are the sessions that a unit changed, and the agents that it appended events of.
+type Touched struct{ Sessions, Feeds []string }
 
 // ListContext returns the context for a query that may take long. In View the caller's ends it.
 func (u *Unit) ListContext(ctx context.Context) context.Context {
@@ -160,7 +163,7 @@ func (u *Unit) Exec(statement string, args ...any) (int64, error) {
 // Touch has views of this process read a session anew, once the unit has ended.
 func (u *Unit) Touch(sessionID string) {
 	if u.Touched != nil && sessionID != "" {
-		*u.Touched = append(*u.Touched, sessionID)
+		u.Touched.Sessions = append(u.Touched.Sessions, sessionID)
 	}
 }
 

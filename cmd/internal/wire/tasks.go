@@ -133,6 +133,7 @@ func runTasks(lc fx.Lifecycle, log *slog.Logger, settings configfile.Settings, s
 				wg.Go(func() { loop(ctx, t, log) })
 			}
 			wg.Go(func() { st.Listen(ctx, signal) })
+			wg.Go(func() { st.NoteEvents(ctx) })
 			return nil
 		},
 		OnStop: func(stopping context.Context) error {
