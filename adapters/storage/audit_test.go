@@ -360,3 +360,27 @@ func TestKeysAreProvedWithTheirAgents(t *testing.T) {
 		}
 	})
 }
+
+// Of right books the tables that grow with sessions are read once by a survey, and few rules are asked for rows that
+// break them; what a survey doubts, is asked.
+func TestRightBooksAreSurveyed(t *testing.T) {
+	t.Parallel()
+	onEachStore(t, func(t *testing.T, open func(testing.TB) *storage.Store) {
+		st := openBooks(t, open)
+		right, faults, err := st.Asked(t.Context())
+		if err != nil || len(faults) > 0 {
+			t.Fatalf("%v, %+v", err, faults)
+		}
+		execAll(t, st, "UPDATE sessions SET charged_own = charged_own + 1")
+		wrong, faults, err := st.Asked(t.Context())
+		if err != nil || len(faults) == 0 {
+			t.Errorf("of wrong books: %v, %+v", err, faults)
+		}
+		if len(right) > mostAsked || len(wrong) <= len(right) {
+			t.Errorf("%d statements prove right books, at most %d are allowed; wrong ones %d", len(right), mostAsked, len(wrong))
+		}
+	})
+}
+
+// mostAsked is how many statements prove the books of two agents, a range each.
+const mostAsked = 80

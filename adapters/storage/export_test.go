@@ -269,3 +269,19 @@ func (c *countingDatabase) Audit(ctx context.Context, fn func(engine.Conn) error
 	c.n++
 	return c.proofDatabase.Audit(ctx, fn)
 }
+
+// Asked returns the statements of a complete proof.
+func (s *Store) Asked(ctx context.Context) (list []string, faults []ports.Fault, err error) {
+	asking := &askingDatabase{proofDatabase{s}, &list}
+	faults, _, err = proof.New(asking, s.clock, s.postgres != nil, proofBounds).Verify(ctx)
+	return list, faults, err
+}
+
+type askingDatabase struct {
+	proofDatabase
+	list *[]string
+}
+
+func (a *askingDatabase) Audit(ctx context.Context, fn func(engine.Conn) error) error {
+	return a.proofDatabase.Audit(ctx, func(c engine.Conn) error { return fn(&recorder{Conn: c, list: a.list}) })
+}

@@ -55,6 +55,31 @@ var (
 	entrySelect = "SELECT " + strings.Join(column.Names(new(entry)), ", ") + ", seq FROM ledger_entries WHERE "
 )
 
+// movesByType reports whether an entry moves what its type moves.
+func (e *entry) movesByType() bool {
+	free, held := e.Trial == 0 && e.Own == 0, e.HeldTrial == 0 && e.HeldOwn == 0
+	toHeld := e.Trial == -e.HeldTrial && e.Own == -e.HeldOwn
+	switch e.Type {
+	case billing.TrialGrant:
+		return e.Account == billing.TrialGrants && e.Trial >= 0 && e.Own == 0 && held
+	case billing.Recharge:
+		return e.Account == billing.USDT && e.Trial == 0 && e.Own >= 0 && held
+	case billing.HoldEntry:
+		return e.Account == billing.NoAccount && e.HeldTrial >= 0 && e.HeldOwn >= 0 && toHeld
+	case billing.ChargeEntry:
+		return e.Account == billing.Revenue && free && e.HeldTrial <= 0 && e.HeldOwn <= 0
+	case billing.Release:
+		return e.Account == billing.NoAccount && e.HeldTrial <= 0 && e.HeldOwn <= 0 && toHeld
+	case billing.RefundEntry:
+		return e.Account == billing.Revenue && e.Trial >= 0 && e.Own >= 0 && held
+	case billing.TrialExpiry:
+		return e.Account == billing.TrialExpired && e.Trial <= 0 && e.Own == 0 && held
+	case billing.Adjustment:
+		return e.Account == billing.Corrections && held
+	}
+	return false
+}
+
 // chain follows the entries of one agent.
 type chain struct {
 	proofRow

@@ -224,7 +224,7 @@ func run(u *work.Unit, writes []write) error {
 
 // proveRange proves the next range of agents, and seals its months if nothing is wrong with it.
 func (p *Prover) proveRange(ctx context.Context, conn engine.Conn, state *proofState) ([]write, error) {
-	r := reading{from: state.Agent, month: state.month()}
+	r := reading{from: state.Agent, month: state.month(), survey: newSurvey()}
 	entries, err := p.nextRange(ctx, conn, &r)
 	if err != nil {
 		return nil, err
@@ -235,11 +235,11 @@ func (p *Prover) proveRange(ctx context.Context, conn engine.Conn, state *proofS
 	if state.Whole {
 		r.sealing = &sealing{month: column.Micros(state.Month), agents: map[string]sealRow{}}
 	}
-	faults, err := p.findIn(ctx, conn, r)
+	faults, _, err := p.follow(ctx, conn, r)
 	if err != nil {
 		return nil, err
 	}
-	more, _, err := p.follow(ctx, conn, r)
+	more, err := p.findIn(ctx, conn, r)
 	if err != nil {
 		return nil, err
 	}

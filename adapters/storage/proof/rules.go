@@ -2,22 +2,8 @@ package proof
 
 // ledgerRules are those of entries and wallets.
 var ledgerRules = []rule{
-	{"every entry belongs to a wallet", `SELECT id, 'agent ' || agent_id FROM ledger_entries
-		WHERE agent_id NOT IN (SELECT agent_id FROM wallets)`},
 	{"no part of a wallet is negative", `SELECT agent_id, 'trial ' || trial || ', own ' || own || ', held ' ||
 		held_trial || ' and ' || held_own FROM wallets WHERE trial < 0 OR own < 0 OR held_trial < 0 OR held_own < 0`},
-	{"every entry moves what its type moves",
-		`SELECT id, type || ' of ' || trial || ', ' || own || ', held ' || held_trial ||
-		' and ' || held_own || ', ' || account || ' ' || counter FROM ledger_entries WHERE NOT CASE type
-		WHEN 'trial_grant' THEN account = 'trial_grants' AND trial >= 0 AND own = 0 AND held_trial = 0 AND held_own = 0
-		WHEN 'recharge' THEN account = 'usdt_clearing' AND trial = 0 AND own >= 0 AND held_trial = 0 AND held_own = 0
-		WHEN 'hold' THEN account = '' AND held_trial >= 0 AND held_own >= 0 AND trial = -held_trial AND own = -held_own
-		WHEN 'charge' THEN account = 'revenue' AND trial = 0 AND own = 0 AND held_trial <= 0 AND held_own <= 0
-		WHEN 'release' THEN account = '' AND held_trial <= 0 AND held_own <= 0 AND trial = -held_trial AND own = -held_own
-		WHEN 'refund' THEN account = 'revenue' AND trial >= 0 AND own >= 0 AND held_trial = 0 AND held_own = 0
-		WHEN 'trial_expiry' THEN account = 'trial_expired' AND trial <= 0 AND own = 0 AND held_trial = 0 AND held_own = 0
-		WHEN 'adjustment' THEN account = 'corrections' AND held_trial = 0 AND held_own = 0
-		ELSE 1 = 0 END`},
 	{"what a wallet holds its sessions hold", `SELECT w.agent_id, 'wallet ' || w.held_trial || ' and ' || w.held_own ||
 		'; sessions ' || COALESCE(s.trial, 0) || ' and ' || COALESCE(s.own, 0)
 		FROM wallets w LEFT JOIN (SELECT agent_id, SUM(held_trial) AS trial, SUM(held_own) AS own

@@ -11,9 +11,10 @@ func priceOf(bytes, price, round string) string {
 
 var (
 	// usedPrice is the price of what a session s used, where runsOf is joined.
-	usedPrice = `COALESCE(r.due, ` + priceOf("s.up + s.down", "s.price", "0") + `)`
+	usedPrice = `COALESCE(r.due, ` + simplePrice + `)`
 	// createdPrice is the price of the traffic that s was created with, where additions is joined.
 	createdPrice = priceOf("(s.bytes - COALESCE(a.bytes, 0))", "s.price", "999999999")
+	simplePrice  = priceOf("s.up + s.down", "s.price", "0") // without additions
 	addedPrice   = priceOf("t.bytes", "t.price", "999999999")
 
 	// runsOf has the price of what was used of each run of a session that traffic was added to, each
@@ -87,18 +88,6 @@ var sessionRules = []rule{
 	{"no session used more than it bought",
 		`SELECT id, 'bought ' || bytes || ', used ' || (up + down) || ', leased ' || leased
 		FROM sessions WHERE bytes > 0 AND up + down + leased > bytes`},
-	{"no workers moved more than their session",
-		`SELECT s.id, 'session ' || (s.up + s.down) || ' by ' || s.connections || '; workers ' || w.bytes || ' by ' || w.n
-		FROM sessions s JOIN (SELECT session, SUM(up + down) AS bytes, SUM(connections) AS n
-		FROM (SELECT session, up, down, connections FROM workers
-		UNION ALL SELECT session, up, down, connections FROM session_archive) x GROUP BY session) w ON w.session = s.seq
-		WHERE w.bytes > s.up + s.down OR w.n > s.connections`},
-	{"an archived session ended, holds nothing and has no other workers",
-		`SELECT s.id, s.status || ', holds ' || (s.held_trial + s.held_own) || ', ' || a.workers || ' archived, ' ||
-		(SELECT COUNT(*) FROM workers w WHERE w.session = a.session) || ' others'
-		FROM session_archive a JOIN sessions s ON s.seq = a.session
-		WHERE NOT (` + ended + `) OR s.ended_at = 0 OR s.held_trial + s.held_own + s.leased > 0
-		OR EXISTS (SELECT 1 FROM workers w WHERE w.session = a.session)`},
 	{"what a session leased its leases have left",
 		`SELECT s.id, 'session ' || s.leased || '; leases ' || COALESCE(l.unused, 0)
 		FROM sessions s LEFT JOIN (SELECT session_id, SUM(granted - up - down) AS unused
@@ -150,6 +139,22 @@ var sessionRules = []rule{
 		sessionHours("usage_hours u WHERE u.session_id <> ''")},
 }
 
+// workerRules are those of workers, which name a session and not its agent.
+var workerRules = []rule{
+	{"no workers moved more than their session",
+		`SELECT s.id, 'session ' || (s.up + s.down) || ' by ' || s.connections || '; workers ' || w.bytes || ' by ' || w.n
+		FROM sessions s JOIN (SELECT session, SUM(up + down) AS bytes, SUM(connections) AS n
+		FROM (SELECT session, up, down, connections FROM workers
+		UNION ALL SELECT session, up, down, connections FROM session_archive) x GROUP BY session) w ON w.session = s.seq
+		WHERE w.bytes > s.up + s.down OR w.n > s.connections`},
+	{"an archived session ended, holds nothing and has no other workers",
+		`SELECT s.id, s.status || ', holds ' || (s.held_trial + s.held_own) || ', ' || a.workers || ' archived, ' ||
+		(SELECT COUNT(*) FROM workers w WHERE w.session = a.session) || ' others'
+		FROM session_archive a JOIN sessions s ON s.seq = a.session
+		WHERE NOT (` + ended + `) OR s.ended_at = 0 OR s.held_trial + s.held_own + s.leased > 0
+		OR EXISTS (SELECT 1 FROM workers w WHERE w.session = a.session)`},
+}
+
 // countRules are those of what is counted once: it is what a count of its rows is.
 var countRules = []rule{
 	{"the counts of ended sessions are right", `SELECT x.agent_id,
@@ -170,7 +175,8 @@ var countRules = []rule{
 	{"the sums of months by session are those by type", // for what a session moves; others have no session
 		`SELECT x.agent_id, 'month ' || x.month || ': ' || SUM(x.held) || ', ' || SUM(x.charged) || ', ' ||
 		SUM(x.released) || ', ' || SUM(x.refunded) || ' too much'
-		FROM (SELECT agent_id, month, held, charged, released, refunded FROM ledger_month_sessions
+		FROM (SELECT agent_id, month, SUM(held) AS held, SUM(charged) AS charged, SUM(released) AS released,
+		SUM(refunded) AS refunded FROM ledger_month_sessions GROUP BY agent_id, month
 		UNION ALL SELECT agent_id, month, CASE type WHEN 'hold' THEN moved ELSE 0 END,
 		CASE type WHEN 'charge' THEN -revenue ELSE 0 END, CASE type WHEN 'release' THEN -moved ELSE 0 END,
 		CASE type WHEN 'refund' THEN -moved ELSE 0 END FROM ledger_months) x

@@ -31,7 +31,7 @@ func (p *Prover) checks() []check {
 	for _, r := range slices.Concat(ledgerRules, sessionRules, soldRules, countRules) {
 		all = append(all, check{r, true})
 	}
-	for _, r := range slices.Concat(placeRules(p.postgres), rechargeRules, orderRules, accountRules) {
+	for _, r := range slices.Concat(placeRules(p.postgres), workerRules, rechargeRules, orderRules, accountRules) {
 		all = append(all, check{r, false})
 	}
 	return all
@@ -85,18 +85,21 @@ func find(ctx context.Context, conn engine.Conn, r rule, query string, args []an
 	return faults, nil
 }
 
-// findIn returns the rows of a range of agents that break a rule.
+// findIn returns the rows of a range of agents that break a rule, once its entries were walked.
 func (p *Prover) findIn(ctx context.Context, conn engine.Conn, r reading) (faults []ports.Fault, err error) {
 	scope, args := p.whole(), []any{r.from, r.to}
 	if r.month > 0 {
 		scope, args = p.open(), append(args, r.month)
+	}
+	if err := r.survey.read(ctx, conn, scope, r, args); err != nil {
+		return nil, err
 	}
 	for _, c := range p.checks() {
 		query := c.broken
 		if text, differs := openRules[c.name]; differs && r.month > 0 {
 			query = text
 		}
-		if !c.byAgents || query == left {
+		if !c.byAgents || query == left || r.survey.holds(c.name) {
 			continue
 		}
 		if faults, err = find(ctx, conn, c.rule, scope+query, args, faults); err != nil {
@@ -188,16 +191,16 @@ func (v *verification) begin(ctx context.Context) error {
 func (v *verification) ranges(ctx context.Context) error {
 	for from := ""; from != lastAgent; {
 		err := v.db.Audit(ctx, func(conn engine.Conn) error {
-			r := reading{from: from, month: v.state.month(), due: v.due, heads: v.heads}
+			r := reading{from: from, month: v.state.month(), due: v.due, heads: v.heads, survey: newSurvey()}
 			if _, err := v.nextRange(ctx, conn, &r); err != nil {
 				return err
 			}
-			faults, err := v.findIn(ctx, conn, r)
+			faults, entries, err := v.follow(ctx, conn, r)
 			if err != nil {
 				return err
 			}
 			v.add(faults)
-			faults, entries, err := v.follow(ctx, conn, r)
+			faults, err = v.findIn(ctx, conn, r)
 			v.add(faults)
 			v.entries += entries
 			from = r.to

@@ -28,12 +28,14 @@ const (
 	spentOnDay   = "what a wallet spent on its day was held on it"
 	trialEnds    = "trial credit ends a number of days after it was granted"
 	trialOver    = "expired trial credit is not spendable"
+	ofWallet     = "every entry belongs to a wallet"
+	ofItsType    = "every entry moves what its type moves"
 	monthSums    = "the sums of an agent's months are those of its entries"
 )
 
 // walkRules are their names.
 var walkRules = []string{sumsToZero, balanceAfter, walletSums, walletTotals, noneMissing, provedStay, oldProved,
-	creditedOwn, spentOnDay, trialEnds, trialOver, monthSums, sealsStay}
+	creditedOwn, spentOnDay, trialEnds, trialOver, monthSums, sealsStay, ofWallet, ofItsType}
 
 // wallet is what a walk compares with entries.
 type wallet struct {
@@ -78,6 +80,7 @@ type reading struct {
 	due      due
 	heads    *heads
 	sealing  *sealing
+	survey   *survey
 }
 
 // facts are what follows from the entries of one agent for its wallet, beside the sums.
@@ -194,6 +197,13 @@ func (w *walk) add(e *entry, seq int64) {
 	if e.Trial+e.Own+e.HeldTrial+e.HeldOwn+e.Counter != 0 || e.Account == "" && e.Counter != 0 {
 		w.fault(sumsToZero, e.ID, "sum %d", e.Trial+e.Own+e.HeldTrial+e.HeldOwn+e.Counter)
 	}
+	if !f.known {
+		w.fault(ofWallet, e.ID, "agent %s", e.AgentID)
+	}
+	if !e.movesByType() {
+		w.fault(ofItsType, e.ID, "%s of %d, %d, held %d and %d, %s %d", e.Type, e.Trial, e.Own, e.HeldTrial, e.HeldOwn,
+			e.Account, e.Counter)
+	}
 	if int64(e.BalanceAfter) != c.Trial+c.Own {
 		w.fault(balanceAfter, e.ID, "balance %d; sum %d", e.BalanceAfter, c.Trial+c.Own)
 	}
@@ -209,6 +219,7 @@ func (w *walk) add(e *entry, seq int64) {
 	f.add(e)
 	w.checkSeals()
 	w.sums.add(e)
+	w.survey.add(e)
 }
 
 // add notes what follows from an entry.
