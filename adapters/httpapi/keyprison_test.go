@@ -334,7 +334,11 @@ func (w *world) narrowed(a, own agent, id, mine string) {
 		if got := sessionsOf(w.do("GET", "/v1"+path+"?key=key_other", "", own.as).want(200)); got != "" {
 			w.t.Errorf("%s of another key has %q", path, got)
 		}
-		for _, by := range w.do("GET", "/v1"+path+"?by=key", "", own.as).want(200).at("data.by_key").([]any) {
+		list, there := w.do("GET", "/v1"+path+"?by=key", "", own.as).want(200).at("data.by_key").([]any)
+		if !there {
+			w.t.Errorf("%s has no by_key", path)
+		}
+		for _, by := range list {
 			if got := by.(map[string]any)["key_id"]; got != id {
 				w.t.Errorf("%s by key has %v", path, got)
 			}
