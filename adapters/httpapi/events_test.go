@@ -162,7 +162,7 @@ func TestCallsWaitForEvents(t *testing.T) {
 			t.Errorf("%d %s", r.status, r.body)
 		}
 		w.rotated(a, id)
-		w.must(w.hub.Poll(t.Context()))
+		noted()
 		for range feed.MaxWaiting - 1 {
 			(<-answers).want(200)
 		}
