@@ -17,6 +17,7 @@ import (
 	"agentproxy/domain/billing"
 	"agentproxy/domain/catalog"
 	"agentproxy/domain/egress"
+	"agentproxy/domain/exit"
 	"agentproxy/domain/procurement"
 	"agentproxy/domain/recharge"
 	"agentproxy/domain/session"
@@ -50,6 +51,7 @@ var sentinels = map[string]*domain.Error{
 	"domain.ErrInvalid":              domain.ErrInvalid,
 	"domain.ErrUnavailable":          domain.ErrUnavailable,
 	"egress.ErrRefused":              egress.ErrRefused,
+	"exit.ErrNotMet":                 exit.ErrNotMet,
 	"procurement.ErrDecided":         procurement.ErrDecided,
 	"procurement.ErrOrderNotFound":   procurement.ErrOrderNotFound,
 	"recharge.ErrLimit":              recharge.ErrLimit,

@@ -14,4 +14,6 @@ type ExitFacts interface {
 	Facts(ctx context.Context, addr netip.Addr) exit.Known
 	// Any reports whether there are sources. Without them nothing but addresses can be known.
 	Any() bool
+	// Can returns the facts that the sources can have.
+	Can() exit.Fields
 }

@@ -13,6 +13,8 @@ type ExitPool interface {
 	// Exits lists the addresses in a place, of which country and city may be empty, always in
 	// the same order. The caller does not change the list.
 	Exits(l session.Location) []netip.Addr
+	// Sold lists the addresses in a place that static sessions have or can get, like Exits.
+	Sold(l session.Location) []netip.Addr
 	// Binds reports whether a connection can be made from one of the Exits at this moment.
 	Binds(exit netip.Addr) bool
 	// Serves reports whether a sold static address is configured, and a connection can be made from it at this

@@ -2,6 +2,7 @@ package ports
 
 import (
 	"context"
+	"net/netip"
 	"time"
 
 	"agentproxy/domain/exit"
@@ -13,6 +14,12 @@ type Prober interface {
 	// Probe sends a request through the exit of a session, of which there may be no such address any more. It fails
 	// with PROVIDER_ERROR or PROVIDER_TIMEOUT if the exit does not work. It makes a worker that does not exist yet.
 	Probe(ctx context.Context, of exit.Ref) (Probe, error)
+}
+
+// ExitProber opens one connection from an address of this host to the service's own echo.
+type ExitProber interface {
+	// ProbeExit returns the address that the echo reports.
+	ProbeExit(ctx context.Context, from netip.Addr) (netip.Addr, error)
 }
 
 // Probe is the result of a request to the echo service.

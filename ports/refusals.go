@@ -5,6 +5,7 @@ import (
 
 	"agentproxy/domain"
 	"agentproxy/domain/catalog"
+	"agentproxy/domain/exit"
 	"agentproxy/domain/procurement"
 )
 
@@ -31,5 +32,6 @@ func Refusal(c procurement.Class) *domain.Error {
 // NothingBought reports whether an error is what Refusal returns, after which
 // provably nothing was bought.
 func NothingBought(err error) bool {
-	return errors.Is(err, ErrProvider) || errors.Is(err, ErrTimeout) || errors.Is(err, catalog.ErrOutOfStock)
+	return errors.Is(err, ErrProvider) || errors.Is(err, ErrTimeout) || errors.Is(err, catalog.ErrOutOfStock) ||
+		errors.Is(err, exit.ErrNotMet)
 }

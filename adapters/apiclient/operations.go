@@ -192,6 +192,8 @@ type CreateSession struct {
 	Policy PolicyRequest `json:"policy,omitzero"`
 	// existing attaches to the newest live session of the product. purchase is the default.
 	ProvisioningMode ProvisioningMode `json:"provisioning_mode,omitzero"`
+	// What exits must be; {}: anything. It stays with the session.
+	Require Require `json:"require,omitzero"`
 	// Required in the nested form.
 	Type SessionType `json:"type"`
 	// 1 to 255 printable ASCII characters. A repeated call with the same key and body answers as the first did;
@@ -242,6 +244,8 @@ type CreateSessionFlat struct {
 	ProvisioningMode ProvisioningMode `json:"provisioning_mode,omitzero"`
 	// Static: IPs, 1 to 100. Dynamic without traffic_gb: GB.
 	Quantity json.Number `json:"quantity,omitzero"`
+	// What exits must be; {}: anything. It stays with the session.
+	Require Require `json:"require,omitzero"`
 	// Seconds between two timed rotations; for mode timed.
 	RotationIntervalSeconds int `json:"rotation_interval_seconds,omitzero"`
 	// on_demand is the default. timed needs rotation_interval_seconds. fixed never rotates by itself.
@@ -1308,6 +1312,8 @@ type MakeWorkers struct {
 	MaxBytes int64 `json:"max_bytes,omitzero"`
 	// In place of count; each 1 to 32 letters, digits and _.
 	Names []string `json:"names,omitzero"`
+	// What exits must be; {}: anything. It stays with the session.
+	Require Require `json:"require,omitzero"`
 	// A lost exit is not replaced.
 	Strict bool `json:"strict,omitzero"`
 	// How long an exit is kept.
@@ -1571,6 +1577,8 @@ type RotateSession struct {
 	CloseConnections bool `json:"close_connections,omitzero"`
 	// Counts as evidence about the exit that is left. manual is the default.
 	Reason RotateReason `json:"reason,omitzero"`
+	// What exits must be; {}: anything. It stays with the session.
+	Require Require `json:"require,omitzero"`
 	// 1 to 255 printable ASCII characters. A repeated call with the same key and body answers as the first did;
 	// kept 24 hours. A new one is made if it is empty.
 	IdempotencyKey string `json:"-"`
@@ -1598,6 +1606,8 @@ type RotateWorker struct {
 	CloseConnections bool `json:"close_connections,omitzero"`
 	// Counts as evidence about the exit that is left. manual is the default.
 	Reason RotateReason `json:"reason,omitzero"`
+	// What exits must be; {}: anything. It stays with the session.
+	Require Require `json:"require,omitzero"`
 	// 1 to 255 printable ASCII characters. A repeated call with the same key and body answers as the first did;
 	// kept 24 hours. A new one is made if it is empty.
 	IdempotencyKey string `json:"-"`

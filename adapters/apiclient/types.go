@@ -19,6 +19,9 @@ const (
 	ErrAuthInvalidKey Code = "AUTH_INVALID_KEY"
 	// ErrBudgetExceeded means: your own budget does not allow this purchase; raise the budget and try again
 	ErrBudgetExceeded Code = "BUDGET_EXCEEDED"
+	// ErrExitQualityNotMet means: no exit of this place meets require; ask for less, or choose another place or
+	// product
+	ErrExitQualityNotMet Code = "EXIT_QUALITY_NOT_MET"
 	// ErrIdempotencyConflict means: this Idempotency-Key was used for another request; use a new key for a new
 	// request
 	ErrIdempotencyConflict Code = "IDEMPOTENCY_CONFLICT"
@@ -1481,6 +1484,23 @@ type RequestsLeft struct {
 	PerMinute int `json:"per_minute"`
 	// When the whole limit is free again.
 	ResetAt time.Time `json:"reset_at"`
+}
+
+// Require is the type of CreateSession.require, CreateSessionFlat.require, MakeWorkers.require,
+// RotateSession.require and others.
+type Require struct {
+	// Measured where it was sold.
+	Agreed bool `json:"agreed,omitzero"`
+	// One of these autonomous systems.
+	Asns []json.Number `json:"asns,omitzero"`
+	// Exits that a seller is asked for; 3 is the default.
+	Attempts int `json:"attempts,omitzero"`
+	// Of exit.risk; a whole number.
+	MaxRisk json.Number `json:"max_risk,omitzero"`
+	// One of these.
+	NetworkTypes []string `json:"network_types,omitzero"`
+	// Networks (CIDR) that have it not.
+	NotIn []string `json:"not_in,omitzero"`
 }
 
 // Result is the type of Batch.results.

@@ -295,8 +295,9 @@ type Rules struct {
 	// WithoutProducts leaves the products of the file unread, for commands about providers alone: a
 	// product's fault does not keep an operator from asking a provider.
 	WithoutProducts bool
-	// ExitDatabase reads a database of facts about addresses: it returns the look-up and when it was built.
-	ExitDatabase func(file string) (func(netip.Addr) exit.Known, time.Time, error)
+	// ExitDatabase reads a database of facts about addresses: it returns the look-up, what facts it can have and when
+	// it was built.
+	ExitDatabase func(file string) (func(netip.Addr) exit.Known, exit.Fields, time.Time, error)
 	// Now is the time that dates in the file are compared with.
 	Now              func() time.Time
 	EmbeddedProvider string   // its name

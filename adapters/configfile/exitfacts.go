@@ -21,6 +21,8 @@ type ExitSource struct {
 	File func(netip.Addr) exit.Known `json:"-"`
 	// Built is when the facts of a file were gathered, as its database has it or by its last change.
 	Built time.Time
+	// Has are the facts that a file can have.
+	Has exit.Fields
 }
 
 // maxExitSources bounds the sources: each look-up asks all of them.
@@ -75,7 +77,7 @@ func (l *loader) exitFacts(v value) (list []ExitSource) {
 // database opens a MaxMind database.
 func (l *loader) database(v value, s *ExitSource) {
 	var err error
-	if s.File, s.Built, err = l.ExitDatabase(v.beside(s.Name)); err != nil {
+	if s.File, s.Has, s.Built, err = l.ExitDatabase(v.beside(s.Name)); err != nil {
 		v.fault("cannot be read: %s", cause(err))
 	}
 }
@@ -92,7 +94,7 @@ func exitRanges(v value, s *ExitSource, count *int) {
 		err := b.Line(text)
 		return err == nil || v.lineFault(&faults, n, err)
 	})
-	s.File = b.Ranges().Lookup
+	s.File, s.Has = b.Ranges().Lookup, b.Has()
 	if info, err := os.Stat(v.beside(s.Name)); err == nil {
 		s.Built = info.ModTime().UTC()
 	}

@@ -59,12 +59,12 @@ const sourced = "sourcing: {statement: ours, url: 'https://example.com', reviewe
 func rules() configfile.Rules {
 	return configfile.Rules{
 		NewProvider: newSeller,
-		ExitDatabase: func(file string) (func(netip.Addr) exit.Known, time.Time, error) {
+		ExitDatabase: func(file string) (func(netip.Addr) exit.Known, exit.Fields, time.Time, error) {
 			d, err := exitfacts.OpenDatabase(file)
 			if err != nil {
-				return nil, time.Time{}, err
+				return nil, exit.Fields{}, time.Time{}, err
 			}
-			return d.Lookup, d.Built(), nil
+			return d.Lookup, d.Has(), d.Built(), nil
 		},
 		Now:              func() time.Time { return time.Date(2026, 11, 22, 12, 0, 0, 0, time.UTC) },
 		EmbeddedProvider: embedded.Name,

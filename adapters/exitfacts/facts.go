@@ -18,6 +18,7 @@ type Source struct {
 	// File returns what a file has about an address; nil for a list.
 	File func(netip.Addr) exit.Known
 	List List
+	Has  exit.Fields // that a file can have
 }
 
 // Facts asks sources in their order. It is safe for use by several goroutines.
@@ -40,6 +41,17 @@ func (f *Facts) Replace(sources []Source) { f.sources.Store(&sources) }
 
 // Any reports whether there are sources.
 func (f *Facts) Any() bool { return len(*f.sources.Load()) > 0 }
+
+// Can returns the facts that the sources can have.
+func (f *Facts) Can() (can exit.Fields) {
+	for _, s := range *f.sources.Load() {
+		if s.isList() {
+			s.Has = exit.Fields{Listed: true}
+		}
+		can = can.And(s.Has)
+	}
+	return can
+}
 
 // Facts returns what the sources have about an address. Files are in memory; lists are asked side by side, for
 // listTimeout at most, unless they answered within the hour. A list that does not answer is as none: the address may

@@ -5,6 +5,8 @@ import (
 	"io"
 	"net/netip"
 	"os"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/oschwald/maxminddb-golang/v2"
@@ -43,6 +45,16 @@ func OpenDatabase(name string) (*Database, error) {
 
 // Built returns when the database was made.
 func (d *Database) Built() time.Time { return d.reader.Metadata.BuildTime().UTC() }
+
+// Has returns the facts that the database can have, by its type. One of a type that is not known may have any.
+func (d *Database) Has() exit.Fields {
+	kind := strings.ToLower(d.reader.Metadata.DatabaseType)
+	has := func(words ...string) bool {
+		return slices.ContainsFunc(words, func(w string) bool { return strings.Contains(kind, w) })
+	}
+	place, network := has("city", "country", "location", "enterprise"), has("asn", "isp", "enterprise")
+	return exit.Fields{Country: place || !network, ASN: network || !place}
+}
 
 // name is a name of a place, of which only the English one is read.
 type name struct {

@@ -13,6 +13,7 @@ import (
 	"agentproxy/adapters/gateway/refusal"
 	"agentproxy/adapters/gateway/route"
 	"agentproxy/domain"
+	"agentproxy/domain/exit"
 	"agentproxy/domain/procurement"
 	"agentproxy/domain/session"
 	"agentproxy/domain/traffic"
@@ -197,6 +198,8 @@ func (g *Gateway) noWorker(c *client.Conn, err error) *refusal.Refusal {
 		return refusal.WorkerLimit
 	case errors.Is(de, worker.ErrExitLost):
 		return refusal.ExitLost
+	case errors.Is(de, exit.ErrNotMet):
+		return refusal.ExitLost.Because("no exit meets the require of this session; ask for less with a rotation of it")
 	}
 	return g.noRoute(c, err)
 }

@@ -1,10 +1,13 @@
 package httpapi_test
 
 import (
+	"context"
 	"net/netip"
+	"strings"
 	"testing"
 
 	"agentproxy/adapters/exitfacts"
+	"agentproxy/app/exitgate"
 	"agentproxy/domain/account"
 	"agentproxy/domain/exit"
 )
@@ -64,4 +67,64 @@ func TestWhatWasMeasuredOfExits(t *testing.T) {
 	w.do("GET", static+"/exit", "", other.as).refused(404, "SESSION_NOT_FOUND")
 	w.do("DELETE", static, "", a.as).want(200)
 	w.do("GET", static+"/exit", "", as).refused(410, "SESSION_EXPIRED")
+}
+
+// seesItself is an echo that sees each exit of the host as itself.
+type seesItself struct{}
+
+func (seesItself) ProbeExit(_ context.Context, a netip.Addr) (netip.Addr, error) { return a, nil }
+
+// A rule that is malformed, out of bounds or not measurable is refused by its field, and a refusal because no exit meets
+// one has no credential and no price.
+func TestRequire(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, crowded(t, 5))
+	w.driver.Gate = exitgate.New(seesItself{}, w.facts, w.clock)
+	w.facts.Replace([]exitfacts.Source{{Has: exit.Fields{Network: true}, File: func(a netip.Addr) exit.Known {
+		if a == netip.MustParseAddr("10.0.0.3") {
+			return exit.Known{Network: exit.Residential}
+		}
+		return exit.Known{Network: exit.Hosting}
+	}}})
+	a := w.register("Picky")
+	create := func(product, require string) *answer {
+		return w.do("POST", "/v1/sessions", `{"type":"dynamic","config":{"product_no":"`+product+`"},"require":`+require+`}`, a.as)
+	}
+	for require, field := range map[string]string{
+		`{"attempts":0}`:                        "require.attempts",
+		`{"attempts":11}`:                       "require.attempts",
+		`{"attempts":1.5}`:                      "require.attempts",
+		`{"max_risk":101}`:                      "require.max_risk",
+		`{"max_risk":-1}`:                       "require.max_risk",
+		`{"max_risk":0.5}`:                      "require.max_risk",
+		`{"network_types":["unknown"]}`:         "require.network_types[0]",
+		`{"asns":["AS7922x"]}`:                  "require.asns[0]",
+		`{"asns":[7922]}`:                       "require.asns",
+		`{"agreed":true}`:                       "require.agreed",
+		`{"not_in":["10.0.0.1/8"]}`:             "require.not_in[0]",
+		`{"not_in":["10.0.0.0"]}`:               "require.not_in[0]",
+		`{"risk":5}`:                            "require.risk",
+		`{"network_types":["hosting"],"asn":1}`: "require.asn",
+	} {
+		r := create("dyn_local", require).refused(400, "INVALID_REQUEST")
+		if got := r.str("error.details.fields.0.field"); got != field {
+			t.Errorf("%s: field %q, want %q", require, got, field)
+		}
+	}
+	if r := create("dyn_sync", `{"network_types":["residential"]}`).refused(400, "INVALID_REQUEST"); r.str("error.details.fields.0.field") != "require" {
+		t.Errorf("a seller's product: %s", r.body)
+	}
+	r := create("dyn_local", `{"network_types":["mobile"],"max_risk":90}`).refused(409, "EXIT_QUALITY_NOT_MET")
+	if strings.Contains(string(r.body), "full_url") || strings.Contains(string(r.body), "password") || r.num("error.details.tried") != 5 ||
+		r.str("error.details.best.fails") != "network_types" || r.num("error.details.best.risk") != 0 {
+		t.Errorf("no exit meets it: %s", r.body)
+	}
+	if r := w.do("GET", "/v1/sessions", "", a.as).want(200); r.num("data.pagination.total") != 0 {
+		t.Errorf("a refused purchase left %s", r.body)
+	}
+	flat := w.do("POST", "/v1/sessions", `{"session_type":"dynamic","product_no":"dyn_local","require":{"network_types":["residential"]}}`, a.as).want(201)
+	at := "/v1/sessions/" + flat.str("data.session_id")
+	w.do("POST", at+"/rotate", "", a.as).refused(409, "EXIT_QUALITY_NOT_MET")
+	w.do("POST", at+"/rotate", `{"require":{"not_in":["10.0.0.3/32","10.0.0.0/31"]}}`, a.as).want(200)
+	w.do("POST", at+"/rotate", `{"require":{}}`, a.as).want(200)
 }

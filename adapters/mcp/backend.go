@@ -151,6 +151,7 @@ var fixes = map[string]string{
 	"INVALID_REQUEST":              "Correct the arguments that message and details name and call the tool again.",
 	"PRICE_MISMATCH":               "Raise max_cost if the cost in details is acceptable, or buy less.",
 	"PRODUCT_NOT_FOUND":            "Call find_products and use a product_no that it lists.",
+	"EXIT_QUALITY_NOT_MET":         "Ask for less in require, or choose another place or product.",
 	"PRODUCT_OUT_OF_STOCK":         "Call find_products and choose another product or place.",
 	"SESSION_EXPIRED":              "Call create_session for a new session.",
 	"SESSION_LIMIT_REACHED":        "Call end_session for a session that is not needed.",

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"agentproxy/adapters/storage/codec"
 	"agentproxy/adapters/storage/column"
 	"agentproxy/adapters/storage/engine"
 	"agentproxy/adapters/storage/work"
@@ -77,7 +78,7 @@ type sessionState struct {
 	ActivatedAt, ExpiresAt, EndedAt int64
 	Labels, AllowedIps              string
 	PasswordNo, Cuts                int
-	TopUps                          string
+	TopUps, Require                 string
 }
 
 func toSessionRow(s session.Session) sessionRow {
@@ -97,7 +98,7 @@ func toSessionRow(s session.Session) sessionRow {
 		FailureCode: s.Failure.Code, FailureMessage: s.Failure.Message,
 		ActivatedAt: column.Micros(s.ActivatedAt), ExpiresAt: column.Micros(s.ExpiresAt), EndedAt: column.Micros(s.EndedAt),
 		Labels: joinLabels(s.Labels), AllowedIps: joinNetworks(s.AllowedIPs), PasswordNo: s.PasswordNo, Cuts: s.Cuts,
-		TopUps: joinTopUps(s.TopUps),
+		TopUps: joinTopUps(s.TopUps), Require: codec.JoinRule(s.Require),
 	}}
 }
 
@@ -113,6 +114,10 @@ func fromSessionRow(r *sessionRow) (session.Session, error) {
 	topUps, err := splitTopUps(r.TopUps)
 	if err != nil {
 		return session.Session{}, fmt.Errorf("additions to %s: %w", r.ID, err)
+	}
+	require, err := codec.SplitRule(r.Require)
+	if err != nil {
+		return session.Session{}, fmt.Errorf("rule of %s: %w", r.ID, err)
 	}
 	s := session.Session{
 		ID: r.ID, AgentID: r.AgentID, Type: session.Type(r.Type), ProductNo: r.ProductNo,
@@ -135,7 +140,7 @@ func fromSessionRow(r *sessionRow) (session.Session, error) {
 		CreatedAt: column.Time(r.CreatedAt), ActivatedAt: column.Time(r.ActivatedAt),
 		ExpiresAt: column.Time(r.ExpiresAt), EndedAt: column.Time(r.EndedAt),
 		Labels: splitLabels(r.Labels), AllowedIPs: allowed, PasswordNo: r.PasswordNo, Cuts: r.Cuts,
-		TopUps: topUps,
+		TopUps: topUps, Require: require,
 	}
 	if s.Type == session.Static {
 		s.FairUse = r.Bytes

@@ -56,6 +56,9 @@ func (f *Service) WorkerExits(ctx context.Context, s session.Session) (WorkerExi
 // Local reports whether exits are addresses of this host.
 func (c WorkerExits) Local() bool { return c.local != nil }
 
+// Pool returns the addresses of this host; nil where the exits are a seller's.
+func (c WorkerExits) Pool() ports.ExitPool { return c.local }
+
 // Exits lists the addresses in a place; nil where the exits are a seller's.
 func (c WorkerExits) Exits(l session.Location) []netip.Addr {
 	if c.local == nil {

@@ -11,6 +11,7 @@ import (
 	"agentproxy/app/catalog"
 	"agentproxy/app/changes"
 	"agentproxy/app/direct"
+	"agentproxy/app/exitgate"
 	"agentproxy/app/fulfilment"
 	"agentproxy/app/slots"
 	"agentproxy/domain"
@@ -49,6 +50,8 @@ const (
 // Driver drives the orders of sessions at providers from planned to closed. Every step is decided anew from what is
 // stored, so any replica may take the next one, and money is spent by one call that is stored before it is made.
 type Driver struct {
+	// Gate holds exits to the rules of sessions; nil: none meets any.
+	Gate      *exitgate.Gate
 	store     ports.Unit[Repos]
 	clock     ports.Clock
 	ids       ports.IDs

@@ -70,10 +70,17 @@ func (u *Driver) Deliver(
 			return s, err
 		}
 	}
+	filter := u.Gate.Filter(s.Require, s.Location.Country)
+	if filter != nil {
+		if _, local := provider.(ports.ExitPool); !local {
+			return s, ErrNotSeen
+		}
+		in.Passes = filter.Passes
+	}
 	d, err := provider.Order(ctx, in)
 	u.calls.Count(provider, "order", err)
 	if err != nil {
-		return s, ports.Refusal(procurement.ClassOf(err))
+		return s, filter.Refusal(ports.Refusal(procurement.ClassOf(err)))
 	}
 	return u.lifecycle.Activate(ctx, tx, s, d.Exits(s.Type), now)
 }
@@ -84,6 +91,9 @@ func (u *Driver) deliverInProcess(ctx context.Context, s session.Session) error 
 	product, err := u.catalog.Product(s.ProductNo)
 	if _, known := u.catalog.InProcess(s.Provider); err != nil || !known {
 		return u.fail(ctx, s.ID, ports.ErrProvider.Msgf("the product is no longer sold"))
+	}
+	if err := Learn(ctx, u, s); err != nil {
+		return err
 	}
 	err = u.store.Update(ctx, func(ctx context.Context, tx Repos) error {
 		s, err := tx.Sessions().Load(ctx, s.ID)
@@ -129,13 +139,37 @@ func (u *Driver) NewExit(s session.Session) (session.Exit, error) {
 			"create a new one")
 	}
 	product, _ := u.catalog.Product(s.ProductNo)
-	exit, err := provider.NewExit(product.Source(s.Provider).Intent(s), s.Exits[0])
+	in, filter := product.Source(s.Provider).Intent(s), u.Gate.Filter(s.Require, s.Location.Country)
+	if filter != nil {
+		if _, local := known.(ports.ExitPool); !local {
+			return session.Exit{}, ErrNotSeen
+		}
+		in.Passes = filter.Passes
+	}
+	exit, err := provider.NewExit(in, s.Exits[0])
 	u.calls.Count(provider, "rotate", err)
 	if err != nil {
-		return exit, ports.Refusal(procurement.ClassOf(err))
+		return exit, filter.Refusal(ports.Refusal(procurement.ClassOf(err)))
 	}
 	return exit, nil
 }
+
+// Learn measures the exits that a session may get next, if it has a rule. It is called before the unit that chooses.
+func Learn(ctx context.Context, u *Driver, s session.Session) error {
+	if s.Require.Empty() {
+		return nil
+	}
+	known, _ := u.catalog.Provider(s.Provider)
+	pool, ok := known.(ports.ExitPool)
+	if !ok {
+		return ErrNotSeen
+	}
+	return u.Gate.Learn(ctx, s.Require, pool, s.Type, s.Location)
+}
+
+// ErrNotSeen refuses a rule where the exits are not addresses of this host.
+var ErrNotSeen = domain.InvalidField("require",
+	"cannot be kept: the exits of this product are its seller's; leave it out")
 
 // Extend renews a session by that many days at a provider in this process.
 func (u *Driver) Extend(ctx context.Context, p ports.Static, s session.Session, days int) error {

@@ -38,6 +38,8 @@ func (fakeFacts) Facts(_ context.Context, addr netip.Addr) exit.Known {
 
 func (fakeFacts) Any() bool { return true }
 
+func (fakeFacts) Can() exit.Fields { return exit.Fields{Country: true, Listed: true} }
+
 func TestCheck(t *testing.T) {
 	t.Parallel()
 	w := apptest.New(t)

@@ -8,10 +8,12 @@ import (
 
 	"agentproxy/app/idempotency"
 	"agentproxy/app/ledger"
+	order "agentproxy/app/procurement"
 	"agentproxy/domain"
 	"agentproxy/domain/account"
 	"agentproxy/domain/billing"
 	"agentproxy/domain/catalog"
+	"agentproxy/domain/exit"
 	"agentproxy/domain/health"
 	"agentproxy/domain/policy"
 	"agentproxy/domain/procurement"
@@ -30,13 +32,20 @@ type Create struct {
 	By      account.Spender
 	Form    session.CreateRequest
 	Policy  *policy.Own // the rules about its targets; nil for none
+	Require exit.Rule   // that its exits meet
 	Call    idempotency.Call
 	DryRun  bool
 }
 
 // check checks what no product decides.
-func (in *Create) check() (session.Spec, error) {
+func (in *Create) check(can exit.Fields) (session.Spec, error) {
 	spec, err := in.Form.Check()
+	if err == nil && spec.Existing && !in.Require.Empty() {
+		err = domain.InvalidField("require", "belongs to a session that is bought; rotate a live one with it")
+	}
+	if err == nil {
+		err = in.Require.Check("require.", can)
+	}
 	if err != nil || in.Policy == nil {
 		return spec, err
 	}
@@ -104,8 +113,11 @@ func priceOf(p catalog.Product, s session.Spec) (price, cost domain.Money) {
 // at once is active in the answer; any other is creating, and a job stored in
 // the same unit goes on with it.
 func (u *Service) Create(ctx context.Context, in Create) (Done, error) {
-	spec, err := in.check()
+	spec, err := in.check(u.driver.Gate.Can())
 	if err != nil {
+		return Done{}, err
+	}
+	if err := learnFor(ctx, u, in, spec); err != nil {
 		return Done{}, err
 	}
 	if in.DryRun {
@@ -142,6 +154,19 @@ func (u *Service) Create(ctx context.Context, in Create) (Done, error) {
 	return done, err
 }
 
+// learnFor measures the exits that a purchase with a rule may get. What cannot be bought is refused in the unit.
+func learnFor(ctx context.Context, u *Service, in Create, spec session.Spec) error {
+	if in.Require.Empty() {
+		return nil
+	}
+	p, err := u.plan(in, spec)
+	if err != nil {
+		return nil // refused in the unit, unless it was bought before
+	}
+	return order.Learn(ctx, u.driver, session.Session{Type: p.spec.Type, Provider: p.sources[0].Provider,
+		Location: p.spec.Location, Require: in.Require})
+}
+
 // deliver drives the order of a session, after the transaction that held the
 // money. A session that is still creating then is delivered in the background.
 func (u *Service) deliver(ctx context.Context, p purchase, held Done) (Done, error) {
@@ -173,7 +198,7 @@ func (u *Service) deliver(ctx context.Context, p purchase, held Done) (Done, err
 
 // failureError returns the refusal that a stored failure represents.
 func failureError(f session.Failure) *domain.Error {
-	for _, e := range []*domain.Error{ports.ErrTimeout, catalog.ErrOutOfStock} {
+	for _, e := range []*domain.Error{ports.ErrTimeout, catalog.ErrOutOfStock, exit.ErrNotMet} {
 		if e.Code == f.Code {
 			return e
 		}
@@ -294,13 +319,16 @@ func (u *Service) buy(ctx context.Context, tx Repos, p purchase, id string, now 
 	}
 	from := p.sources[0]
 	_, inProcess := u.catalog.InProcess(from.Provider)
+	if !inProcess && !p.Require.Empty() {
+		return Done{}, order.ErrNotSeen
+	}
 	s := session.Session{ID: id, AgentID: p.AgentID, Type: p.spec.Type, Status: session.Creating,
 		BoughtBy:  session.Buyer{KeyID: p.By.KeyID, Name: p.By.Name},
 		ProductNo: p.product.No, Provider: from.Provider, Quantity: p.spec.Quantity, Days: p.spec.Days,
 		Bytes: p.spec.Bytes, FairUse: p.product.FairUseOf(p.spec.Quantity, p.spec.Days), Price: p.price,
 		Protocol: p.spec.Protocol, Location: p.spec.Location, Rotation: p.spec.Rotation, Labels: p.spec.Labels,
-		AllowedIPs: p.spec.AllowedIPs,
-		TopUps:     session.TopUps{Auto: p.spec.AutoTopUp}, CreatedAt: now}
+		AllowedIPs: p.spec.AllowedIPs, Require: p.Require,
+		TopUps: session.TopUps{Auto: p.spec.AutoTopUp}, CreatedAt: now}
 	if err := b.Hold(ctx, w, &s, p.cost, u.means(p.product, from.Provider), "", +1); err != nil {
 		return Done{}, err
 	}

@@ -59,6 +59,8 @@ func (l lithuania) Facts(context.Context, netip.Addr) exit.Known {
 }
 func (l lithuania) Any() bool { return !l.none }
 
+func (lithuania) Can() exit.Fields { return exit.Fields{Country: true, Listed: true} }
+
 // refuseMeasuring is for exits of which something is known.
 func refuseMeasuring() error { return session.ErrNotReady }
 

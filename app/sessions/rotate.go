@@ -2,12 +2,15 @@ package sessions
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	"agentproxy/app/idempotency"
 	"agentproxy/app/notify"
+	order "agentproxy/app/procurement"
 	"agentproxy/domain"
 	"agentproxy/domain/eventlog"
+	"agentproxy/domain/exit"
 	"agentproxy/domain/health"
 	"agentproxy/domain/session"
 	"agentproxy/domain/webhook"
@@ -22,6 +25,8 @@ type Rotate struct {
 	Call      idempotency.Call
 	// CloseConnections closes what is open on the old exit.
 	CloseConnections bool
+	// Require, if not nil, is the rule of the session from now on; the zero rule ends the one that it had.
+	Require *exit.Rule
 }
 
 // Rotate gives a dynamic session a new exit. The session id stays.
@@ -33,13 +38,39 @@ func (u *Service) Rotate(ctx context.Context, in Rotate) (Done, error) {
 		return Done{}, domain.InvalidField("reason", "must be http_403, http_429, captcha, timeout, block, "+
 			"scheduled or manual")
 	}
-	return u.changedOnce(ctx, in.AgentID, in.SessionID, in.Call,
-		func(ctx context.Context, tx Repos, r ports.SessionRead, now time.Time) (ports.SessionRead, error) {
-			if in.CloseConnections {
-				r.Session = r.Session.CloseConnections()
-			}
-			return u.RotateIn(ctx, tx, r, in.Reason, eventlog.Agent, now)
-		})
+	if in.Require != nil {
+		if err := in.Require.Check("require.", u.driver.Gate.Can()); err != nil {
+			return Done{}, err
+		}
+	}
+	var s session.Session
+	rotate := func() (Done, error) {
+		return u.changedOnce(ctx, in.AgentID, in.SessionID, in.Call,
+			func(ctx context.Context, tx Repos, r ports.SessionRead, now time.Time) (ports.SessionRead, error) {
+				if in.CloseConnections {
+					r.Session = r.Session.CloseConnections()
+				}
+				if in.Require != nil {
+					r.Session.Require = *in.Require
+				}
+				s = r.Session
+				return u.RotateIn(ctx, tx, r, in.Reason, eventlog.Agent, now)
+			})
+	}
+	done, err := rotate()
+	if !errors.Is(err, exit.ErrNotMet) {
+		return done, err
+	}
+	// Its exits may not have been measured yet: a session without a rule is not read for that.
+	if err := order.Learn(ctx, u.driver, s); err != nil {
+		return Done{}, err
+	}
+	return rotate()
+}
+
+// LearnToRotate measures the exits that a session may get next, if it has a rule.
+func LearnToRotate(ctx context.Context, u *Service, s session.Session) error {
+	return order.Learn(ctx, u.driver, s)
 }
 
 // RotateIn rotates a session in a transaction: the session, its health and its
@@ -49,11 +80,11 @@ func (u *Service) RotateIn(ctx context.Context, tx Repos, r ports.SessionRead,
 	if err := r.MayRotate(); err != nil {
 		return r, err
 	}
-	exit, err := u.driver.NewExit(r.Session)
+	next, err := u.driver.NewExit(r.Session)
 	if err != nil {
 		return r, err
 	}
-	s, err := r.Session.Rotate(exit, now)
+	s, err := r.Session.Rotate(next, now)
 	if err != nil {
 		return r, err
 	}
@@ -74,7 +105,7 @@ func (u *Service) RotateIn(ctx context.Context, tx Repos, r ports.SessionRead,
 		return r, err
 	}
 	return r, tx.Events().Append(ctx, s.ID, []eventlog.Event{{ID: u.ids.New(eventlog.IDPrefix), At: now, Source: by,
-		Type: eventlog.Rotated, Code: string(reason), ExitIP: exitText(exit), LatencyMS: -1}})
+		Type: eventlog.Rotated, Code: string(reason), ExitIP: exitText(next), LatencyMS: -1}})
 }
 
 // exitText returns the address of an exit; empty if it is unknown.

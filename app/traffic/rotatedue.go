@@ -2,9 +2,12 @@ package traffic
 
 import (
 	"context"
+	"errors"
 	"time"
 
+	"agentproxy/app/sessions"
 	"agentproxy/domain/eventlog"
+	"agentproxy/domain/exit"
 	"agentproxy/domain/health"
 	"agentproxy/domain/session"
 	"agentproxy/domain/traffic"
@@ -15,6 +18,20 @@ import (
 // route. When there is no other exit to give, the session keeps the one it has
 // until the next time.
 func (t *Service) RotateDue(ctx context.Context, id string) (traffic.Route, error) {
+	s, err := t.rotateDue(ctx, id, false)
+	if errors.Is(err, exit.ErrNotMet) { // its exits may not have been measured yet
+		if err = sessions.LearnToRotate(ctx, t.sessions, s); err == nil {
+			s, err = t.rotateDue(ctx, id, true)
+		}
+	}
+	if err != nil {
+		return traffic.Route{}, err
+	}
+	return t.routed(ctx, s)
+}
+
+// rotateDue rotates a session once. If no exit meets its rule, that is an error unless its exits were learnt.
+func (t *Service) rotateDue(ctx context.Context, id string, learnt bool) (session.Session, error) {
 	now := t.clock.Now()
 	var s session.Session
 	var changed bool
@@ -30,6 +47,9 @@ func (t *Service) RotateDue(ctx context.Context, id string) (traffic.Route, erro
 			return err
 		}
 		r, err = t.sessions.RotateIn(ctx, tx, r, health.RotationScheduled, eventlog.Service, now)
+		if errors.Is(err, exit.ErrNotMet) && !learnt {
+			return err
+		}
 		if ports.NothingBought(err) {
 			s.Rotation.NextAt = now.Add(s.Rotation.Interval)
 			return tx.Sessions().Put(ctx, s)
@@ -37,13 +57,10 @@ func (t *Service) RotateDue(ctx context.Context, id string) (traffic.Route, erro
 		s = r.Session
 		return err
 	})
-	if err != nil {
-		return traffic.Route{}, err
-	}
-	if changed {
+	if err == nil && changed {
 		t.hub.SessionChanged(id)
 	}
-	return t.routed(ctx, s)
+	return s, err
 }
 
 // rotationDue reports whether a timed rotation is due.

@@ -26,6 +26,8 @@ type Create struct {
 	Names              []string
 	Country, City      string // empty: as the session was bought
 	worker.Settings           // without Location
+	// Require, if not nil, is the rule of the session from now on; the zero rule ends the one that it had.
+	Require *exit.Rule
 }
 
 // issues lists what is wrong with a call, whatever the session.
@@ -76,6 +78,15 @@ func (u *Service) Create(ctx context.Context, in Create) (list []View, made bool
 		return nil, false, domain.InvalidField("unique_exits",
 			"cannot be kept: the seller of this session does not report its exits")
 	}
+	if in.Require != nil {
+		if err := in.Require.Check("require.", u.Gate.Can()); err != nil {
+			return nil, false, err
+		}
+		s.Require = *in.Require
+	}
+	if err := u.learn(ctx, s, exits, in.Location); err != nil {
+		return nil, false, err
+	}
 	err = u.store.Update(ctx, func(ctx context.Context, tx Repos) error {
 		list, made = list[:0], false
 		if err := tx.Sessions().Lock(ctx, []string{s.ID}); err != nil {
@@ -86,6 +97,9 @@ func (u *Service) Create(ctx context.Context, in Create) (list []View, made bool
 			return err
 		}
 		if err := set.session.MayRotate(); err != nil {
+			return err
+		}
+		if err := set.require(ctx, in.Require); err != nil {
 			return err
 		}
 		if err := set.room(in); err != nil {
@@ -135,13 +149,14 @@ func (set *workerSet) room(in Create) error {
 	}
 	free := 0
 	for _, a := range set.exits.Exits(in.Location) {
-		if set.unique[a] == 0 && set.present(session.Exit{IP: a}) {
+		if set.unique[a] == 0 && set.filter(in.Location).Passes(a) && set.present(session.Exit{IP: a}) {
 			free++
 		}
 	}
 	if missing > free {
-		return catalog.ErrOutOfStock.Msgf("there are not as many exits in this place; ask for fewer workers, or without "+
-			"unique_exits").With("available", free+len(in.Names)-missing)
+		err := catalog.ErrOutOfStock.Msgf("there are not as many exits in this place; ask for fewer workers, or without " +
+			"unique_exits")
+		return set.filter(in.Location).Refusal(err.With("available", free+len(in.Names)-missing))
 	}
 	return nil
 }
@@ -275,6 +290,20 @@ type Rotate struct {
 	AgentID, SessionID, Name string
 	Reason                   health.RotationReason // empty: manual
 	Call                     idempotency.Call
+	Require                  *exit.Rule // as Create.Require
+}
+
+// learn measures the exits of a place that a session with a rule may use. It is called before the unit that chooses.
+func (u *Service) learn(
+	ctx context.Context, s session.Session, exits fulfilment.WorkerExits, l session.Location,
+) error {
+	if s.Require.Empty() {
+		return nil
+	}
+	if !exits.Local() {
+		return domain.InvalidField("require", "cannot be kept: the exits of this session are its seller's; leave it out")
+	}
+	return u.Gate.Learn(ctx, s.Require, exits.Pool(), session.Dynamic, l)
 }
 
 // Rotate gives a worker another exit. Its next use may change its settings.
@@ -288,6 +317,15 @@ func (u *Service) Rotate(ctx context.Context, in Rotate) (v View, replayed bool,
 	}
 	s, exits, err := u.open(ctx, in.AgentID, in.SessionID)
 	if err != nil {
+		return View{}, false, err
+	}
+	if in.Require != nil {
+		if err := in.Require.Check("require.", u.Gate.Can()); err != nil {
+			return View{}, false, err
+		}
+		s.Require = *in.Require
+	}
+	if err := u.learn(ctx, s, exits, session.Location{}); err != nil {
 		return View{}, false, err
 	}
 	err = u.store.Update(ctx, func(ctx context.Context, tx Repos) error {
@@ -305,6 +343,9 @@ func (u *Service) Rotate(ctx context.Context, in Rotate) (v View, replayed bool,
 		}
 		set, err := u.workerSet(ctx, tx, s.ID, exits)
 		if err != nil {
+			return err
+		}
+		if err := set.require(ctx, in.Require); err != nil {
 			return err
 		}
 		if err := set.rotate(ctx, in, now); err != nil {
@@ -332,7 +373,8 @@ func (set *workerSet) rotate(ctx context.Context, in Rotate, now time.Time) erro
 	}
 	exit, ok := set.exitFor(before, before.Exit)
 	if !ok {
-		return catalog.ErrOutOfStock.Msgf("there is no other exit for this worker")
+		err := catalog.ErrOutOfStock.Msgf("there is no other exit for this worker")
+		return set.filter(before.Location).Refusal(err)
 	}
 	w := before.Move(exit, now)
 	w.Changeable = true

@@ -5,12 +5,15 @@ import (
 
 	"agentproxy/app/catalog"
 	"agentproxy/app/changes"
+	"agentproxy/app/exitgate"
 	"agentproxy/app/fulfilment"
 	"agentproxy/ports"
 )
 
 // Service is the use cases of workers.
 type Service struct {
+	// Gate holds exits to the rules of sessions; nil: none meets any.
+	Gate    *exitgate.Gate
 	store   ports.Unit[Repos]
 	clock   ports.Clock
 	ids     ports.IDs

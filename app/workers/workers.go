@@ -8,6 +8,7 @@ import (
 
 	"agentproxy/app/fulfilment"
 	"agentproxy/domain"
+	"agentproxy/domain/catalog"
 	"agentproxy/domain/procurement"
 	"agentproxy/domain/session"
 	"agentproxy/domain/traffic"
@@ -29,13 +30,16 @@ func (u *Service) Worker(ctx context.Context, sessionID string, words worker.Par
 		return traffic.WorkerRoute{}, err
 	}
 	if words.Name == "" {
-		return u.anywhere(s, exits, words)
+		return u.anywhere(ctx, s, exits, words)
 	}
 	w := found
 	if w.Lost && w.Differs(words) == "" {
 		return traffic.WorkerRoute{}, worker.ErrExitLost
 	}
 	if w.ID == 0 || w.Changeable || w.Due(u.clock.Now()) || w.Differs(words) != "" || !exits.Has(w.Exit) {
+		if err := u.learn(ctx, s, exits, session.Location{}); err != nil {
+			return traffic.WorkerRoute{}, err
+		}
 		if w, err = u.first.use(ctx, request{sessionID, words, exits, nil}); err != nil {
 			return traffic.WorkerRoute{}, err
 		}
@@ -72,16 +76,25 @@ func tokenOf(w worker.Worker) string {
 
 // anywhere returns the route of connections that get a new exit each.
 func (u *Service) anywhere(
-	s session.Session, exits fulfilment.WorkerExits, words worker.Parameters,
+	ctx context.Context, s session.Session, exits fulfilment.WorkerExits, words worker.Parameters,
 ) (traffic.WorkerRoute, error) {
 	l, err := u.place(s, words.Country, words.City)
 	if err != nil {
 		return traffic.WorkerRoute{}, err
 	}
 	if exits.Local() {
+		if err := u.learn(ctx, s, exits, l); err != nil {
+			return traffic.WorkerRoute{}, err
+		}
 		var r traffic.WorkerRoute
+		filter := u.Gate.Filter(s.Require, l.Country)
 		for _, a := range exits.Exits(l) {
-			r.Exits = append(r.Exits, session.Exit{IP: a})
+			if filter.Passes(a) {
+				r.Exits = append(r.Exits, session.Exit{IP: a})
+			}
+		}
+		if r.Exits == nil && filter != nil {
+			return r, filter.Refusal(catalog.ErrOutOfStock)
 		}
 		return r, nil
 	}

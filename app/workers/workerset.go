@@ -6,8 +6,10 @@ import (
 	"net/netip"
 	"time"
 
+	"agentproxy/app/exitgate"
 	"agentproxy/app/fulfilment"
 	"agentproxy/domain/catalog"
+	"agentproxy/domain/exit"
 	"agentproxy/domain/procurement"
 	"agentproxy/domain/session"
 	"agentproxy/domain/worker"
@@ -24,6 +26,7 @@ type workerSet struct {
 	used    map[netip.Addr]int // workers of an exit, the session itself included
 	unique  map[netip.Addr]int // those of them that share it with no other unique one
 	bad     map[netip.Addr]bool
+	filters map[string]*exitgate.Filter // of the session's rule, by the country that exits are sold as
 }
 
 // workerSet reads a session, which the unit has locked, and its workers.
@@ -40,7 +43,7 @@ func (u *Service) workerSet(
 	}
 	set := &workerSet{service: u, tx: tx, session: s, exits: exits, now: u.clock.Now(),
 		workers: make(map[string]worker.Worker, len(list)), used: map[netip.Addr]int{},
-		unique: map[netip.Addr]int{}, bad: map[netip.Addr]bool{}}
+		unique: map[netip.Addr]int{}, bad: map[netip.Addr]bool{}, filters: map[string]*exitgate.Filter{}}
 	for _, exit := range s.Exits {
 		set.used[exit.IP]++
 	}
@@ -74,6 +77,25 @@ func (set *workerSet) present(exit session.Exit) bool {
 	return true
 }
 
+// require stores the rule of the session from now on; nil leaves the one that it has.
+func (set *workerSet) require(ctx context.Context, rule *exit.Rule) error {
+	if rule == nil {
+		return nil
+	}
+	set.session.Require = *rule
+	return set.tx.Sessions().Put(ctx, set.session)
+}
+
+// filter returns who holds exits in a place to the rule of the session.
+func (set *workerSet) filter(l session.Location) *exitgate.Filter {
+	f, made := set.filters[l.Country]
+	if !made {
+		f = set.service.Gate.Filter(set.session.Require, l.Country)
+		set.filters[l.Country] = f
+	}
+	return f
+}
+
 // exitFor returns an exit for a worker: that which the fewest of the session use, and never avoid. It
 // is false if there is none. The exits of sellers are not known, and the next token is the next exit.
 func (set *workerSet) exitFor(w worker.Worker, avoid session.Exit) (session.Exit, bool) {
@@ -90,11 +112,19 @@ func (set *workerSet) exitFor(w worker.Worker, avoid session.Exit) (session.Exit
 			used[a] += worker.MaxPerSession // another worker takes it when all others are taken more often
 		}
 	}
+	candidates := set.exits.Exits(w.Location)
+	if f := set.filter(w.Location); f != nil {
+		for _, a := range candidates {
+			if !f.Passes(a) {
+				used[a] = -1
+			}
+		}
+	}
 	for {
 		for a := range set.bad {
 			used[a] = -1
 		}
-		exit, ok := worker.Pick(set.exits.Exits(w.Location), used, avoid.IP, w.SessionID+"/"+w.Name)
+		exit, ok := worker.Pick(candidates, used, avoid.IP, w.SessionID+"/"+w.Name)
 		if !ok {
 			return session.Exit{}, false
 		}
@@ -121,7 +151,8 @@ func (set *workerSet) add(ctx context.Context, name string, settings worker.Sett
 	}
 	exit, ok := set.exitFor(w, session.Exit{})
 	if !ok {
-		return w, catalog.ErrOutOfStock.Msgf("there is no exit for another worker in this place")
+		err := catalog.ErrOutOfStock.Msgf("there is no exit for another worker in this place")
+		return w, set.filter(w.Location).Refusal(err)
 	}
 	w.Exit = exit
 	var err error

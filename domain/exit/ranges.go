@@ -105,6 +105,14 @@ func (b *RangesBuilder) Line(text string) error {
 	return nil
 }
 
+// Has returns the facts that some network has.
+func (b *RangesBuilder) Has() (has Fields) {
+	for _, k := range b.values {
+		has = has.And(Fields{Country: k.Country != "", Network: k.Network != "", ASN: k.ASN != 0, Listed: k.Listed != nil})
+	}
+	return has
+}
+
 // Ranges returns what was collected.
 func (b *RangesBuilder) Ranges() *Ranges {
 	r := &Ranges{nets: b.nets}

@@ -94,6 +94,8 @@ type Intent struct {
 	MaxCost   domain.Money // a quote above it is not bought; 0: no limit
 	// Taken are addresses of a local provider that live sessions own.
 	Taken map[string]bool
+	// Passes reports whether a local provider may give an address; nil: any.
+	Passes func(netip.Addr) bool
 }
 
 // State is how far an order has come at the provider.

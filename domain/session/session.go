@@ -9,6 +9,7 @@ import (
 
 	"agentproxy/domain"
 	"agentproxy/domain/billing"
+	"agentproxy/domain/exit"
 )
 
 // IDPrefix begins the id of every session and IDLength is the number of
@@ -160,7 +161,8 @@ type Session struct {
 	Money     Money
 	Failure   Failure
 	Labels    Labels
-	TopUps    TopUps // dynamic
+	TopUps    TopUps    // dynamic
+	Require   exit.Rule // that exits meet which are chosen from now on
 
 	AllowedIPs []netip.Prefix // where clients may connect from; nil is anywhere
 	PasswordNo int            // how often the password was replaced

@@ -14,6 +14,7 @@ import (
 	"agentproxy/domain/account"
 	"agentproxy/domain/billing"
 	"agentproxy/domain/catalog"
+	"agentproxy/domain/exit"
 	"agentproxy/ports"
 )
 
@@ -63,8 +64,7 @@ type endInput struct {
 // declareChanges declares what changes a session.
 func (s *service) declareChanges() {
 	endpoint.DeclareResult(s.api, endpoint.Operation{
-		ID: "rotate-session", Stores: true,
-		Method:     http.MethodPost,
+		ID: "rotate-session", Stores: true, Method: http.MethodPost,
 		Path:       "/sessions/{session_id}/rotate",
 		Tag:        "sessions",
 		Summary:    "Give a dynamic session a new exit",
@@ -76,7 +76,8 @@ func (s *service) declareChanges() {
 		OK: []endpoint.Reply{{Status: http.StatusOK, Doc: "The session with its new exit.",
 			Data: rotateReply{sessionview.ExampleDynamic, sessionview.ExampleDynamic.Proxy,
 				value.MaybeStamp(openapi.ExampleTime)}}},
-		Refuses: endpoint.And(sessionview.OfLive, catalog.ErrOutOfStock, ports.ErrProvider, ports.ErrTimeout),
+		Refuses: endpoint.And(sessionview.OfLive, catalog.ErrOutOfStock, exit.ErrNotMet, ports.ErrProvider,
+			ports.ErrTimeout),
 		Example: map[string]any{"reason": "http_403"},
 	}, s.rotateSession)
 	endpoint.DeclareResult(s.api, endpoint.Operation{
@@ -141,10 +142,14 @@ func (s *service) rotateSession(ctx context.Context, in *rotateInput) (endpoint.
 	if err != nil {
 		return endpoint.Result[rotateReply]{}, err
 	}
+	rule, err := in.Body.Require.Rule()
+	if err != nil {
+		return endpoint.Result[rotateReply]{}, err
+	}
 	done, err := s.Sessions.Rotate(
 		ctx,
 		sessions.Rotate{AgentID: endpoint.Caller(ctx), SessionID: id, Reason: in.Body.Reason, Call: key,
-			CloseConnections: in.Body.CloseConnections},
+			CloseConnections: in.Body.CloseConnections, Require: rule},
 	)
 	if err != nil {
 		return endpoint.Result[rotateReply]{}, err

@@ -11,6 +11,7 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 
 	"agentproxy/adapters/httpapi/openapi"
+	"agentproxy/adapters/httpapi/sessionview"
 	"agentproxy/adapters/httpapi/value"
 	"agentproxy/domain"
 	"agentproxy/domain/session"
@@ -44,6 +45,8 @@ type createBody struct {
 	AllowedIPs []string     `json:"allowed_ips,omitempty" maxItems:"32" doc:"Addresses and networks (CIDR) that clients may connect from; empty is anywhere. Both forms."`
 
 	AutoTopUp *autoTopUpBody `json:"auto_top_up,omitempty" doc:"What a dynamic session buys by itself. Both forms."`
+
+	Require *sessionview.Require `json:"require,omitempty" doc:"What exits must be; {}: anything. It stays with the session."`
 
 	Policy *policyBody `json:"policy,omitempty" doc:"What the session may reach, as in PUT /sessions/{session_id}/policy. Both forms."`
 }
@@ -257,7 +260,8 @@ func (b createBody) path(field string) string {
 // topLevel reports whether a field is at the top level of both forms.
 func topLevel(field string) bool {
 	name, _, _ := strings.Cut(field, ".")
-	return name == "policy" || name == "labels" || name == "allowed_ips" || name == "auto_top_up"
+	return name == "policy" || name == "labels" || name == "allowed_ips" || name == "auto_top_up" ||
+		name == "require"
 }
 
 // renamed returns err with the fields of the domain replaced by the paths of the
@@ -281,7 +285,8 @@ func renamed(err error, path func(field string) string) error {
 // documentForms makes one schema of each form of a create call.
 func documentForms(schemas map[string]*huma.Schema) {
 	nested, flat := map[string]*huma.Schema{}, maps.Clone(schemas["CreateRequest"].Properties)
-	for _, name := range []string{"type", "config", "max_cost", "provisioning_mode", "labels", "allowed_ips", "policy"} {
+	for _, name := range []string{"type", "config", "max_cost", "provisioning_mode", "labels", "allowed_ips", "policy",
+		"require"} {
 		nested[name] = flat[name]
 	}
 	delete(flat, "type")

@@ -14,6 +14,7 @@ import (
 	"agentproxy/domain/account"
 	"agentproxy/domain/billing"
 	"agentproxy/domain/catalog"
+	"agentproxy/domain/exit"
 	"agentproxy/domain/session"
 	"agentproxy/ports"
 )
@@ -152,6 +153,7 @@ func createOperation() endpoint.Operation {
 		Refuses: endpoint.Refusals(
 			catalog.ErrProductNotFound,
 			catalog.ErrOutOfStock,
+			exit.ErrNotMet,
 			account.ErrTierRequired,
 			sessions.ErrPriceMismatch,
 			billing.ErrInsufficientBalance,
@@ -217,6 +219,11 @@ func (s *service) createSession(ctx context.Context, in *createInput) (endpoint.
 	}
 	create := sessions.Create{AgentID: endpoint.Caller(ctx), By: endpoint.Spender(ctx), Form: request,
 		Call: key, DryRun: dry}
+	if rule, err := in.Body.Require.Rule(); err != nil {
+		return endpoint.Result[any]{}, err
+	} else if rule != nil {
+		create.Require = *rule
+	}
 	if b := in.Body.Policy; b != nil {
 		create.Policy = new(b.own())
 		if err := endpoint.Charge(ctx, create.Policy.Rules()); err != nil {

@@ -52,4 +52,6 @@ type RotateFields struct {
 	Reason health.RotationReason `json:"reason,omitempty" nullable:"true" doc:"Counts as evidence about the exit that is left. manual is the default."`
 
 	CloseConnections bool `json:"close_connections,omitempty" doc:"Closes what is open on the old exit."`
+
+	Require *Require `json:"require,omitempty" doc:"What exits must be; {}: anything. It stays with the session."`
 }

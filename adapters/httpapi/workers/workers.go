@@ -19,6 +19,7 @@ import (
 	"agentproxy/domain"
 	"agentproxy/domain/account"
 	"agentproxy/domain/catalog"
+	"agentproxy/domain/exit"
 	"agentproxy/domain/traffic"
 	"agentproxy/domain/worker"
 	"agentproxy/ports"
@@ -44,6 +45,8 @@ type makeWorkersBody struct {
 	Strict      bool          `json:"strict,omitempty" nullable:"true" doc:"A lost exit is not replaced."`
 	UniqueExits bool          `json:"unique_exits,omitempty" nullable:"true" doc:"No two such workers share an exit."`
 	MaxBytes    value.Decimal `json:"max_bytes,omitempty"`
+
+	Require *sessionview.Require `json:"require,omitempty" doc:"What exits must be; {}: anything. It stays with the session."`
 }
 
 // TransformSchema sets the bounds.
@@ -61,6 +64,10 @@ func (makeWorkersBody) TransformSchema(_ huma.Registry, s *huma.Schema) *huma.Sc
 func (b makeWorkersBody) make(agentID, sessionID string) (workers.Create, error) {
 	m := workers.Create{AgentID: agentID, SessionID: sessionID, Names: b.Names, Country: b.Country, City: b.City,
 		Settings: worker.Settings{Strict: b.Strict, Unique: b.UniqueExits}}
+	var err error
+	if m.Require, err = b.Require.Rule(); err != nil {
+		return m, err
+	}
 	var count int64
 	for _, f := range []struct {
 		name        string
@@ -179,7 +186,7 @@ func Declare(a *endpoint.API, u UseCases, g sessionview.Gateway) {
 		OK: []endpoint.Reply{{Status: http.StatusOK, Doc: "All were there.",
 			Data: madeWorkersReply{[]workerReply{exampleWorker}}},
 			{Status: http.StatusCreated, Doc: "One or more are new.", Data: madeWorkersReply{[]workerReply{exampleWorker}}}},
-		Refuses: endpoint.And(ofWorkers, worker.ErrDiffers, worker.ErrLimit, catalog.ErrOutOfStock),
+		Refuses: endpoint.And(ofWorkers, worker.ErrDiffers, worker.ErrLimit, catalog.ErrOutOfStock, exit.ErrNotMet),
 		Example: map[string]any{"count": 50, "unique_exits": true},
 	}, s.makeWorkers)
 	endpoint.Declare(s.api, endpoint.Operation{
@@ -198,7 +205,8 @@ func Declare(a *endpoint.API, u UseCases, g sessionview.Gateway) {
 		ID: "rotate-worker", Stores: true,
 		Method: http.MethodPost, Path: one + "/rotate", Tag: "workers", Scope: account.SessionsWrite,
 		Summary: "Give a worker another exit", Doc: "Open tunnels finish on the old one. Its next use may change its words.",
-		Idempotent: true, EmptyBody: true, Refuses: endpoint.And(ofWorkers, worker.ErrNotFound, catalog.ErrOutOfStock),
+		Idempotent: true, EmptyBody: true, Refuses: endpoint.And(ofWorkers, worker.ErrNotFound, catalog.ErrOutOfStock,
+			exit.ErrNotMet),
 		OK:      []endpoint.Reply{{Status: http.StatusOK, Doc: "The worker with its new exit.", Data: exampleWorker}},
 		Example: map[string]any{"reason": "http_403"},
 	}, s.rotateWorker)
@@ -277,8 +285,12 @@ func (s *service) rotateWorker(ctx context.Context, in *rotateWorkerInput) (endp
 	if err != nil {
 		return endpoint.Result[workerReply]{}, err
 	}
+	rule, err := in.Body.Require.Rule()
+	if err != nil {
+		return endpoint.Result[workerReply]{}, err
+	}
 	w, replayed, err := s.Workers.Rotate(ctx, workers.Rotate{AgentID: endpoint.Caller(ctx), SessionID: v.ID, Name: w.Name,
-		Reason: in.Body.Reason, Call: key})
+		Reason: in.Body.Reason, Call: key, Require: rule})
 	return endpoint.Result[workerReply]{Status: http.StatusOK, Data: s.toWorker(v, w), Replayed: replayed}, err
 }
 

@@ -168,7 +168,8 @@ func (p *Provider) pick(from []Exit, start, n int, in procurement.Intent, avoid 
 		if len(exits) == n {
 			break
 		}
-		if exit.Addr != avoid && (p.everywhere || exit.in(in.Location)) && !in.Taken[exit.Addr.String()] {
+		if exit.Addr != avoid && (p.everywhere || exit.in(in.Location)) && !in.Taken[exit.Addr.String()] &&
+			(in.Passes == nil || in.Passes(exit.Addr)) {
 			exits = append(exits, exit.Addr)
 		}
 	}
@@ -188,6 +189,16 @@ func (p *Provider) Exits(l session.Location) []netip.Addr {
 	var list []netip.Addr
 	for _, exit := range p.pool.dynamic {
 		if exit.in(l) {
+			list = append(list, exit.Addr)
+		}
+	}
+	return list
+}
+
+// Sold lists the addresses of the static half in a place.
+func (p *Provider) Sold(l session.Location) (list []netip.Addr) {
+	for _, exit := range p.pool.static {
+		if p.everywhere || exit.in(l) {
 			list = append(list, exit.Addr)
 		}
 	}

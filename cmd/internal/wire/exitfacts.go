@@ -19,18 +19,18 @@ import (
 )
 
 // exitDatabase reads a MaxMind database.
-func exitDatabase(file string) (func(netip.Addr) exit.Known, time.Time, error) {
+func exitDatabase(file string) (func(netip.Addr) exit.Known, exit.Fields, time.Time, error) {
 	d, err := exitfacts.OpenDatabase(file)
 	if err != nil {
-		return nil, time.Time{}, err
+		return nil, exit.Fields{}, time.Time{}, err
 	}
-	return d.Lookup, d.Built(), nil
+	return d.Lookup, d.Has(), d.Built(), nil
 }
 
 // exitSources returns the sources that are configured.
 func exitSources(list []configfile.ExitSource) (all []exitfacts.Source) {
 	for _, s := range list {
-		all = append(all, exitfacts.Source{File: s.File,
+		all = append(all, exitfacts.Source{File: s.File, Has: s.Has,
 			List: exitfacts.List{Zone: s.Zone, Label: s.Label, Resolver: s.Resolver}})
 	}
 	return all

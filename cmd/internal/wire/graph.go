@@ -147,7 +147,7 @@ func Service(s configfile.Settings, log *slog.Logger) fx.Option {
 			keepExits, disableScanners, runTasks, foldTelemetry, reloadOnHangup,
 			func(hub *changes.Hub, g *gateway.Gateway) { hub.Watch(watcher{g}) },
 			func(hub *changes.Hub, st *storage.Store) { hub.Watch(st.Remember()) },
-			measureExits,
+			holdExits, measureExits,
 		)),
 		gateway.Module,
 		httpapi.Module,

@@ -3,8 +3,11 @@ package wire
 import (
 	"context"
 	"errors"
+	"net/netip"
 
 	"agentproxy/adapters/gateway"
+	"agentproxy/app/exitgate"
+	procurementapp "agentproxy/app/procurement"
 	trafficapp "agentproxy/app/traffic"
 	"agentproxy/app/workers"
 	"agentproxy/domain"
@@ -54,6 +57,25 @@ func (p prober) route(ctx context.Context, of exit.Ref) (r traffic.Route, countr
 		r.Upstreams = []procurement.Endpoint{*w.Upstream}
 	}
 	return r, w.Worker.Location.Country, err
+}
+
+// exitProber opens connections from addresses of this host by the gateway's dialler.
+type exitProber struct{ gateway *gateway.Gateway }
+
+// ProbeExit calls the service's echo from an address.
+func (p exitProber) ProbeExit(ctx context.Context, from netip.Addr) (netip.Addr, error) {
+	r, err := p.gateway.Probe(ctx, traffic.Route{Exits: []session.Exit{{IP: from}}})
+	if err != nil {
+		return netip.Addr{}, err
+	}
+	return netip.ParseAddr(r.ExitIP)
+}
+
+// holdExits lets the gate hold exits to the rules of sessions.
+func holdExits(g *gateway.Gateway, facts ports.ExitFacts, clock ports.Clock, d *procurementapp.Driver,
+	w *workers.Service) {
+	gate := exitgate.New(exitProber{g}, facts, clock)
+	d.Gate, w.Gate = gate, gate
 }
 
 // Probe calls the service's echo through an exit.
