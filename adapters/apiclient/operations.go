@@ -100,6 +100,8 @@ type ConnectSession struct {
 	Client string
 	// How many, named w1 and so on, or names separated by commas.
 	Workers string
+	// A browser shows the time zone and locale of its exit.
+	Passport bool
 	// Of the exits; ISO 3166-1 alpha-2.
 	Country string
 }
@@ -107,6 +109,7 @@ type ConnectSession struct {
 func (in ConnectSession) query() (q query) {
 	q.text("client", in.Client)
 	q.text("workers", in.Workers)
+	q.flag("passport", in.Passport)
 	q.text("country", in.Country)
 	return q
 }

@@ -128,3 +128,34 @@ func TestRequire(t *testing.T) {
 	w.do("POST", at+"/rotate", `{"require":{"not_in":["10.0.0.3/32","10.0.0.0/31"]}}`, a.as).want(200)
 	w.do("POST", at+"/rotate", `{"require":{}}`, a.as).want(200)
 }
+
+// A browser is configured with the place of its exit as it was measured.
+func TestPassportOfABrowser(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, crowded(t, 5))
+	a := w.register("Browser")
+	at := w.local(a)
+	w.do("POST", at+"/workers", `{"count":2}`, a.as).want(201)
+	for query, field := range map[string]string{"client=curl": "passport", "client=playwright&workers=2": "passport",
+		"client=playwright&country=DE": "passport"} {
+		r := w.do("GET", at+"/connect?passport=true&"+query, "", a.as).refused(400, "INVALID_REQUEST")
+		if got := r.str("error.details.fields.0.field"); got != field {
+			t.Errorf("%s: field %q", query, got)
+		}
+	}
+	w.do("GET", at+"/connect?passport=true&client=selenium&workers=w7", "", a.as).refused(404, "WORKER_NOT_FOUND")
+	if r := w.do("GET", at+"/connect?passport=true&client=playwright", "", a.as).want(200); !strings.Contains(r.str("data.snippet"), "// time zone of the exit: not measured") {
+		t.Errorf("without sources: %s", r.body)
+	}
+	for country, locale := range map[string]string{"LT": "lt-LT", "US": "en-US", "BR": "pt-BR", "CH": "de-CH", "JP": "ja-JP"} {
+		w.facts.Replace([]exitfacts.Source{{File: func(netip.Addr) exit.Known { return exit.Known{Country: country, Timezone: "Europe/Vilnius"} }}})
+		w.do("POST", at+"/check?worker=w1", "", a.as).want(200)
+		r := w.do("GET", at+"/connect?passport=true&client=playwright&workers=w1", "", a.as).want(200)
+		if text := r.str("data.snippet"); !strings.Contains(text, "timezoneId: \"Europe/Vilnius\",\n  locale: \""+locale+"\",") {
+			t.Errorf("%s: %s", country, text)
+		}
+	}
+	if r := w.do("GET", at+"/connect?client=playwright&workers=w1", "", a.as).want(200); strings.Contains(r.str("data.snippet"), "timezoneId") {
+		t.Errorf("without passport: %s", r.body)
+	}
+}

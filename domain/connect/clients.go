@@ -85,7 +85,7 @@ func (c Client) Snippet(u Use) string {
 	return strings.NewReplacer("{URL}", p.URL(), "{SERVER}", p.Protocol+"://"+p.Address(), "{HOSTPORT}", p.Address(),
 		"{USER}", quoted(p.Username), "{PASSWORD}", quoted(p.Password), "{BASE}", quoted(base), "{BEFORE}", before,
 		"{AFTER}", after, "{WORDS}", strings.Join(u.Workers, " "), "{LIST}", strings.Join(names, ", "),
-		"{SESSION}", u.Session).Replace(text)
+		"{SESSION}", u.Session, "{PASSPORT}", c.passport(u.Passport)).Replace(text)
 }
 
 // quoted writes a text as JSON, without the escapes for HTML.

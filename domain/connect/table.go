@@ -84,7 +84,7 @@ for (const name of [{LIST}]) {
 	{"playwright", "javascript", noSOCKSPassword, "", `import { chromium } from "playwright";
 const browser = await chromium.launch();
 const context = await browser.newContext({
-  proxy: { server: "{SERVER}", username: {USER}, password: {PASSWORD} },
+  proxy: { server: "{SERVER}", username: {USER}, password: {PASSWORD} },{PASSPORT}
 });
 const page = await context.newPage();
 await page.goto("https://example.com/");
@@ -103,7 +103,7 @@ await browser.close();`},
 	{"puppeteer", "javascript", noSOCKSPassword, "", `import puppeteer from "puppeteer";
 const browser = await puppeteer.launch({ args: ["--proxy-server={SERVER}", "--proxy-bypass-list=<-loopback>"] });
 const page = await browser.newPage();
-await page.authenticate({ username: {USER}, password: {PASSWORD} });
+await page.authenticate({ username: {USER}, password: {PASSWORD} });{PASSPORT}
 await page.goto("https://example.com/");
 console.log(await page.title());
 await browser.close();`, `import puppeteer from "puppeteer";
@@ -122,7 +122,7 @@ from selenium import webdriver
 o = webdriver.ChromeOptions()
 o.add_argument("--proxy-server=http://127.0.0.1:8899")
 o.add_argument("--proxy-bypass-list=<-loopback>")
-driver = webdriver.Chrome(options=o)
+driver = webdriver.Chrome(options=o){PASSPORT}
 driver.get("https://example.com/")
 print(driver.title)
 driver.quit()`, `# Selenium gives a proxy no password: local proxies add it.

@@ -17,6 +17,8 @@ type Use struct {
 	// Workers are the names of workers; none: the session's own exit, or with a country another exit
 	// in it for each connection.
 	Workers []string
+	// Passport, if not nil, is the place that a browser shows, for one exit.
+	Passport *Passport
 }
 
 // workerWord comes before the name of a worker in a user name.

@@ -6,6 +6,8 @@ import (
 	"net/http"
 	"strings"
 
+	"golang.org/x/text/language"
+
 	"agentproxy/adapters/httpapi/endpoint"
 	"agentproxy/adapters/httpapi/openapi"
 	"agentproxy/adapters/httpapi/sessionview"
@@ -15,13 +17,17 @@ import (
 	"agentproxy/domain/account"
 	"agentproxy/domain/connect"
 	"agentproxy/domain/session"
+	"agentproxy/domain/worker"
+	"agentproxy/ports"
 )
 
 type connectInput struct {
 	sessionview.OneSession
-	Client  openapi.ClientName `query:"client" doc:"curl is the default."`
-	Workers string             `query:"workers" maxLength:"33000" doc:"How many, named w1 and so on, or names separated by commas."`
-	Country string             `query:"country" pattern:"^[A-Za-z]{2}$" doc:"Of the exits; ISO 3166-1 alpha-2."`
+	Client   openapi.ClientName `query:"client" doc:"curl is the default."`
+	Workers  string             `query:"workers" maxLength:"33000" doc:"How many, named w1 and so on, or names separated by commas."`
+	Passport string             `query:"passport" enum:"true,false" doc:"A browser shows the time zone and locale of its exit."`
+
+	Country string `query:"country" pattern:"^[A-Za-z]{2}$" doc:"Of the exits; ISO 3166-1 alpha-2."`
 }
 
 type connectReply struct {
@@ -47,7 +53,8 @@ func (s *service) declareConnect() {
 		Summary: "How a client is configured",
 		Doc:     "What to write so that a client uses the session, and a proxy for each worker.",
 		Scope:   account.SessionsRead,
-		Refuses: sessionview.OfLive,
+		Refuses: endpoint.And(sessionview.OfLive, account.ErrRateLimited, worker.ErrNotFound, ports.ErrProvider,
+			ports.ErrTimeout),
 		OK: []endpoint.Reply{{Status: http.StatusOK, Doc: "The configuration.",
 			Data: connectReply{openapi.ExampleID, "curl", "sh",
 				"curl --noproxy '' -x '" + sessionview.ExampleProxy.FullURL + "' https://example.com/",
@@ -79,8 +86,43 @@ func (s *service) connect(ctx context.Context, in *connectInput) (int, connectRe
 		return 0, connectReply{}, errNotSteered("country")
 	}
 	client, _ := connect.Find(string(cmp.Or(in.Client, "curl"))) // the enum has the same names
-	data, err := s.toConnected(v, client, connect.Use{Session: id, Country: in.Country, Workers: workers})
+	use := connect.Use{Session: id, Country: in.Country, Workers: workers}
+	if in.Passport == "true" {
+		if use.Passport, err = s.passport(ctx, client, use); err != nil {
+			return 0, connectReply{}, err
+		}
+	}
+	data, err := s.toConnected(v, client, use)
 	return http.StatusOK, data, err
+}
+
+// passport returns the place of the one exit that a browser uses.
+func (s *service) passport(ctx context.Context, client connect.Client, u connect.Use) (*connect.Passport, error) {
+	name := ""
+	switch {
+	case !client.Browser():
+		return nil, domain.InvalidField("passport", "is for playwright, puppeteer and selenium; leave it out")
+	case len(u.Workers) > 1 || u.Country != "" && u.Workers == nil:
+		return nil, domain.InvalidField("passport", "is of one exit; name one worker")
+	case u.Workers != nil:
+		name = u.Workers[0]
+	}
+	m, err := s.Checks.Exit(ctx, endpoint.Caller(ctx), u.Session, name, func() error { return s.mayCheck(ctx) })
+	return &connect.Passport{Timezone: m.Timezone, Locale: localeOf(m.Country)}, err
+}
+
+// localeOf returns the locale of most people of a country, by the data of Unicode's CLDR; empty for none.
+func localeOf(country string) string {
+	region, err := language.ParseRegion(country)
+	if err != nil {
+		return ""
+	}
+	tag, err := language.Compose(region)
+	if err != nil {
+		return ""
+	}
+	base, _ := tag.Base()
+	return base.String() + "-" + region.String()
 }
 
 // steered reports whether the user name of a session chooses its exit.
