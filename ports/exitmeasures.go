@@ -21,6 +21,8 @@ type ExitMeasures interface {
 	Postpone(ctx context.Context, r exit.Ref, due time.Time) error
 	// Drop removes the record of an exit. Removing one that is not there is no error.
 	Drop(ctx context.Context, r exit.Ref) error
+	// Quality counts the exits by source and country as sold, in this order. It reads every record.
+	Quality(ctx context.Context) ([]exit.Quality, error)
 	// Unmeasured lists up to limit active static sessions without a record of their addresses.
 	Unmeasured(ctx context.Context, limit int) ([]string, error)
 }

@@ -16,6 +16,7 @@ type repos interface {
 	Overview() ports.Overview
 	Peers() ports.Peers
 	Workers() ports.Workers
+	ExitMeasures() ports.ExitMeasures
 }
 
 func narrow(store ports.Store) ports.Unit[repos] {

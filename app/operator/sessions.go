@@ -10,6 +10,7 @@ import (
 	"agentproxy/domain"
 	"agentproxy/domain/billing"
 	"agentproxy/domain/eventlog"
+	"agentproxy/domain/exit"
 	orders "agentproxy/domain/procurement"
 	"agentproxy/domain/session"
 	"agentproxy/domain/traffic"
@@ -38,6 +39,15 @@ func (u *Sessions) List(
 ) (list domain.List[ports.SessionRead], err error) {
 	err = u.store.View(ctx, func(ctx context.Context, tx repos) error {
 		list, err = tx.Overview().Sessions(ctx, f, page)
+		return err
+	})
+	return list, err
+}
+
+// Exits counts the exits that agents use by source and country as sold.
+func (u *Sessions) Exits(ctx context.Context) (list []exit.Quality, err error) {
+	err = u.store.View(ctx, func(ctx context.Context, tx repos) error {
+		list, err = tx.ExitMeasures().Quality(ctx)
 		return err
 	})
 	return list, err

@@ -15,7 +15,7 @@ import (
 
 // reads are the commands that change nothing an operator answers for.
 var reads = strings.Fields(`serve version doctor verify config-check config-init migrate providers-kinds providers-list
-	providers-check providers-catalogue referrer-list agent-list agent-show audit-list exits-lookups exits-holds recharge-list
+	providers-check providers-catalogue referrer-list agent-list agent-show audit-list exits-lookups exits-holds exits-quality recharge-list
 	recharge-show recharge-audit recharge-addresses recharge-moves recharge-aside admin-token admin-hash orders-list jobs-list session-list session-show report-margin`)
 
 // leaves calls fn for each command with its name and its type.

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"agentproxy/app/exitlog"
+	"agentproxy/app/operator"
 	domain "agentproxy/domain/exitlog"
 )
 
@@ -18,6 +19,7 @@ type exitsCmd struct {
 	Lookups exitsLookupsCmd `cmd:"" help:"List the look-ups, the newest first."`
 	Hold    exitsHoldCmd    `cmd:"" help:"Keep UTC days of the log from deletion."`
 	Holds   exitsHoldsCmd   `cmd:"" help:"List what is kept from deletion."`
+	Quality exitsQualityCmd `cmd:"" help:"Count the exits that agents use by source and country as sold: measured, in another place, on a list."`
 	Release exitsReleaseCmd `cmd:"" help:"End a hold: its days are deleted when they are old enough."`
 }
 
@@ -113,6 +115,24 @@ func (c exitsLookupsCmd) Run(k *kit) error {
 		}
 		return t.print(k)
 	}, &service)
+}
+
+type exitsQualityCmd struct{}
+
+// Run counts exits. Nothing is measured without exit_facts, and then there is no line.
+func (exitsQualityCmd) Run(k *kit) error {
+	var sessions *operator.Sessions
+	return k.core(func(ctx context.Context) error {
+		list, err := sessions.Exits(ctx)
+		if err != nil {
+			return err
+		}
+		t := table{columns: []string{"source", "country", "exits", "measured", "differing", "listed", "oldest_at"}}
+		for _, q := range list {
+			t.add(q.Source, q.Declared, q.Exits, q.Measured, q.Differing, q.Listed, timeText(q.OldestAt))
+		}
+		return t.print(k)
+	}, &sessions)
 }
 
 type exitsHoldCmd struct {

@@ -73,6 +73,7 @@ func TestCommandsOfTheOperatorPrintJSONAndExitAsTheySay(t *testing.T) {
 		{"exits lookup --at 2026-05-15T12:00:00Z --reason police", 2, ""}, // it would list every connection
 		{"exits lookup --exit-port 7 --agent AGENT --at 2026-05-15T12:00:00Z --reason police", 2, ""},
 		{"exits lookups", 0, ""},
+		{"exits quality", 0, ""},
 		{"exits hold --from 2026-05-01 --to 2026-05-02 --reason police", 0, "exits hold"},
 		{"exits holds", 0, ""},
 		{"exits release hold_x", 1, ""},

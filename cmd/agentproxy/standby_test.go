@@ -32,7 +32,7 @@ func TestCommandsThatReadWorkOnAStandby(t *testing.T) {
 		}
 	}
 	for _, reads := range []string{"verify", "report margin", "agent list", "agent list --sort balance", "agent show " + agent, "session list", "audit list",
-		"jobs list", "recharge list", "recharge addresses", "orders list", "exits lookups", "exits holds", "referrer list"} {
+		"jobs list", "recharge list", "recharge addresses", "orders list", "exits lookups", "exits holds", "exits quality", "referrer list"} {
 		if status, out, errOut := command(append([]string{"--json"}, strings.Fields(reads)...)...); status != 0 {
 			t.Errorf("%s exits with %d: %s%s", reads, status, out, errOut)
 		}

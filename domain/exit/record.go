@@ -32,6 +32,17 @@ type Record struct {
 	Told     bool      // that the place is not the one sold was listed, once for this exit
 }
 
+// Quality counts exits that agents use, of one source and sold as being in one country.
+type Quality struct {
+	Source, Declared string // Declared: empty if no place was sold
+	// Exits are those that were measured or are to be, and Measured those whose address the echo reported.
+	Exits, Measured int
+	// Differing were measured in another place than the one sold at least once, or sources disagreed; Listed are on a
+	// list.
+	Differing, Listed int
+	OldestAt          time.Time // of their last measurements; zero: none was measured
+}
+
 // Identity names an exit among those that a session or a worker has one after the other: the id of the worker, 0 for
 // the session's own, how many there were before, and the address by which the exit was sold, which may be missing.
 func Identity(worker int64, turn int, sold netip.Addr) string {

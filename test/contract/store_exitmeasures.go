@@ -17,6 +17,7 @@ import (
 var exitMeasureClaims = []claim{
 	{"what was measured of exits is read back as it was stored, and replaced", exitMeasuresKept},
 	{"exits are due in the order of their times, and those that are dropped never", exitMeasuresDue},
+	{"exits are counted by source and country as sold", exitMeasuresCounted},
 	{"active static sessions without a measurement are found", exitMeasuresMissing},
 }
 
@@ -130,4 +131,35 @@ func exitMeasuresMissing(t *testing.T, st ports.Store) {
 	if got := missing(); len(got) != 0 {
 		t.Errorf("after a record not measured are %v", got)
 	}
+}
+
+func exitMeasuresCounted(t *testing.T, st ports.Store) {
+	addAgent(t, st, "agt_1", 0)
+	for id, source := range map[string]string{"sess_1": "seller", "sess_2": "embedded"} {
+		s := session.Session{ID: id, AgentID: "agt_1", Type: session.Static, Status: session.Active, CreatedAt: storeNow,
+			ProductNo: "p", Provider: source}
+		update(t, st, func(ctx context.Context, tx ports.Tx) error { return tx.Sessions().Insert(ctx, s) })
+	}
+	put := func(id, declared string, index int, told bool, listed ...string) {
+		putMeasures(t, st, exit.Record{Ref: exit.Ref{AgentID: "agt_1", SessionID: id, Index: index}, Of: "0.0", DueAt: storeNow,
+			Told: told, Measured: exit.Measured{IP: netip.MustParseAddr("192.0.2.1"), At: storeNow.Add(time.Duration(index) * time.Minute),
+				Declared: declared, Known: exit.Known{ASName: `"listed":[`, Listed: listed}}})
+	}
+	put("sess_1", "TH", 1, true, "a", "b")
+	put("sess_1", "TH", 2, false, "a")
+	put("sess_1", "TH", 3, true, []string{}...)
+	put("sess_1", "US", 4, false)
+	put("sess_2", "", 5, false)
+	putMeasures(t, st, exit.Record{Ref: exit.Ref{AgentID: "agt_1", SessionID: "sess_2", Index: 6}, Of: "0.0", DueAt: storeNow})
+	view(t, st, func(ctx context.Context, tx ports.Tx) error {
+		got, err := tx.ExitMeasures().Quality(ctx)
+		if diff := cmp.Diff([]exit.Quality{
+			{Source: "embedded", Exits: 2, Measured: 1, OldestAt: storeNow.Add(5 * time.Minute)},
+			{Source: "seller", Declared: "TH", Exits: 3, Measured: 3, Differing: 2, Listed: 2, OldestAt: storeNow.Add(time.Minute)},
+			{Source: "seller", Declared: "US", Exits: 1, Measured: 1, OldestAt: storeNow.Add(4 * time.Minute)},
+		}, got); diff != "" {
+			t.Error(diff)
+		}
+		return err
+	})
 }

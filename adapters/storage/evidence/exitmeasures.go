@@ -35,7 +35,7 @@ type measureRow struct {
 	Declared   string
 	Facts      string
 	DueAt      time.Time `gorm:"serializer:micros"`
-	Told       int64
+	Announced  int64
 }
 
 func (measureRow) TableName() string { return "exit_measures" }
@@ -56,7 +56,7 @@ type storedFacts struct {
 func toMeasureRow(r exit.Record) (measureRow, error) {
 	facts, err := json.Marshal(storedFacts(r.Measured.Known))
 	row := measureRow{SessionID: r.SessionID, Worker: r.Worker, Idx: r.Index, AgentID: r.AgentID, OfExit: r.Of,
-		MeasuredAt: r.At, Declared: r.Declared, Facts: string(facts), DueAt: r.DueAt, Told: column.Flag(r.Told)}
+		MeasuredAt: r.At, Declared: r.Declared, Facts: string(facts), DueAt: r.DueAt, Announced: column.Flag(r.Told)}
 	if r.IP.IsValid() {
 		row.IP = r.IP.String()
 	}
@@ -65,7 +65,7 @@ func toMeasureRow(r exit.Record) (measureRow, error) {
 
 func fromMeasureRow(row measureRow) (exit.Record, error) {
 	r := exit.Record{Ref: exit.Ref{AgentID: row.AgentID, SessionID: row.SessionID, Worker: row.Worker, Index: row.Idx},
-		Of: row.OfExit, DueAt: row.DueAt, Told: row.Told != 0}
+		Of: row.OfExit, DueAt: row.DueAt, Told: row.Announced != 0}
 	var facts storedFacts
 	if err := json.Unmarshal([]byte(row.Facts), &facts); err != nil {
 		return r, fmt.Errorf("facts of an exit of %s: %w", row.SessionID, err)
@@ -148,4 +148,29 @@ func (r exitMeasures) Unmeasured(ctx context.Context, limit int) (ids []string, 
 		Where("NOT EXISTS (SELECT 1 FROM exit_measures m WHERE m.session_id = s.id AND m.worker = '')").
 		Limit(limit).Pluck("s.id", &ids).Error
 	return ids, work.Wrap("list sessions whose exits were not measured", err)
+}
+
+// qualityRow is a row of Quality.
+type qualityRow struct {
+	Source, Declared                    string
+	Exits, Measured, Differing, Matched int
+	OldestAt                            int64
+}
+
+// countExits finds those on a list by its JSON, which has no space.
+const countExits = `s.provider AS source, m.declared, COUNT(*) AS exits,
+	SUM(CASE WHEN m.ip <> '' THEN 1 ELSE 0 END) AS measured, SUM(m.announced) AS differing,
+	SUM(CASE WHEN m.facts LIKE '%"listed":["%' THEN 1 ELSE 0 END) AS matched,
+	COALESCE(MIN(CASE WHEN m.ip <> '' THEN m.measured_at END), 0) AS oldest_at`
+
+func (r exitMeasures) Quality(ctx context.Context) ([]exit.Quality, error) {
+	var rows []qualityRow
+	err := r.ORM(ctx).Table("exit_measures m").Joins("JOIN sessions s ON s.id = m.session_id").Select(countExits).
+		Group("s.provider, m.declared").Order("s.provider, m.declared").Scan(&rows).Error
+	list := make([]exit.Quality, len(rows))
+	for i, row := range rows {
+		list[i] = exit.Quality{Source: row.Source, Declared: row.Declared, Exits: row.Exits, Measured: row.Measured,
+			Differing: row.Differing, Listed: row.Matched, OldestAt: column.Time(row.OldestAt)}
+	}
+	return list, work.Wrap("count the exits by what was measured", err)
 }

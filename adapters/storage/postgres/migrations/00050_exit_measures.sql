@@ -13,7 +13,7 @@ CREATE TABLE exit_measures (
     declared    TEXT NOT NULL,
     facts       TEXT NOT NULL,
     due_at      BIGINT NOT NULL,
-    told        SMALLINT NOT NULL,
+    announced   SMALLINT NOT NULL,
     PRIMARY KEY (session_id, worker, idx)
 );
 CREATE INDEX exit_measures_due ON exit_measures (due_at);

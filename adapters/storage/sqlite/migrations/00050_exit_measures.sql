@@ -13,7 +13,7 @@ CREATE TABLE exit_measures (
     declared    TEXT    NOT NULL,
     facts       TEXT    NOT NULL,
     due_at      INTEGER NOT NULL,
-    told        INTEGER NOT NULL,
+    announced   INTEGER NOT NULL,
     PRIMARY KEY (session_id, worker, idx)
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX exit_measures_due ON exit_measures (due_at);
