@@ -103,6 +103,40 @@ func TestChangesReachTheOtherReplica(t *testing.T) {
 	})
 }
 
+// A call that waits at one replica answers with the event that the other one stores. It would end empty if it were not
+// woken; what it answers if the event comes first is the same.
+func TestCallsThatWaitAnswerWithEventsOfTheOtherReplica(t *testing.T) {
+	t.Parallel()
+	both := sharedReplicas(t)
+	key, _ := both[0].register("waits")
+	id := both[0].dynamic(key, "0.1")
+	type feed struct {
+		Items []struct{ Type string }
+		Next  string
+	}
+	next := ""
+	for range 5 {
+		var before, after feed
+		both[1].must(200, "GET", "/events?after="+next, key, "").into(t, &before)
+		answer := make(chan reply, 1)
+		go func() {
+			r, err := both[1].call(t.Context(), "GET", "/events?wait=30&types=session.rotated&after="+before.Next, key, "")
+			if err != nil {
+				t.Error(err)
+			}
+			answer <- r
+		}()
+		for range 3 { // while it begins to wait
+			both[1].must(200, "GET", "/sessions/"+id, key, "")
+		}
+		both[0].must(200, "POST", "/sessions/"+id+"/rotate", key, "")
+		if (<-answer).into(t, &after); len(after.Items) != 1 || after.Items[0].Type != "session.rotated" {
+			t.Fatalf("it answers %+v", after)
+		}
+		next = after.Next
+	}
+}
+
 func TestWithoutItsServerTheServiceAnswersUnavailable(t *testing.T) {
 	t.Parallel()
 	server := pg.Start(t)
