@@ -3,6 +3,7 @@ package storage_test
 import (
 	"context"
 	"fmt"
+	"net"
 	"os"
 	"os/exec"
 	"os/user"
@@ -59,7 +60,10 @@ func bouncer(t *testing.T, server *pg.Server, database, mode string) string {
 	}
 	t.Cleanup(func() { _ = cmd.Process.Kill(); _ = cmd.Wait() })
 	eventually(t, "PgBouncer listens", func() bool {
-		_, err := os.Stat(filepath.Join(dir, ".s.PGSQL.6432"))
+		c, err := net.Dial("unix", filepath.Join(dir, ".s.PGSQL.6432")) // the file is there before it listens
+		if err == nil {
+			_ = c.Close()
+		}
 		return err == nil
 	})
 	return "postgres:///" + database + "?host=" + dir + "&port=6432&user=postgres"
