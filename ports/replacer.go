@@ -1,0 +1,19 @@
+package ports
+
+import (
+	"context"
+
+	"agentproxy/domain/procurement"
+)
+
+// Replacer is a Static that gives another address in place of one of an order. What it made of it is read
+// with the order: the new address is there in place of the old one, at once or after a while.
+type Replacer interface {
+	Static
+	// QuoteReplacement returns what Replace would cost, and whether there is another address to give. It changes
+	// nothing. It is Unsupported for an address that is not replaced.
+	QuoteReplacement(ctx context.Context, ref string, in procurement.Replacement) (procurement.Quote, error)
+	// Replace asks for another address, by one request that is sent once. It is Ambiguous whenever the request may
+	// have been executed; any other error means that nothing was changed.
+	Replace(ctx context.Context, ref string, in procurement.Replacement) error
+}
