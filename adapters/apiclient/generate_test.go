@@ -2,6 +2,7 @@ package apiclient_test
 
 import (
 	"bytes"
+	"cmp"
 	"flag"
 	"fmt"
 	"go/format"
@@ -170,7 +171,7 @@ func (g *generator) fields(s *schema, of string, request, change bool) {
 		if left {
 			tag += ",omitzero"
 		}
-		g.comment(p.Description)
+		g.comment(cmp.Or(p.Description, r.Description))
 		g.line("%s %s `json:%q`", nameOf(name), typ, tag)
 	}
 }

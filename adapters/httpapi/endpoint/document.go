@@ -230,7 +230,7 @@ func (a *API) exampleEnvelope(success bool, data any, e *domain.Error) any {
 		Error   json.RawMessage `json:"error"`
 		Meta    metaReply       `json:"meta"`
 	}{success, strictjson.Append(nil, data), errText,
-		metaReply{"req_" + openapi.ExampleID, value.Stamp(openapi.ExampleTime)}}
+		metaReply{"req_1", value.Stamp(openapi.ExampleTime)}}
 	return out
 }
 
@@ -259,7 +259,8 @@ func responseHeaders(o *Operation, status int) map[string]*huma.Param {
 	number := &huma.Schema{Type: huma.TypeInteger}
 	h := map[string]*huma.Param{}
 	limited := status == http.StatusTooManyRequests
-	if !o.Open && limited {
+	// Where a call has limits of its own too, the description of the document has to do.
+	if !o.Open && limited && len(o.codes[status]) == 1 {
 		h["X-RateLimit-Limit"] = &huma.Param{
 			Description: "Requests a minute, and the burst. Absent when unlimited, like the next two.",
 			Schema:      number,

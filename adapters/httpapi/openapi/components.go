@@ -37,6 +37,7 @@ func Finish(doc *huma.OpenAPI) {
 			s.response(o, status, r)
 		}
 	}
+	describeOnce(schemas) // when no enumeration is added any more
 	c := doc.Components
 	c.Parameters = share(s.parameters, 2, func(name string) *huma.Param {
 		return &huma.Param{Ref: "#/components/parameters/" + name}
@@ -127,7 +128,7 @@ func (s *sites) response(o *huma.Operation, status string, r *huma.Response) {
 			name = camel(code)
 		}
 	}
-	if status == "429" && r.Headers["X-RateLimit-Limit"] == nil {
+	if status == "429" && len(media.Examples) == 1 && r.Headers["X-RateLimit-Limit"] == nil {
 		name = "Open" + name // of a call without a credential, which has no rate
 	}
 	s.responses = append(s.responses, site[huma.Response]{r, func(ref *huma.Response) { o.Responses[status] = ref }, name})

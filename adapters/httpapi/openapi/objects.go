@@ -8,7 +8,7 @@ import (
 )
 
 // leastShared is the number of properties from which an object is documented as another one and what it has more.
-const leastShared = 8
+const leastShared = 3
 
 // finishObjects shortens the schemas of answers. Only a request refuses what it does not have, so only its schemas are
 // closed; and what has all properties of another is that and the rest.
@@ -38,6 +38,40 @@ func finishObjects(doc *huma.OpenAPI) {
 	for name, s := range answered {
 		if base := baseOf(name, answered, texts); base != "" {
 			schemas[name] = without(s, base, answered[base])
+		}
+	}
+}
+
+// describeOnce gives a schema the description that most properties of it have, and these none of their own.
+func describeOnce(schemas map[string]*huma.Schema) {
+	uses := map[string]map[string][]*huma.Schema{} // by schema and description
+	for _, s := range schemas {
+		for _, part := range append(s.AllOf, s) {
+			for _, p := range part.Properties {
+				if p.Ref == "" || p.Description == "" {
+					continue
+				}
+				name := p.Ref[len(schemaRef):]
+				if uses[name] == nil {
+					uses[name] = map[string][]*huma.Schema{}
+				}
+				uses[name][p.Description] = append(uses[name][p.Description], p)
+			}
+		}
+	}
+	for name, texts := range uses {
+		most := ""
+		for text, sites := range texts {
+			// Of two that are as frequent the text decides, so that the document is always the same.
+			if n := len(texts[most]); len(sites) > n || len(sites) == n && text < most {
+				most = text
+			}
+		}
+		if s := schemas[name]; s != nil && s.Description == "" && len(texts[most]) > 1 {
+			s.Description = most
+			for _, p := range texts[most] {
+				p.Description = ""
+			}
 		}
 	}
 }

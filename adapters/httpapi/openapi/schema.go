@@ -47,7 +47,7 @@ func schemaName(t reflect.Type, hint string) string {
 // EnvelopeSchema returns the schema of an envelope with the schemas of its members, which it describes.
 func EnvelopeSchema(success bool, data, err, meta *huma.Schema) *huma.Schema {
 	const none = "Always null."
-	data.Description, err.Description = dataText, none
+	data.Description, err.Description = "Result.", none
 	if !success {
 		data.Description, err.Description = none, "Why it was refused; null if it was accepted."
 	}
@@ -65,12 +65,8 @@ func EnvelopeSchema(success bool, data, err, meta *huma.Schema) *huma.Schema {
 	}
 }
 
-// dataText describes the data of every success.
-const dataText = "Result."
-
-// EnvelopeOf returns the schema of a success. The operations share all of it but the data.
+// EnvelopeOf returns the schema of a success. The operations share all of it but the data, which is described there.
 func EnvelopeOf(data *huma.Schema) *huma.Schema {
-	data.Description = dataText
 	return &huma.Schema{AllOf: []*huma.Schema{
 		{Ref: schemaRef + "Envelope"},
 		{Required: []string{"data"}, Properties: map[string]*huma.Schema{"data": data}},

@@ -48,9 +48,11 @@ type rule string
 func (r *rule) UnmarshalJSON(b []byte) error { return unmarshalRule((*string)(r), b) }
 
 // Schema describes the type in the document.
-func (rule) Schema(huma.Registry) *huma.Schema {
-	return &huma.Schema{Description: ruleDoc, OneOf: []*huma.Schema{
+func (rule) Schema(r huma.Registry) *huma.Schema {
+	const name = "PolicyEntry"
+	r.Map()[name] = &huma.Schema{Description: ruleDoc, OneOf: []*huma.Schema{
 		{Type: huma.TypeString, MaxLength: new(260)}, portNumber()}}
+	return &huma.Schema{Ref: "#/components/schemas/" + name}
 }
 
 // port is a port or a range of ports.
