@@ -7,9 +7,20 @@ import (
 )
 
 // A client that does not read holds the last bytes of its session. A new connection gets 503 then, and the client
-// receives the reserved bytes once it reads again.
+// receives the reserved bytes once it reads again. A kernel that takes the rest after all, by a probe of the client's
+// window, leaves nothing to hold: then it is tried again.
 func TestStalledTunnelKeepsItsBytes(t *testing.T) {
 	t.Parallel()
+	for range 10 {
+		if stallsAtTheLimit(t) {
+			return
+		}
+	}
+	t.Fatal("no stalled tunnel held anything")
+}
+
+func stallsAtTheLimit(t *testing.T) (held bool) {
+	t.Helper()
 	w, registry := metered(t, newCore(t), func(c *setup) { c.Timing.Admit = 50 * time.Millisecond })
 	const limit = 64 << 20
 	id := w.add(1, limit)
@@ -32,10 +43,8 @@ func TestStalledTunnelKeepsItsBytes(t *testing.T) {
 	}()
 	waitFor(t, "the second tunnel to take the rest", func() bool { return w.usage(id).Left() == 0 })
 	stalled(t, moved)
-	if moved() == limit {
-		t.Fatal("the stalled tunnel holds nothing")
-	}
-	if status := w.connectAs(w.dial(), basic(user(id, 0), password(id)), target.addr()); status != 503 {
+	status := w.connectAs(w.dial(), basic(user(id, 0), password(id)), target.addr())
+	if held = moved() < limit; held && status != 503 {
 		t.Errorf("a new connection: %d, want 503", status)
 	}
 
@@ -47,4 +56,5 @@ func TestStalledTunnelKeepsItsBytes(t *testing.T) {
 	if u := w.settled(id); u.Used() != limit || all+got != u.Down {
 		t.Errorf("used %d of %d; delivered %d, charged %d", u.Used(), limit, all+got, u.Down)
 	}
+	return held
 }

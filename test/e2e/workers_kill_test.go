@@ -136,8 +136,9 @@ func TestAWorkersLimitHoldsAtTheOtherReplica(t *testing.T) {
 	if status, err := downloadLater(as(both[1].proxyAt(key, id), "-session-free"), target, &more); status != 200 || err != nil {
 		t.Errorf("another worker: %d, %v", status, err)
 	}
-	if w := both[1].workers(key, id)["capped"]; w.Status != "exhausted" || w.Usage.UsedBytes < limit {
-		t.Errorf("the worker is %+v", w)
-	}
+	both[1].promised(2*time.Second, "the list shows that the worker is used up", func() bool {
+		w := both[1].workers(key, id)["capped"]
+		return w.Status == "exhausted" && w.Usage.UsedBytes >= limit
+	})
 	both[0].verify()
 }
