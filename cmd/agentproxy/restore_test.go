@@ -59,7 +59,7 @@ func TestRestore(t *testing.T) {
 		t.Fatal(err)
 	}
 	var raised int64 // behind what agents may have read of events
-	err = open.Writer().QueryRow("SELECT seq FROM sqlite_sequence WHERE name = 'outbox'").Scan(&raised)
+	err = open.Writer().QueryRow("SELECT MAX(seq) FROM outbox").Scan(&raised)
 	if err = errors.Join(err, open.Close()); err != nil || raised != 2<<32 {
 		t.Errorf("events go on behind number %d: %v", raised, err)
 	}

@@ -74,4 +74,6 @@ type Feed struct {
 	End   string // behind all places that no transaction under way will have
 	Held  string // as End, not held up by what cannot write events, at a higher cost; empty: End never is
 	Begun string // behind all places that a transaction under way may have
+	// Mark adds a row of no agent if the newest event, from which places go on, is from before ?1; empty: none is needed.
+	Mark string
 }

@@ -52,10 +52,13 @@ func (d *Database) PurgeChanges() string {
 		WHERE at < ?1 AND seq < (SELECT MAX(seq) FROM changes) ORDER BY seq LIMIT ?2)`
 }
 
-// Feed returns the order of events: by their numbers, which no transaction under way has.
+// Feed returns the order of events: by their numbers, which no transaction under way has. They go on from the highest
+// in the table, whose row is never removed.
 func (d *Database) Feed() engine.Feed {
-	end := "(SELECT COALESCE(MAX(seq), 0) + 1 FROM sqlite_sequence WHERE name = 'outbox')"
-	return engine.Feed{Place: "seq", End: end, Begun: end}
+	end := "(SELECT COALESCE(MAX(seq), 0) + 1 FROM outbox)"
+	return engine.Feed{Place: "seq", End: end, Begun: end, Mark: `INSERT INTO outbox (id, agent_id, type, at, data, sent)
+		SELECT '', '', '', 0, '{}', 0 FROM outbox
+		WHERE seq = (SELECT MAX(seq) FROM outbox) AND agent_id <> '' AND at < ?1`}
 }
 
 // feedJump is how many events a lost database can have been ahead of the one that replaces it.
@@ -66,11 +69,8 @@ func (d *Database) MendFeed(context.Context) error { return nil }
 
 // RaiseFeed has the places of events go on behind all that this database, or one that it replaces, gave out.
 func (d *Database) RaiseFeed(ctx context.Context) error {
-	_, err := d.writer.ExecContext(ctx, `INSERT INTO sqlite_sequence (name, seq) SELECT 'outbox', 0
-		WHERE NOT EXISTS (SELECT 1 FROM sqlite_sequence WHERE name = 'outbox')`)
-	if err == nil {
-		_, err = d.writer.ExecContext(ctx, "UPDATE sqlite_sequence SET seq = seq + ?1 WHERE name = 'outbox'", feedJump)
-	}
+	_, err := d.writer.ExecContext(ctx, `INSERT INTO outbox (seq, id, agent_id, type, at, data, sent)
+		SELECT COALESCE(MAX(seq), 0) + ?1, '', '', '', 0, '{}', 0 FROM outbox`, feedJump)
 	return err
 }
 

@@ -127,6 +127,11 @@ func (r outbox) Purge(ctx context.Context, before time.Time, limit int) (int, er
 		first := r.ORM(ctx).Model(&outboxRow{}).Select("seq, id, at").Where("seq > 0").Order("seq").Limit(limit)
 		return r.ORM(ctx).Table("(?) AS first", first).Select(name).Where("at < ?", column.Micros(before))
 	}
+	if mark := r.Database.Feed.Mark; mark != "" {
+		if _, err := r.Exec(mark, column.Micros(before)); err != nil {
+			return 0, fmt.Errorf("mark the newest place of an event: %w", err)
+		}
+	}
 	_, err := r.Written(r.Write(ctx).Where("event_id IN (?)", old("id")).Delete(&deliveryRow{}))
 	var n int64
 	if err == nil {
