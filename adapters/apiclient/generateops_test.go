@@ -82,7 +82,7 @@ func (g *generator) resolveBody(s *schema) (*schema, string, bool) {
 
 // queryOf returns the parameters of the query that callers set.
 func (g *generator) queryOf(o *operation) []parameter {
-	return slices.DeleteFunc(g.parameters(o, "query"), func(p parameter) bool { return p.Name == "dry_run" })
+	return slices.DeleteFunc(g.parameters(o, "query"), func(p parameter) bool { return p.Name == "dry_run" || p.Deprecated })
 }
 
 func (g *generator) inputStruct(c *call, s *schema) {

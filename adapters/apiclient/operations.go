@@ -75,22 +75,19 @@ func (c *Client) ChangeSession(ctx context.Context, sessionID string, in ChangeS
 	return out, err
 }
 
-// CheckSession is what CheckSession of Client takes. A field with the zero value is left out.
+// CheckSession is what CheckSession of Client takes.
 type CheckSession struct {
+	// An address of a static session in place of its first.
+	IP string `json:"ip,omitzero"`
 	// Its exit in place of the session's; made if it is new.
-	Worker string
-}
-
-func (in CheckSession) query() (q query) {
-	q.text("worker", in.Worker)
-	return q
+	Worker string `json:"worker,omitzero"`
 }
 
 // CheckSession sends POST /v1/sessions/{session_id}/check: try one connection through the exit.
 //
 // To the service's own echo. Free; 10 a minute.
 func (c *Client) CheckSession(ctx context.Context, sessionID string, in CheckSession, options ...Option) (out Check, err error) {
-	err = c.call(ctx, request{method: "POST", path: "/sessions/{session_id}/check", ids: []string{sessionID}, query: in.query()}, &out, options)
+	err = c.call(ctx, request{method: "POST", path: "/sessions/{session_id}/check", ids: []string{sessionID}, body: in}, &out, options)
 	return out, err
 }
 

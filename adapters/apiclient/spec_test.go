@@ -41,6 +41,7 @@ type parameter struct {
 	Ref         string  `json:"$ref"`
 	Name        string  `json:"name"`
 	In          string  `json:"in"`
+	Deprecated  bool    `json:"deprecated"`
 	Description string  `json:"description"`
 	Schema      *schema `json:"schema"`
 }

@@ -58,7 +58,17 @@ func TestWhatWasMeasuredOfExits(t *testing.T) {
 	for range 20 {
 		w.do("GET", static+"/exit", "", as).want(200)
 	}
-	for range 7 {
+	second := w.do("GET", static, "", as).want(200).str("data.ip_list.1.ip")
+	for path, body := range map[string]string{static: `{"ip":"192.0.2.77"}`, dynamic: `{"ip":"` + second + `"}`, dynamic + " ": `{"worker":"no-name"}`} {
+		r := w.do("POST", strings.TrimSpace(path)+"/check", body, a.as).refused(400, "INVALID_REQUEST")
+		if got := r.str("error.details.fields.0.field"); !strings.Contains(body, `"`+got+`"`) {
+			t.Errorf("%s: field %q", body, got)
+		}
+	}
+	w.do("POST", dynamic+"/check?worker=w1", `{"worker":"w2"}`, a.as).refused(400, "INVALID_REQUEST") // counts not
+	w.do("POST", static+"/check", `{"ip":"`+second+`"}`, a.as).want(200)
+	w.do("POST", dynamic+"/check?worker=w1", "", a.as).want(200) // as clients of before send it
+	for range 2 {
 		w.do("POST", dynamic+"/check", "", a.as).want(200)
 	}
 	w.do("GET", dynamic+"/exit?worker=w2", "", as).refused(429, "RATE_LIMIT_EXCEEDED")
@@ -149,7 +159,7 @@ func TestPassportOfABrowser(t *testing.T) {
 	}
 	for country, locale := range map[string]string{"LT": "lt-LT", "US": "en-US", "BR": "pt-BR", "CH": "de-CH", "JP": "ja-JP"} {
 		w.facts.Replace([]exitfacts.Source{{File: func(netip.Addr) exit.Known { return exit.Known{Country: country, Timezone: "Europe/Vilnius"} }}})
-		w.do("POST", at+"/check?worker=w1", "", a.as).want(200)
+		w.do("POST", at+"/check", `{"worker":"w1"}`, a.as).want(200)
 		r := w.do("GET", at+"/connect?passport=true&client=playwright&workers=w1", "", a.as).want(200)
 		if text := r.str("data.snippet"); !strings.Contains(text, "timezoneId: \"Europe/Vilnius\",\n  locale: \""+locale+"\",") {
 			t.Errorf("%s: %s", country, text)

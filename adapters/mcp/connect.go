@@ -171,6 +171,24 @@ func (a *api) reveal(ctx context.Context, id string) (secretAnswer, error) {
 	return secretAnswer{Use: "The password is in this answer, as asked."}, nil
 }
 
+// proxyOf returns the proxy of an address of a session; of the first one if ip is empty.
+func proxyOf(ctx context.Context, a *api, id, ip string) (connect.Proxy, error) {
+	if ip == "" {
+		list, err := Proxies(ctx, a.Backend, id)
+		return append(list, connect.Proxy{})[0], err
+	}
+	s, err := a.session(ctx, id)
+	if err != nil {
+		return connect.Proxy{}, err
+	}
+	for _, one := range s.IPs {
+		if one.IP == ip {
+			return one.Proxy, nil
+		}
+	}
+	return connect.Proxy{}, &refusal{Code: "INVALID_REQUEST", Message: "ip: is no address of this session"}
+}
+
 // Proxies returns the proxies of an active session with their credentials, for a Backend that hands
 // them over by itself.
 func Proxies(ctx context.Context, b Backend, id string) ([]connect.Proxy, error) {

@@ -94,6 +94,7 @@ func rotate(ctx context.Context, a *api, in turning) (reply, error) {
 func checkProxy(ctx context.Context, a *api, in struct {
 	SessionID string `json:"session_id"`
 	Worker    string `json:"worker"`
+	IP        string `json:"ip"`
 	URL       string `json:"url"`
 }) (reply, error) {
 	var c struct {
@@ -105,22 +106,19 @@ func checkProxy(ctx context.Context, a *api, in struct {
 		// Exit is passed on as it is: what is not known stays null.
 		Exit json.RawMessage `json:"exit"`
 	}
-	path := pathOf(in.SessionID, "/check")
-	if in.Worker != "" {
-		path += "?" + url.Values{"worker": {in.Worker}}.Encode()
-	}
-	if err := a.post(ctx, path, "", nil, &c); err != nil {
+	exit := map[string]any{"worker": in.Worker, "ip": in.IP}
+	if err := a.post(ctx, pathOf(in.SessionID, "/check"), "", exit, &c); err != nil {
 		return reply{}, err
 	}
 	if in.URL == "" {
 		return reply{data: c, next: "The exit works: call connect, or report what your requests meet."}, nil
 	}
-	list, err := Proxies(ctx, a.Backend, in.SessionID)
+	proxy, err := proxyOf(ctx, a, in.SessionID, in.IP)
 	if err != nil {
 		return reply{}, err
 	}
-	a.secrets.add(list[0].Password)
-	through := connect.Use{Proxy: list[0]}
+	a.secrets.add(proxy.Password)
+	through := connect.Use{Proxy: proxy}
 	if in.Worker != "" {
 		through.Workers = []string{in.Worker}
 	}

@@ -148,7 +148,7 @@ var tools = []tool{
 		description: "Opens one connection through the session's exit: address, milliseconds, and in exit what was " +
 			"measured; null is unknown. Free; 10 a minute. " +
 			"With url it also fetches that page, which is charged: status, bytes, whether it looks blocked.",
-		args: []field{sessionID, oneWorker, {name: "url", kind: "string"}},
+		args: []field{sessionID, oneWorker, {name: "ip", kind: "string"}, {name: "url", kind: "string"}},
 		run:  taking(checkProxy),
 	},
 	{

@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"net/netip"
+	"slices"
 	"time"
 
 	"agentproxy/domain"
@@ -35,14 +36,25 @@ type Checked struct {
 	Protocol session.Protocol
 }
 
-// Check opens one connection through the exit of an active session, or of a worker of it, to the
+// Check asks for one connection through an exit.
+type Check struct {
+	AgentID, SessionID string
+	Worker             string // its exit; empty: the session's own
+	IP                 string // of a static session; empty: the first of its addresses
+}
+
+// Check opens one connection through the exit of an active session, of an address or of a worker of it, to the
 // service's own echo. It is free.
-func (u *Checks) Check(ctx context.Context, agentID, id, name string) (Checked, error) {
-	v, err := u.open(ctx, agentID, id, name)
+func (u *Checks) Check(ctx context.Context, in Check) (Checked, error) {
+	v, err := u.open(ctx, in.AgentID, in.SessionID, in.Worker)
 	if err != nil {
 		return Checked{}, err
 	}
-	p, err := u.measure(ctx, v.Session, exit.Ref{AgentID: agentID, SessionID: id, Worker: name})
+	ref := exit.Ref{AgentID: in.AgentID, SessionID: in.SessionID, Worker: in.Worker}
+	if ref.Index, err = indexOf(v.Session, in.IP); err != nil {
+		return Checked{}, err
+	}
+	p, err := u.measure(ctx, v.Session, ref)
 	return Checked{Exit: p.Measured, Latency: p.latency, Protocol: v.Protocol}, err
 }
 
@@ -94,6 +106,22 @@ func (u *Checks) open(ctx context.Context, agentID, id, name string) (View, erro
 		return v, domain.InvalidField("worker", "must be 1 to 32 letters, digits and _")
 	}
 	return v, nil
+}
+
+// indexOf returns which address of a static session a text is, the first if it is empty.
+func indexOf(s session.Session, ip string) (int, error) {
+	if ip == "" {
+		return 0, nil
+	}
+	if s.Type != session.Static {
+		return 0, domain.InvalidField("ip", "is for static sessions; leave it out")
+	}
+	addr, err := netip.ParseAddr(ip)
+	i := slices.IndexFunc(s.Exits, func(e session.Exit) bool { return err == nil && e.IP == addr.Unmap() })
+	if i < 0 {
+		return 0, domain.InvalidField("ip", "is no address of this session; its ip_list has them")
+	}
+	return i, nil
 }
 
 // probed is what a probe measured of an exit.

@@ -46,27 +46,27 @@ func TestCheck(t *testing.T) {
 	agent := w.Register()
 	v, later := w.Buy(agent, apptest.Local), w.Buy(agent, apptest.LocalAsync)
 	checks := sessions.NewChecks(w.Sessions, fakeProber{}, fakeFacts{}, w.Clock)
-	got, err := checks.Check(t.Context(), agent, v.ID, "")
+	got, err := checks.Check(t.Context(), sessions.Check{AgentID: agent, SessionID: v.ID})
 	apptest.OK(t, err)
 	apptest.Equal(t, "seen", fmt.Sprintf("%+v", got), fmt.Sprintf("%+v", sessions.Checked{Latency: time.Millisecond, Protocol: session.HTTP, Exit: exit.Measured{
 		IP: netip.MustParseAddr("10.0.0.1"), At: w.Clock.Now(), Declared: v.Location.Country}}))
-	got, err = checks.Check(t.Context(), agent, v.ID, "w1")
+	got, err = checks.Check(t.Context(), sessions.Check{AgentID: agent, SessionID: v.ID, Worker: "w1"})
 	apptest.OK(t, err)
 	apptest.Equal(t, "seen", fmt.Sprintf("%+v", got), fmt.Sprintf("%+v", sessions.Checked{Protocol: session.HTTP, Exit: exit.Measured{IP: netip.MustParseAddr("10.0.0.2"), At: w.Clock.Now(),
 		Declared: "DE", Known: exit.Known{Country: "LT", Listed: []string{}}}}))
 	for id, name := range map[string]string{v.ID: "w-1", w.Buy(agent, apptest.Static).ID: "w1"} {
-		_, err = checks.Check(t.Context(), agent, id, name)
+		_, err = checks.Check(t.Context(), sessions.Check{AgentID: agent, SessionID: id, Worker: name})
 		apptest.ErrorIs(t, err, domain.ErrInvalid)
 	}
-	_, err = checks.Check(t.Context(), agent, later.ID, "")
+	_, err = checks.Check(t.Context(), sessions.Check{AgentID: agent, SessionID: later.ID})
 	apptest.ErrorIs(t, err, session.ErrNotReady)
-	_, err = checks.Check(t.Context(), w.Register(), v.ID, "")
+	_, err = checks.Check(t.Context(), sessions.Check{AgentID: w.Register(), SessionID: v.ID})
 	apptest.ErrorIs(t, err, session.ErrNotFound)
-	_, err = sessions.NewChecks(w.Sessions, fakeProber{ports.ErrProvider}, fakeFacts{}, w.Clock).Check(t.Context(), agent, v.ID, "")
+	_, err = sessions.NewChecks(w.Sessions, fakeProber{ports.ErrProvider}, fakeFacts{}, w.Clock).Check(t.Context(), sessions.Check{AgentID: agent, SessionID: v.ID})
 	apptest.ErrorIs(t, err, ports.ErrProvider)
 	_, err = w.Sessions.Terminate(t.Context(), agent, v.ID)
 	apptest.OK(t, err)
-	_, err = checks.Check(t.Context(), agent, v.ID, "")
+	_, err = checks.Check(t.Context(), sessions.Check{AgentID: agent, SessionID: v.ID})
 	apptest.ErrorIs(t, err, session.ErrOver)
 }
 

@@ -108,6 +108,19 @@ func TestStaticAddressesAreMeasured(t *testing.T) {
 		}
 		apptest.OK(t, checks.Measure(t.Context()))
 		apptest.Equal(t, "probes at once again", p.take(), 0)
+		for i, e := range d.View.Exits { // any of them by its address, at once
+			_, err := checks.Check(t.Context(), sessions.Check{AgentID: agent, SessionID: d.View.ID, IP: e.IP.String()})
+			apptest.OK(t, err)
+			if n := len(p.asked); n != 1 || p.asked[0].Index != i {
+				t.Errorf("the check of %v asked %v", e.IP, p.asked)
+			}
+			p.take()
+		}
+		for id, ip := range map[string]string{d.View.ID: "192.0.2.77", w.Buy(agent, apptest.Local).ID: "10.0.0.1"} {
+			_, err := checks.Check(t.Context(), sessions.Check{AgentID: agent, SessionID: id, IP: ip})
+			apptest.Equal(t, "field of "+ip, apptest.InvalidFields(err), "ip")
+		}
+		apptest.Equal(t, "probes of what is no address", p.take(), 0)
 		w.Clock.Advance(exit.Every)
 		apptest.OK(t, checks.Measure(t.Context()))
 		apptest.Equal(t, "probes a day later", p.take(), 2)
@@ -188,7 +201,7 @@ func TestAnotherExitIsMeasured(t *testing.T) {
 		// An exit that changes while it is measured is not known.
 		apptest.OK(t, rotate[name]())
 		p.meet = func() { apptest.OK(t, rotate[name]()) }
-		_, err = checks.Check(t.Context(), agent, v.ID, name)
+		_, err = checks.Check(t.Context(), sessions.Check{AgentID: agent, SessionID: v.ID, Worker: name})
 		apptest.OK(t, err)
 		p.meet = nil
 		_, err = checks.Exit(t.Context(), agent, v.ID, name, refuseMeasuring)
@@ -200,7 +213,7 @@ func TestAnotherExitIsMeasured(t *testing.T) {
 	if list.Items[0].Measured != nil || list.Items[1].Measured != nil {
 		t.Error("a worker has the facts of another exit")
 	}
-	_, err = checks.Check(t.Context(), agent, v.ID, "w2")
+	_, err = checks.Check(t.Context(), sessions.Check{AgentID: agent, SessionID: v.ID, Worker: "w2"})
 	apptest.OK(t, err)
 	one, err := w.Workers.Get(t.Context(), agent, v.ID, "w2")
 	apptest.OK(t, err)
@@ -249,7 +262,7 @@ func TestNoWorkerIsUsedByAMeasurement(t *testing.T) {
 	apptest.OK(t, err)
 	p := new(countedProber)
 	checks := sessions.NewChecks(w.Sessions, p, lithuania{}, w.Clock)
-	_, err = checks.Check(t.Context(), agent, v.ID, "w1")
+	_, err = checks.Check(t.Context(), sessions.Check{AgentID: agent, SessionID: v.ID, Worker: "w1"})
 	apptest.OK(t, err)
 	p.take()
 	w.Clock.Advance(exit.Every)
@@ -265,7 +278,7 @@ func TestNothingIsKeptWithoutSources(t *testing.T) {
 	v := w.Buy(agent, apptest.Static)
 	p := new(countedProber)
 	without := sessions.NewChecks(w.Sessions, p, lithuania{none: true}, w.Clock)
-	_, err := without.Check(t.Context(), agent, v.ID, "")
+	_, err := without.Check(t.Context(), sessions.Check{AgentID: agent, SessionID: v.ID})
 	apptest.OK(t, err)
 	apptest.OK(t, without.Measure(t.Context()))
 	apptest.Equal(t, "probes", p.take(), 1)

@@ -103,11 +103,15 @@ func (o reportCommand) Run(ctx context.Context, c *options, s streams) error {
 type checkCommand struct {
 	one
 	Worker string `help:"Through the exit of this worker."`
+	IP     string `name:"ip" help:"Through this address of a static session; its first is the default."`
 	URL    string `name:"url" help:"Fetch this page through the session, which is charged."`
 }
 
 // Run tries one connection, or fetches a page and prints how it was answered but not what with.
 func (o checkCommand) Run(ctx context.Context, c *options, s streams) error {
+	if o.URL != "" && o.IP != "" {
+		return fmt.Errorf("%w: --url takes the first address; leave --ip out", errMisuse)
+	}
 	if o.URL != "" {
 		return o.fetch(ctx, c, s)
 	}
@@ -116,7 +120,8 @@ func (o checkCommand) Run(ctx context.Context, c *options, s streams) error {
 		return err
 	}
 	var kept apiclient.Answer
-	d, err := service.CheckSession(ctx, o.Session, apiclient.CheckSession{Worker: o.Worker}, apiclient.Keep(&kept))
+	in := apiclient.CheckSession{Worker: o.Worker, IP: o.IP}
+	d, err := service.CheckSession(ctx, o.Session, in, apiclient.Keep(&kept))
 	if err != nil {
 		return err
 	}

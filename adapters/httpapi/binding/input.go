@@ -80,10 +80,10 @@ func (in *Input) add(p param, f reflect.StructField, r huma.Registry) {
 	schema := huma.SchemaFromField(r, f, "")
 	p.rule = compile(r, schema)
 	in.params = append(in.params, p)
-	text := schema.Description
-	schema.Description = ""
+	text, old := schema.Description, schema.Deprecated
+	schema.Description, schema.Deprecated = "", false
 	in.Parameters = append(in.Parameters, &huma.Param{Name: p.name, In: p.in, Description: text,
-		Required: p.in == "path", Schema: schema})
+		Required: p.in == "path", Deprecated: old, Schema: schema})
 }
 
 // Read reads a request and its body, which is valid JSON, into a struct of the input's type. It returns what is wrong

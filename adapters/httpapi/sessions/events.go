@@ -1,6 +1,7 @@
 package sessions
 
 import (
+	"cmp"
 	"context"
 	"net/http"
 
@@ -8,6 +9,8 @@ import (
 	"agentproxy/adapters/httpapi/openapi"
 	"agentproxy/adapters/httpapi/sessionview"
 	"agentproxy/adapters/httpapi/value"
+	"agentproxy/app/sessions"
+	"agentproxy/domain"
 	"agentproxy/domain/account"
 	"agentproxy/domain/eventlog"
 	"agentproxy/domain/session"
@@ -95,6 +98,7 @@ func (s *service) declareSessionViews() {
 		OK: []endpoint.Reply{{Status: http.StatusOK, Doc: "The exit " +
 			"works.", Data: checkReply{OK: true, ExitIP: "203.0.113.7", Country: "LT", Declared: "TH", LatencyMS: 42,
 			Protocol: "http", Exit: sessionview.ExampleExit}}},
+		EmptyBody: true, Example: map[string]any{"worker": "w1"},
 	}, s.checkSession)
 	s.declareExit()
 }
@@ -136,10 +140,24 @@ type exitInput struct {
 	Worker string `query:"worker" doc:"Its exit in place of the session's."`
 }
 
-// checkInput is a session, or a worker of it.
+// checkInput is a session, and which exit of it.
 type checkInput struct {
 	sessionview.OneSession
-	Worker string `query:"worker" doc:"Its exit in place of the session's; made if it is new."`
+	Worker string `query:"worker" deprecated:"true" doc:"That of the body."`
+	Body   checkBody
+}
+
+type checkBody struct {
+	Worker string `json:"worker,omitempty" nullable:"true" doc:"Its exit in place of the session's; made if it is new."`
+	IP     string `json:"ip,omitempty" nullable:"true" doc:"An address of a static session in place of its first."`
+}
+
+// check returns what is asked for.
+func (in *checkInput) check(agentID, id string) (sessions.Check, error) {
+	if in.Worker != "" && in.Body.Worker != "" && in.Worker != in.Body.Worker {
+		return sessions.Check{}, domain.InvalidField("worker", "differs from that of the query; send one of them")
+	}
+	return sessions.Check{AgentID: agentID, SessionID: id, Worker: cmp.Or(in.Body.Worker, in.Worker), IP: in.Body.IP}, nil
 }
 
 func (s *service) checkSession(ctx context.Context, in *checkInput) (int, checkReply, error) {
@@ -147,10 +165,14 @@ func (s *service) checkSession(ctx context.Context, in *checkInput) (int, checkR
 	if err != nil {
 		return 0, checkReply{}, err
 	}
+	check, err := in.check(endpoint.Caller(ctx), id)
+	if err != nil {
+		return 0, checkReply{}, err
+	}
 	if err := s.mayCheck(ctx); err != nil {
 		return 0, checkReply{}, err
 	}
-	v, err := s.Checks.Check(ctx, endpoint.Caller(ctx), id, in.Worker)
+	v, err := s.Checks.Check(ctx, check)
 	if err != nil {
 		return 0, checkReply{}, err
 	}
