@@ -14,6 +14,8 @@ type Replacer interface {
 	// nothing. It is Unsupported for an address that is not replaced.
 	QuoteReplacement(ctx context.Context, ref string, in procurement.Replacement) (procurement.Quote, error)
 	// Replace asks for another address, by one request that is sent once. It is Ambiguous whenever the request may
-	// have been executed; any other error means that nothing was changed.
+	// have been executed; any other error means that nothing was changed. It is NotFound for an order that is not there,
+	// and for an address that the order does not have; but an Idempotent provider returns nil for such an address and
+	// changes nothing, because this very call may have replaced it before.
 	Replace(ctx context.Context, ref string, in procurement.Replacement) error
 }

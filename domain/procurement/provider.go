@@ -94,8 +94,16 @@ type Intent struct {
 	MaxCost   domain.Money // a quote above it is not bought; 0: no limit
 	// Taken are addresses of a local provider that live sessions own.
 	Taken map[string]bool
-	// Passes reports whether a local provider may give an address; nil: any.
+	// Avoid are addresses, as text, that are not given to this agent, where the provider can choose. What it gives
+	// at random may be one of them.
+	Avoid map[string]bool
+	// Passes reports whether an address may be given, where the provider can choose; nil: any.
 	Passes func(netip.Addr) bool
+}
+
+// Allows reports whether a provider that can choose may give an address.
+func (in Intent) Allows(addr netip.Addr) bool {
+	return !in.Avoid[addr.String()] && (in.Passes == nil || in.Passes(addr))
 }
 
 // State is how far an order has come at the provider.

@@ -33,3 +33,13 @@ type Replacement struct {
 	// Passes reports whether an address may be given, where the provider can choose; nil: any.
 	Passes func(netip.Addr) bool
 }
+
+// Intent returns what an order would ask for of a provider that can choose, to get the new address.
+func (r Replacement) Intent(sku string) Intent {
+	in := Intent{Key: r.Key, Type: session.Static, SKU: sku, Location: r.Location, Quantity: 1, Passes: r.Passes,
+		Avoid: map[string]bool{r.Addr.String(): true}}
+	for addr := range r.Avoid {
+		in.Avoid[addr.String()] = true
+	}
+	return in
+}

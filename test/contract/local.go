@@ -2,6 +2,7 @@ package contract
 
 import (
 	"fmt"
+	"net/netip"
 	"slices"
 	"testing"
 
@@ -23,6 +24,7 @@ func Local(t *testing.T, open func(t *testing.T) LocalProvider) {
 	t.Run("an order of a session is answered as before", func(t *testing.T) { localRepeat(t, open(t)) })
 	t.Run("a rotation gives another exit", func(t *testing.T) { localRotate(t, open(t)) })
 	t.Run("a static address is never a dynamic exit", func(t *testing.T) { localDisjoint(t, open(t)) })
+	t.Run("an address that an agent may not have is not given to it", func(t *testing.T) { localAllows(t, open(t)) })
 	t.Run("an order beyond the stock delivers nothing", func(t *testing.T) { localStock(t, open(t)) })
 }
 
@@ -132,4 +134,21 @@ func localStock(t *testing.T, p ports.Provider) {
 		}
 	}
 	t.Error("it is never out of stock")
+}
+
+func localAllows(t *testing.T, p ports.Provider) {
+	in := localIntent(session.Static, 1, 10)
+	in.Avoid = map[string]bool{}
+	for _, ip := range localBuy(t, p, in) {
+		in.Avoid[ip] = true
+	}
+	for _, ip := range localBuy(t, p, in) {
+		if in.Avoid[ip] {
+			t.Errorf("%s was to be avoided", ip)
+		}
+	}
+	in.Passes = func(netip.Addr) bool { return false }
+	if _, err := p.Order(t.Context(), in); procurement.ClassOf(err) != procurement.OutOfStock {
+		t.Errorf("none passes: %v", err)
+	}
 }

@@ -387,7 +387,7 @@ func (p *Provider) pick(in procurement.Intent) ([]procurement.IP, error) {
 	}
 	var ips []procurement.IP
 	for n := 1; n < 255 && len(ips) < in.Quantity; n++ {
-		if ip := StaticExit(n); !sold[ip] && !in.Taken[ip.String()] {
+		if ip := StaticExit(n); !sold[ip] && !in.Taken[ip.String()] && in.Allows(ip) {
 			ips = append(ips, procurement.IP{ID: strconv.Itoa(n), Addr: ip})
 			if p.caps.ViaUpstream {
 				last := &ips[len(ips)-1]

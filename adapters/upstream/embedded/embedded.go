@@ -160,7 +160,7 @@ func (p *Provider) Endpoint(procurement.Access, procurement.Target) (procurement
 var errOwnAddresses = procurement.Refuse(procurement.Unsupported, "the addresses are this host's own")
 
 // pick goes once round the exits, beginning at start, and returns up to n addresses in the place
-// that is asked for that are neither taken nor equal to avoid.
+// that is asked for that are neither taken, nor equal to avoid, nor kept from the agent.
 func (p *Provider) pick(from []Exit, start, n int, in procurement.Intent, avoid netip.Addr) []netip.Addr {
 	var exits []netip.Addr
 	for i := range from {
@@ -169,7 +169,7 @@ func (p *Provider) pick(from []Exit, start, n int, in procurement.Intent, avoid 
 			break
 		}
 		if exit.Addr != avoid && (p.everywhere || exit.in(in.Location)) && !in.Taken[exit.Addr.String()] &&
-			(in.Passes == nil || in.Passes(exit.Addr)) {
+			in.Allows(exit.Addr) {
 			exits = append(exits, exit.Addr)
 		}
 	}

@@ -17,7 +17,7 @@ import (
 type Static struct{ *seller }
 
 var (
-	_ ports.Static     = (*Static)(nil)
+	_ ports.Replacer   = (*Static)(nil)
 	_ ports.Maintainer = (*Static)(nil)
 )
 
@@ -42,7 +42,7 @@ func (s *seller) free(all []procurement.Claim, in procurement.Intent, until time
 			}
 		}
 		for _, e := range lines {
-			if !claimed[e.key] && e.works() && e.fits(in, until) {
+			if !claimed[e.key] && e.works() && e.fits(in, until) && in.Allows(e.exit) {
 				list = append(list, e.copy())
 			}
 		}

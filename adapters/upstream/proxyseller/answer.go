@@ -25,21 +25,30 @@ type apiError struct {
 	Code    json.Number `json:"code"` // a number, or a text that is one
 }
 
+// undocumented is what is made of an answer that is not documented: of a refusal with an unknown code, and of anything
+// that is neither a success nor a refusal. One that is Ambiguous is of calls that are sent once.
+type undocumented struct{ refusal, answer procurement.Class }
+
+// The calls of the API by what their undocumented answers prove: those that may be repeated, those that spend money,
+// and a request for a replacement, of which a refusal proves that it was not submitted.
+var (
+	ofWrites = undocumented{procurement.Invalid, procurement.Temporary}
+	ofMoney  = undocumented{procurement.Ambiguous, procurement.Ambiguous}
+	ofAsking = undocumented{procurement.Conflict, procurement.Ambiguous}
+)
+
 // explain classifies the envelope {status, data, errors[]}, whose HTTP status is almost
 // always 200. It returns nil for a success, and where the HTTP status decides: 429
 // comes from an edge in front of the API before anything is executed; 5xx is
 // inconclusive, and so is any other page of the edge after a call that spends money.
-func explain(status int, body []byte, money bool, hide func(string) string) *procurement.Error {
+func explain(status int, body []byte, u undocumented, hide func(string) string) *procurement.Error {
 	refuse := func(c procurement.Class, text string) *procurement.Error {
 		// The key is hidden before the text is cut, because half a key is a secret too.
 		return procurement.Refuse(c, rest.OneLine(hide(text)))
 	}
-	unclear, odd := procurement.Invalid, procurement.Temporary
-	if money {
-		unclear, odd = procurement.Ambiguous, procurement.Ambiguous
-	}
+	unclear, odd := u.refusal, u.answer
 	switch {
-	case money && status != 429 && (status < 200 || status > 299) && !ofApplication(body):
+	case odd == procurement.Ambiguous && status != 429 && (status < 200 || status > 299) && !ofApplication(body):
 		// A page of the edge shows nothing of what the application did.
 		return refuse(procurement.Ambiguous, "status "+strconv.Itoa(status)+", and the answer is not of the application")
 	case status == 400 || status == 422: // outside the envelope, and before anything was done
@@ -120,10 +129,12 @@ func classify(errs []apiError, unclear procurement.Class,
 	case strings.HasPrefix(first, "tarif not found"), strings.HasPrefix(first, "set [ traffic_limit ] less than"):
 		// There is no residential tariff, or too little left of it.
 		return refuse(procurement.InsufficientFunds, text)
+	case strings.HasPrefix(first, "ip not found"):
+		return refuse(procurement.NotFound, text)
 	case strings.HasPrefix(first, "country not exists"), strings.HasPrefix(first, "set existed ["),
 		strings.HasPrefix(first, "set exists ["):
 		return refuse(procurement.Invalid, text)
-	case unclear == procurement.Invalid && strings.Contains(first, "stock"):
+	case unclear != procurement.Ambiguous && strings.Contains(first, "stock"):
 		return refuse(procurement.OutOfStock, text) // unverified: the words are not documented
 	}
 	switch errs[0].Code {
@@ -136,7 +147,7 @@ func classify(errs []apiError, unclear procurement.Class,
 	case "29": // order ids that do not exist
 		return refuse(procurement.NotFound, text)
 	case "35": // "Unknown error"
-		if unclear == procurement.Ambiguous {
+		if unclear != procurement.Invalid {
 			return refuse(procurement.Ambiguous, text)
 		}
 		return refuse(procurement.Temporary, text)

@@ -28,6 +28,7 @@ type address struct {
 	CanProlong *bool  `json:"can_prolong"`
 	End        string `json:"date_end"`
 	AutoRenew  string `json:"auto_renew"`
+	Uptime     bool   `json:"is_uptime"` // sold as always reachable
 }
 
 // order returns the number that an order keeps through its renewals. That an order

@@ -109,11 +109,11 @@ type account struct {
 	name, section, purpose string
 	places                 map[string]string // the seller's ids, by "US" or "US/newyork"
 	log                    *slog.Logger
-	// The three clients share their connections and circuit breaker. An undocumented
+	// The four clients share their connections and circuit breaker. An undocumented
 	// error is a refusal of a read or a write, and Ambiguous for money.
-	reads, writes, money *rest.Client
-	pace                 *rest.Pace // of writes and money
-	now                  func() time.Time
+	reads, writes, money, asking *rest.Client
+	pace                         *rest.Pace // of what is no read
+	now                          func() time.Time
 }
 
 // New returns a provider of addresses or, for the section resident, of traffic. It
@@ -138,7 +138,7 @@ func New(c Config, log *slog.Logger) (ports.Provider, error) {
 	return &addressProvider{a}, nil
 }
 
-// connect creates the three clients of the API.
+// connect creates the four clients of the API.
 func (a *account) connect(c Config) {
 	base, perSecond := strings.TrimRight(c.BaseURL, "/"), c.PerSecond
 	if base == "" {
@@ -152,14 +152,15 @@ func (a *account) connect(c Config) {
 		MoneyTimeout: max(c.Timeout, moneyTimeout), Log: a.log, Name: c.Name,
 		Hide: []string{c.Key, lowerHex(escaped), lowerHex(url.QueryEscape(c.Key))}})
 	access := &accessMemory{now: a.now}
-	explained := func(money bool) func(int, http.Header, []byte) *procurement.Error {
+	explained := func(u undocumented) func(int, http.Header, []byte) *procurement.Error {
 		return func(status int, _ http.Header, body []byte) *procurement.Error {
-			return access.explained(status, explain(status, body, money, a.redact))
+			return access.explained(status, explain(status, body, u, a.redact))
 		}
 	}
-	a.reads.Explain = explained(false)
-	a.writes = a.reads.Paced(rest.NewPace(perSecond), nil) // for attempts of one write
-	a.money = a.reads.Paced(rest.Unpaced, explained(true)) // attempted once
+	a.reads.Explain = explained(ofWrites)
+	a.writes = a.reads.Paced(rest.NewPace(perSecond), nil)      // for attempts of one write
+	a.money = a.reads.Paced(rest.Unpaced, explained(ofMoney))   // attempted once
+	a.asking = a.reads.Paced(rest.Unpaced, explained(ofAsking)) // attempted once
 	// Purchases are further apart than other writes, as in the official client
 	// (https://github.com/proxy-seller/userApiGolang, ratelimit.go). Two limits in a row
 	// would release calls in bursts.
@@ -209,12 +210,21 @@ func (a *account) change(ctx context.Context, method, path string, in, data any)
 // spend makes a call that may spend money, which is sent once. The seller has no
 // idempotency key; the request id is for the logs of both sides.
 func (a *account) spend(ctx context.Context, key, path string, in, data any) error {
-	turn, cancel := context.WithTimeout(ctx, a.money.Timeout)
+	return a.once(ctx, a.money, key, path, in, data)
+}
+
+// ask makes a call that spends no money and is sent once.
+func (a *account) ask(ctx context.Context, key, path string, in, data any) error {
+	return a.once(ctx, a.asking, key, path, in, data)
+}
+
+func (a *account) once(ctx context.Context, c *rest.Client, key, path string, in, data any) error {
+	turn, cancel := context.WithTimeout(ctx, c.Timeout)
 	defer cancel()
 	if err := a.pace.Wait(turn, true); err != nil {
 		return err
 	}
-	return a.money.CallWith(ctx, rest.Once, http.MethodPost, path, rest.RequestID(key), in, &envelope{Data: data})
+	return c.CallWith(ctx, rest.Once, http.MethodPost, path, rest.RequestID(key), in, &envelope{Data: data})
 }
 
 const shapeReason = "the answer is not of a shape that is known"

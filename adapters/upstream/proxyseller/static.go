@@ -25,8 +25,8 @@ import (
 type addressProvider struct{ *account }
 
 var (
-	_ ports.Static = (*addressProvider)(nil)
-	_ ports.Lister = (*addressProvider)(nil)
+	_ ports.Replacer = (*addressProvider)(nil)
+	_ ports.Lister   = (*addressProvider)(nil)
 )
 
 // Capabilities describes orders that are paid at once, delivered later and cannot be

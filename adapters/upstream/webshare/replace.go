@@ -1,6 +1,7 @@
 package webshare
 
 import (
+	"cmp"
 	"context"
 	"net/http"
 	"slices"
@@ -10,6 +11,7 @@ import (
 	"agentproxy/adapters/upstream/list"
 	"agentproxy/adapters/upstream/rest"
 	"agentproxy/domain/procurement"
+	"agentproxy/domain/session"
 )
 
 // replacement is a proxy that another one has come in place of, for a reason of the
@@ -119,7 +121,9 @@ func (s *source) Report() map[string]int {
 // replacing is a source that replaces proxies at the seller.
 type replacing struct{ *source }
 
-// refusedFor is the pause after a replacement that the seller refused.
+var _ list.Exchanger = replacing{}
+
+// refusedFor is the pause after a replacement that the seller refused, or could not make.
 const refusedFor = time.Hour
 
 // Replace has lines replaced that are sold and fail, by proxies of the same country. It
@@ -136,15 +140,70 @@ func (s replacing) Replace(ctx context.Context, lines []list.Line) error {
 	case wait || next < 0:
 		return nil
 	}
-	l := lines[next]
+	return s.ask(ctx, lines[next], lines[next].Country)
+}
+
+// CanExchange reports whether the plan has replacements left, as of the last load. Whether the
+// seller has a proxy to give is known once it was asked.
+func (s replacing) CanExchange() procurement.Stock {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.report != nil && s.report["replacements"] == 0 {
+		return procurement.StockNo
+	}
+	return procurement.StockUnknown
+}
+
+// Exchange has a line replaced. The seller makes one replacement at a time: meanwhile it fails
+// with Temporary for another line, and is done already for the same one. A request that is sent
+// again after an unknown outcome replaces nothing twice, because it names the address, which is
+// gone then.
+func (s replacing) Exchange(ctx context.Context, old list.Line, place session.Location) error {
+	busy := procurement.Refuse(procurement.Temporary, "the seller is replacing another proxy")
+	if place.City != "" {
+		return procurement.Refuse(procurement.Unsupported, "the seller replaces by country, not by city")
+	}
+	if !s.turn.TryLock() {
+		return busy
+	}
+	defer s.turn.Unlock()
+	s.mu.Lock()
+	open, key := s.open, s.openKey
+	s.mu.Unlock()
+	if open != 0 {
+		if key == old.Key() {
+			return nil
+		}
+		if err := s.poll(ctx, open); err != nil {
+			return procurement.Refuse(procurement.Temporary, procurement.ReasonOf(err))
+		}
+		s.mu.Lock()
+		open = s.open
+		s.mu.Unlock()
+		if open != 0 {
+			return busy
+		}
+	}
+	err := s.ask(ctx, old, cmp.Or(place.Country, old.Country))
+	if procurement.ClassOf(err) == procurement.Conflict {
+		return busy
+	}
+	return err
+}
+
+// ask begins a replacement of a line by a proxy of a country, or of any.
+func (s replacing) ask(ctx context.Context, l list.Line, country string) error {
 	with := map[string]any{"type": "any", "count": 1}
-	if l.Country != "" {
-		with = map[string]any{"type": "country", "country_code": l.Country, "count": 1}
+	if country != "" {
+		with = map[string]any{"type": "country", "country_code": country, "count": 1}
 	}
 	var made state
 	err := s.api.Call(ctx, rest.Once, http.MethodPost, "/v3/proxy/replace/"+s.query(), map[string]any{
 		"to_replace": map[string]any{"type": "ip_address", "ip_addresses": []string{l.Host}}, "replace_with": []any{with},
 		"dry_run": false}, &made)
+	if err == nil && made.ID == 0 {
+		err = procurement.Refuse(procurement.Ambiguous, "the answer is not of a shape that is known")
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	switch procurement.ClassOf(err) {

@@ -39,7 +39,7 @@ type Config struct {
 	BaseURL   string // empty: the seller's
 	Key       string
 	Plan      string // id of a plan; empty: the account's default
-	Replace   string // true: sold proxies that fail are replaced at the seller, as the plan allows
+	Replace   string // true: sold proxies that fail, or are to be, are replaced at the seller, as the plan allows
 	PerSecond float64
 	Timeout   time.Duration
 	List      list.Config
@@ -113,6 +113,7 @@ type source struct {
 	now   func() time.Time
 	every time.Duration
 	log   *slog.Logger
+	turn  sync.Mutex // one exchange at a time
 
 	mu      sync.Mutex
 	next    time.Time

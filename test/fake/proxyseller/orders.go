@@ -38,6 +38,10 @@ type proxy struct {
 	socks      uint16
 	start, end time.Time
 	auto       bool
+	uptime     bool
+
+	again       time.Time // when a replacement may be asked for
+	replacement *replacement
 }
 
 // sections are the sections of addresses that are sold.
@@ -209,6 +213,7 @@ func (s *Server) list(r *http.Request, section string) string {
 			continue
 		}
 		s.settle(o)
+		s.pollReplacements(o)
 		for _, p := range o.proxies {
 			if p.end.After(time.Now()) {
 				items = append(items, s.item(o, p))
@@ -235,7 +240,7 @@ func (s *Server) item(o *order, p *proxy) map[string]any {
 		"port_http": p.http, "login": login, "password": password, "auth_ip": "", "rotation": "", "link_reboot": "#",
 		"country": countries[o.country], "country_alpha3": o.country, "status": "Active", "status_type": status,
 		"can_prolong": true, "date_start": day(p.start), "date_end": day(p.end), "comment": "", "auto_renew": auto,
-		"auto_renew_period": "", "is_uptime": false}
+		"auto_renew_period": "", "is_uptime": p.uptime}
 }
 
 func (s *Server) auths() string {

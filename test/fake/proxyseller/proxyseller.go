@@ -44,6 +44,9 @@ type Server struct {
 	pageLimit      int  // the most orders of a page; 0: 100
 	hideRenewals   bool // the answer to a renewal names no order
 	reference1     bool // countries as in version 1
+	replacing      int  // polls until a replacement is handled
+	replacements   int  // of the month that are left
+	neverReplaces  bool
 
 	tariff   int64 // unused bytes
 	packages []*trafficPackage
@@ -57,7 +60,7 @@ type scripted struct{ part, body string }
 // each of the United States, Germany and Japan. An address costs 2 USD a month, 5 for
 // three. Orders are delivered after one poll.
 func New(t testing.TB) *Server {
-	s := &Server{balance: 1000 * domain.Dollar, delay: 1, http: 50100, socks: 50101, tariff: 1e12, started: time.Now(),
+	s := &Server{balance: 1000 * domain.Dollar, delay: 1, http: 50100, socks: 50101, tariff: 1e12, started: time.Now(), replacements: 100,
 		stock: map[string]int{"USA": 1000, "DEU": 1000, "JPN": 1000}}
 	s.Server = seller.New(t, http.HandlerFunc(s.serve))
 	return s
@@ -207,6 +210,9 @@ func (s *Server) Age(d time.Duration) {
 	s.locked(func() {
 		for _, o := range s.orders {
 			o.at = o.at.Add(-d)
+			for _, p := range o.proxies {
+				p.again = p.again.Add(-d)
+			}
 		}
 	})
 }
@@ -274,6 +280,7 @@ func (s *Server) calls(r *http.Request) map[string]func(section string) string {
 		"GET proxy/list/":                func(section string) string { return s.list(r, section) },
 		"POST prolong/calc/":             func(section string) string { return s.prolong(r, section, false) },
 		"POST prolong/make/":             func(section string) string { return s.prolong(r, section, true) },
+		"POST proxy/replace":             func(string) string { return s.replace(r) },
 		"POST autoprolong/disable/":      func(section string) string { return s.autoProlong(r, section, false) },
 		"GET auth/list":                  func(string) string { return s.auths() },
 		"GET resident/package":           func(string) string { return s.mainPackage() },

@@ -3,8 +3,6 @@
 package webshare
 
 import (
-	"encoding/json"
-	"fmt"
 	"net/http"
 	"strconv"
 	"sync"
@@ -69,6 +67,8 @@ type Server struct {
 	used      int64
 	spare     []Proxy
 	fail      string // error code of the next replacement
+	held      bool   // no replacement goes on
+	odd       bool   // the next replacement is answered by an empty object
 	window    time.Time
 	lists     int // calls of lists in this minute
 	calls     int
@@ -184,6 +184,9 @@ func (s *Server) list(w http.ResponseWriter, r *http.Request) {
 		refuseField(w, "mode", "This field is required.")
 		return
 	}
+	for _, t := range s.tasks { // they go on whether or not they are asked for
+		s.step(t)
+	}
 	paged(w, r, s.URL, s.proxies)
 }
 
@@ -202,67 +205,6 @@ func (s *Server) stats(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	seller.Answer(w, 200, map[string]any{"bandwidth_projected": 100000, "bandwidth_total": s.used, "requests_total": 5, "error_reasons": []any{}})
-}
-
-func (s *Server) replace(w http.ResponseWriter, r *http.Request) {
-	var in struct {
-		ToReplace struct {
-			Type      string   `json:"type"`
-			Addresses []string `json:"ip_addresses"`
-		} `json:"to_replace"`
-		ReplaceWith []struct {
-			Type    string `json:"type"`
-			Country string `json:"country_code"`
-			Count   int    `json:"count"`
-		} `json:"replace_with"`
-		DryRun bool `json:"dry_run"`
-	}
-	if json.NewDecoder(r.Body).Decode(&in) != nil || in.ToReplace.Type != "ip_address" || len(in.ReplaceWith) != 1 ||
-		in.ReplaceWith[0].Type != "any" && in.ReplaceWith[0].Type != "country" {
-		refuse(w, 400, "invalid", "Your proxy list is not editable")
-		return
-	}
-	for _, t := range s.tasks {
-		if t.State != "completed" && t.State != "failed" {
-			refuse(w, 400, "active_replacement", "You are already replacing a proxy. Please wait a moment and try again.")
-			return
-		}
-	}
-	if s.left < len(in.ToReplace.Addresses) {
-		refuse(w, 400, "not_enough_replacements_in_subscription", fmt.Sprintf("You have %d proxy replacements remaining.", s.left))
-		return
-	}
-	t := &task{ID: 98315 + len(s.tasks), State: "validating", DryRun: in.DryRun, addresses: in.ToReplace.Addresses, country: in.ReplaceWith[0].Country}
-	s.tasks = append(s.tasks, t)
-	seller.Answer(w, 201, t)
-}
-
-// state answers with a replacement, which goes one step on with each call. A dry run replaces nothing.
-func (s *Server) state(w http.ResponseWriter, r *http.Request) {
-	for _, t := range s.tasks {
-		if strconv.Itoa(t.ID) != r.PathValue("id") {
-			continue
-		}
-		switch t.State {
-		case "validating":
-			t.State = "processing"
-		case "processing":
-			if s.fail != "" {
-				code := s.fail
-				t.State, t.ErrorCode, t.Error, s.fail = "failed", &code, &code, ""
-				break
-			}
-			t.State = "completed"
-			for _, a := range t.addresses {
-				if !t.DryRun && s.exchange(a, t.country, "proxy_replaced") {
-					s.left--
-				}
-			}
-		}
-		seller.Answer(w, 200, t)
-		return
-	}
-	refuse(w, 404, "not_found", "Not found.")
 }
 
 // paged answers with a page of a list.
