@@ -19,3 +19,14 @@ type Replacer interface {
 	// changes nothing, because this very call may have replaced it before.
 	Replace(ctx context.Context, ref string, in procurement.Replacement) error
 }
+
+// Can names what a provider is capable of, for the operator. One whose addresses are this host's own needs no call for
+// another one.
+func Can(p Provider) []string {
+	words := p.Capabilities().Words()
+	_, asked := p.(Replacer)
+	if _, static := p.(Static); asked || static && p.Capabilities().InProcess {
+		words = append(words, "replaces")
+	}
+	return words
+}

@@ -123,7 +123,8 @@ var kinds = map[string]Kind{
 		Secrets: []Field{{"key", true, "the API key of the account"}},
 		Options: append([]Field{
 			{"plan", false, "the number of the plan, of an account with several; default: its default"},
-			{"replace", false, "true: sold proxies that fail are replaced at the seller, as often as the plan allows"},
+			{"replace", false, "true: as often as the plan allows, the seller replaces sold proxies that fail, and those that " +
+				"agents want replaced while no other is free"},
 			{"reload_minutes", false, "how often the list is read, 1 to 1440; default 10"},
 		}, poolFields...),
 		make: makeWebshare,

@@ -83,7 +83,7 @@ func (providerListCmd) Run(k *kit) error {
 	}
 	t := table{columns: []string{"name", "kind", "sells", "capabilities"}}
 	for _, p := range list {
-		t.add(p.Name(), settings.Catalog.Kind(p.Name()), sells(p), words(p.Capabilities().Words()))
+		t.add(p.Name(), settings.Catalog.Kind(p.Name()), sells(p), words(ports.Can(p)))
 	}
 	return t.print(k)
 }

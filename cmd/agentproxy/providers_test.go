@@ -76,7 +76,7 @@ func (r remote) Offers(ctx context.Context) ([]procurement.Offer, error) {
 
 // silent is a provider without balance and offers.
 type silent struct {
-	ports.Static
+	ports.Replacer
 	name string
 }
 
@@ -164,7 +164,7 @@ func rows(t *testing.T, out string) []map[string]any {
 func TestProvidersList(t *testing.T) {
 	s := started(t)
 	status, out, _ := command("providers", "list")
-	if status != 0 || !strings.Contains(out, "shop   remote  dynamic  chained labelled direct capped") || !strings.Contains(out, "quiet  silent  static") {
+	if status != 0 || !strings.Contains(out, "shop   remote  dynamic  chained labelled direct capped") || !strings.Contains(out, "quiet  silent  static   replaces") {
 		t.Errorf("%d:\n%s", status, out)
 	}
 	status, out, _ = command("--json", "providers", "list")

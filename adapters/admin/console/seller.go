@@ -47,7 +47,7 @@ func (c *Console) seller(r *http.Request) (page, error) {
 	}
 	p.Sections = []section{{Facts: []figure{{Name: "Answers", Value: healthOf(state, procurement.Owed{})},
 		{Name: "Balance", Value: plain(balanceOf(state))}, {Name: "Sells", Value: text(strings.Join(sells(s), ", "))},
-		{Name: "Can", Value: text(strings.Join(s.Capabilities().Words(), ", "))}},
+		{Name: "Can", Value: text(strings.Join(ports.Can(s), ", "))}},
 		Links: []button{{Text: "Its orders", Href: "/sellers?seller=" + name}, {Text: "Sessions that it sold",
 			Href: "/sessions?seller=" + name}}},
 		{Title: "Products that it delivers", ID: "products", Table: c.delivered(name)}, listed}
