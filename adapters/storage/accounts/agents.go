@@ -114,19 +114,27 @@ func (r agents) ForgetOrigins(_ context.Context, before time.Time, limit int) (i
 	return int(n), nil
 }
 
-// unused holds for an agent a that registered itself and to which nothing refers. Trial credit is an entry of the
-// ledger, which is never removed: an agent that had some stays.
-const unused = `length(a.registered_from) > 0 AND a.key_used_at = 0 AND a.verified_for = ''
+// unused returns what holds for an agent a that registered itself and to which nothing refers. Trial credit is an entry
+// of the ledger, which is never removed: an agent that had some stays.
+func (r agents) unused() string {
+	condition := unusedBut
+	for _, part := range r.Database.Feed.Of("a.id") {
+		condition += " AND NOT EXISTS (SELECT 1 FROM " + part.From + ")"
+	}
+	return condition
+}
+
+// unusedBut is unused but for the events.
+const unusedBut = `length(a.registered_from) > 0 AND a.key_used_at = 0 AND a.verified_for = ''
 	AND NOT EXISTS (SELECT 1 FROM ledger_entries x WHERE x.agent_id = a.id)
 	AND NOT EXISTS (SELECT 1 FROM sessions x WHERE x.agent_id = a.id)
 	AND NOT EXISTS (SELECT 1 FROM api_keys x WHERE x.agent_id = a.id)
 	AND a.id NOT IN (SELECT agent_id FROM recharge_addresses)
 	AND NOT EXISTS (SELECT 1 FROM recharge_orders x WHERE x.agent_id = a.id)
-	AND NOT EXISTS (SELECT 1 FROM outbox x WHERE x.agent_id = a.id)
 	AND NOT EXISTS (SELECT 1 FROM audit_actions x WHERE x.subject = a.id)`
 
 func (r agents) Unused(ctx context.Context, from, to time.Time, limit int) (ids []string, err error) {
-	ids, err = r.ids(ctx, "a.created_at >= ?1 AND a.created_at < ?2 AND a.status = ?3 AND "+unused+
+	ids, err = r.ids(ctx, "a.created_at >= ?1 AND a.created_at < ?2 AND a.status = ?3 AND "+r.unused()+
 		" ORDER BY a.created_at LIMIT ?4", column.Micros(from), column.Micros(to), string(account.Active), limit)
 	return ids, work.Wrap("list unused agents", err)
 }
@@ -145,7 +153,7 @@ func (r agents) ids(ctx context.Context, where string, args ...any) (ids []strin
 func (r agents) RemoveUnused(
 	ctx context.Context, disabledFor string, before time.Time, limit int,
 ) (ids []string, err error) {
-	ids, err = r.ids(ctx, "a.status = ?1 AND a.disabled_for = ?2 AND a.updated_at < ?3 AND "+unused+" LIMIT ?4",
+	ids, err = r.ids(ctx, "a.status = ?1 AND a.disabled_for = ?2 AND a.updated_at < ?3 AND "+r.unused()+" LIMIT ?4",
 		string(account.Disabled), disabledFor, column.Micros(before), limit)
 	if err != nil || len(ids) == 0 {
 		return nil, work.Wrap("list unused agents that were disabled", err)

@@ -315,6 +315,7 @@ func runIn(tx *engine.Transaction, u *unit, guard bool) error {
 	}
 	u.start <- tx
 	u.err = <-u.end
+	tx.EndUnit(u.err != nil)
 	if tx.End != nil {
 		if alone := tx.End(u.err != nil); alone && !errors.Is(u.err, errAbandoned) {
 			u.err = engine.ErrAlone

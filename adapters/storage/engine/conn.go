@@ -71,9 +71,14 @@ func (u unavailable) Cause() string { return u.cause }
 // Feed is how a database orders the events of agents, as expressions on a row of outbox.
 type Feed struct {
 	Place string // of an event
+	// Of returns where the events of an agent are found, an expression, in the order of their places.
+	Of    func(agent string) []FeedPart
 	End   string // behind all places that no transaction under way will have
 	Held  string // as End, not held up by what cannot write events, at a higher cost; empty: End never is
 	Begun string // behind all places that a transaction under way may have
 	// Mark adds a row of no agent if the newest event, from which places go on, is from before ?1; empty: none is needed.
 	Mark string
 }
+
+// FeedPart is a part of an agent's events: what follows FROM, up to its condition of the agent, and their place in it.
+type FeedPart struct{ From, Place string }

@@ -104,7 +104,9 @@ const ownXmin = `COALESCE((SELECT MIN(x::text::bigint) FROM pg_snapshot_xip(pg_c
 
 // Feed returns the order of events: by their transactions, those that are under way left out.
 func (d *Database) Feed() engine.Feed {
-	return engine.Feed{Place: "place", End: placeFrom("pg_snapshot_xmin(pg_current_snapshot())::text::bigint"),
+	return engine.Feed{Place: "place", Of: func(agent string) []engine.FeedPart {
+		return []engine.FeedPart{{From: "outbox WHERE agent_id = " + agent, Place: "place"}}
+	}, End: placeFrom("pg_snapshot_xmin(pg_current_snapshot())::text::bigint"),
 		Held: placeFrom(ownXmin), Begun: placeFrom("pg_snapshot_xmax(pg_current_snapshot())::text::bigint")}
 }
 

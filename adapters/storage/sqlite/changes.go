@@ -52,28 +52,6 @@ func (d *Database) PurgeChanges() string {
 		WHERE at < ?1 AND seq < (SELECT MAX(seq) FROM changes) ORDER BY seq LIMIT ?2)`
 }
 
-// Feed returns the order of events: by their numbers, which no transaction under way has. They go on from the highest
-// in the table, whose row is never removed.
-func (d *Database) Feed() engine.Feed {
-	end := "(SELECT COALESCE(MAX(seq), 0) + 1 FROM outbox)"
-	return engine.Feed{Place: "seq", End: end, Begun: end, Mark: `INSERT INTO outbox (id, agent_id, type, at, data, sent)
-		SELECT '', '', '', 0, '{}', 0 FROM outbox
-		WHERE seq = (SELECT MAX(seq) FROM outbox) AND agent_id <> '' AND at < ?1`}
-}
-
-// feedJump is how many events a lost database can have been ahead of the one that replaces it.
-const feedJump = 1 << 32
-
-// MendFeed does nothing: the numbers of events are the file's own.
-func (d *Database) MendFeed(context.Context) error { return nil }
-
-// RaiseFeed has the places of events go on behind all that this database, or one that it replaces, gave out.
-func (d *Database) RaiseFeed(ctx context.Context) error {
-	_, err := d.writer.ExecContext(ctx, `INSERT INTO outbox (seq, id, agent_id, type, at, data, sent)
-		SELECT COALESCE(MAX(seq), 0) + ?1, '', '', '', 0, '{}', 0 FROM outbox`, feedJump)
-	return err
-}
-
 // MonthOf returns the expression for the start of the UTC month of a time, both in microseconds since 1970.
 func (d *Database) MonthOf(at string) string {
 	return "CAST(strftime('%s', " + at + " / 1000000, 'unixepoch', 'start of month') AS INTEGER) * 1000000"

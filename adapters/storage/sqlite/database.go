@@ -28,6 +28,8 @@ type Database struct {
 	writer  *sql.DB
 	readers *readers
 	closed  atomic.Bool
+	// unlisted is how many events outbox_feeds lacks, or countAgain. It belongs to who has the writing connection.
+	unlisted int
 }
 
 // Open opens a file, which is created if it does not exist, with a number of connections that read.
@@ -44,7 +46,7 @@ func Open(ctx context.Context, path string, connections int) (_ *Database, err e
 }
 
 func open(ctx context.Context, path string, connections int) (_ *Database, err error) {
-	d := &Database{path: path}
+	d := &Database{path: path, unlisted: countAgain}
 	// The writer comes first: it creates the file and turns on its WAL.
 	if d.writer, err = openWriter(ctx, path); err != nil {
 		return nil, err
@@ -89,12 +91,31 @@ func (d *Database) Begin() (*engine.Transaction, error) {
 		_ = c.Close()
 		return nil, engine.Unavailable("begin", err)
 	}
+	late := new(engine.Late)
 	return &engine.Transaction{
 		Conn:     conn{c},
 		Tx:       tx,
-		Commit:   func() error { defer c.Close(); return tx.Commit() },
+		Late:     late,
+		Commit:   func() error { defer c.Close(); return d.commit(c, tx, late.Values()) },
 		Rollback: func() error { defer c.Close(); return tx.Rollback() },
 	}, nil
+}
+
+// commit inserts the rows that units left to the end of their transaction, and commits it.
+func (d *Database) commit(c *sql.Conn, tx *sql.Tx, late []any) error {
+	if len(late) == 0 {
+		return tx.Commit()
+	}
+	unlisted, err := d.insertLate(c, late)
+	d.unlisted = countAgain
+	if err != nil {
+		return errors.Join(err, tx.Rollback())
+	}
+	if err := tx.Commit(); err != nil {
+		return err
+	}
+	d.unlisted = unlisted
+	return nil
 }
 
 // Ping reports whether the file can be read.

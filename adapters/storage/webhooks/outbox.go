@@ -32,14 +32,16 @@ type outboxRow struct {
 func (outboxRow) TableName() string { return "outbox" }
 
 func (r outbox) Append(_ context.Context, e webhook.Event) error {
-	data, err := json.Marshal(e.Data)
-	if err != nil {
-		return fmt.Errorf("append event %s: %w", e.ID, err)
-	}
-	err = events.Insert(r.Set, newEvent{e.ID, e.AgentID, string(e.Type), column.Micros(e.At), string(data),
-		e.Data["session_id"], !e.Unsent})
+	row := newEvent{e.ID, e.AgentID, string(e.Type), column.Micros(e.At), encode(e.Data), e.Data["session_id"], !e.Unsent}
 	r.NoteEvent(e.AgentID)
-	return err
+	if r.In == nil || r.In.Late == nil {
+		return events.Insert(r.Set, row)
+	}
+	if err := r.MayWrite(); err != nil {
+		return err
+	}
+	r.In.Late.Add(row.ID, row.AgentID, row.Type, row.At, row.Data, row.SessionID, row.Sent)
+	return nil
 }
 
 // heldAfter is for how long an event may be held up by transactions under way before those of other databases of the
@@ -72,11 +74,14 @@ func (r outbox) feedTo(ctx context.Context, q ports.FeedQuery, to string) (
 		ofKey = " AND EXISTS (SELECT 1 FROM sessions s WHERE s.id = outbox.session_id AND s.agent_id = ?1" +
 			" AND s.bought_by = ?" + strconv.Itoa(len(args)) + ")"
 	}
-	query := "SELECT " + feed.Place + " AS place, id, type, at, data FROM outbox WHERE agent_id = ?1 AND " + feed.Place +
-		" > ?2 AND " + feed.Place + " < " + to + " AND type IN " + types + ofKey + " ORDER BY " + feed.Place + " LIMIT ?3"
-	query = "SELECT f.place, f.id, f.type, f.at, f.data, 0 FROM (" + query + ") f UNION ALL SELECT " + to +
-		", '', '', (SELECT COALESCE(MIN(at), 0) FROM outbox WHERE agent_id = ?1 AND " + feed.Place + " > ?2 AND " +
-		feed.Place + " >= " + to + " AND " + feed.Place + " < " + feed.Begun + "), '', " + feed.Begun
+	query := ""
+	for _, part := range feed.Of("?1") {
+		query += "SELECT e.place, e.id, e.type, e.at, e.data, 0 FROM (SELECT " + part.Place +
+			" AS place, id, type, at, data FROM " + part.From + " AND " + part.Place + " > ?2 AND " + part.Place + " < " + to +
+			" AND type IN " + types + ofKey + " ORDER BY " + part.Place + " LIMIT ?3) e UNION ALL "
+	}
+	query += "SELECT " + to + ", '', '', (SELECT COALESCE(MIN(at), 0) FROM outbox WHERE agent_id = ?1 AND " + feed.Place +
+		" > ?2 AND " + feed.Place + " >= " + to + " AND " + feed.Place + " < " + feed.Begun + "), '', " + feed.Begun
 	var last, end, begun int64
 	err = r.Rows(ctx, query, args, func(row engine.Row) error {
 		var place, at, limit int64
@@ -87,6 +92,9 @@ func (r outbox) feedTo(ctx context.Context, q ports.FeedQuery, to string) (
 		}
 		if e.ID == "" {
 			end, begun, page.Later, held = place, limit, at > 0, column.Time(at)
+			return nil
+		}
+		if len(page.Events) == q.Limit { // each part has as many
 			return nil
 		}
 		last, e.At = place, column.Time(at)

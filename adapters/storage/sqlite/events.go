@@ -1,0 +1,111 @@
+package sqlite
+
+import (
+	"context"
+	"database/sql"
+	"fmt"
+	"strconv"
+	"strings"
+
+	"agentproxy/adapters/storage/engine"
+)
+
+// The events of agents are in outbox in the order of their numbers, and outbox_feeds has the numbers of each agent.
+// They are listed there some hundred at a time: listed with each event they would change a page of the file for each
+// agent of a commit. The row of no agent has the highest number that is listed; a feed looks at the events behind it
+// one by one.
+const listedTo = "(SELECT COALESCE(MAX(l.seq), 0) FROM outbox_feeds l WHERE l.agent_id = '')"
+
+// listEach is how many events are left to be looked at before they are listed, and listMost how many are listed by a
+// commit at most: a program from before it may have left many.
+const listEach, listMost = 512, 4096
+
+// eventValues is how many values engine.Late has of an event, and insertSizes how many events one statement inserts.
+const eventValues = 7
+
+var insertSizes = []int{16, 4, 1}
+
+var insertEvents = func() (statements []string) {
+	for _, n := range insertSizes {
+		row := "(?" + strings.Repeat(", ?", eventValues-1) + ")"
+		// FAIL spares SQLite copies of the pages: the transaction is rolled back.
+		statements = append(statements, "INSERT OR FAIL INTO outbox (id, agent_id, type, at, data, session_id, sent) VALUES "+
+			row+strings.Repeat(", "+row, n-1))
+	}
+	return statements
+}()
+
+// insertLate inserts the events of a transaction before it commits, and lists events by their agents if there are
+// enough. It returns how many are not listed then.
+func (d *Database) insertLate(c *sql.Conn, values []any) (unlisted int, err error) {
+	added := len(values) / eventValues
+	for i, n := range insertSizes {
+		for ; len(values) >= n*eventValues; values = values[n*eventValues:] {
+			if _, err := c.ExecContext(uninterrupted, insertEvents[i], values[:n*eventValues]...); err != nil {
+				return 0, fmt.Errorf("append events: %w", err)
+			}
+		}
+	}
+	if unlisted = d.unlisted + added; d.unlisted < 0 {
+		err := c.QueryRowContext(uninterrupted, "SELECT COUNT(*) FROM (SELECT 1 FROM outbox WHERE seq > "+listedTo+" LIMIT "+
+			strconv.Itoa(listMost)+")").Scan(&unlisted)
+		if err != nil {
+			return 0, fmt.Errorf("count events that are not listed: %w", err)
+		}
+	}
+	if unlisted < listEach {
+		return unlisted, nil
+	}
+	return countAgain, listEvents(c)
+}
+
+// countAgain has events that are not listed counted.
+const countAgain = -1
+
+// listEvents lists events by their agents.
+func listEvents(c *sql.Conn) error {
+	var from, to int64
+	err := c.QueryRowContext(uninterrupted, "SELECT "+listedTo+", COALESCE(MAX(seq), 0) FROM (SELECT seq FROM outbox "+
+		"WHERE seq > "+listedTo+" ORDER BY seq LIMIT ?1)", listMost).Scan(&from, &to)
+	for _, s := range []string{
+		`INSERT INTO outbox_feeds (agent_id, seq) SELECT agent_id, seq FROM outbox
+			WHERE seq > ?1 AND seq <= ?2 AND agent_id <> '' ORDER BY agent_id, seq`,
+		"INSERT INTO outbox_feeds (agent_id, seq) SELECT '', ?2 WHERE ?2 > ?1",
+		"DELETE FROM outbox_feeds WHERE agent_id = '' AND seq < ?2 AND ?2 > ?1",
+	} {
+		if err == nil {
+			_, err = c.ExecContext(uninterrupted, s, from, to)
+		}
+	}
+	if err != nil {
+		return fmt.Errorf("list events by their agents: %w", err)
+	}
+	return nil
+}
+
+// Feed returns the order of events: by their numbers, which no transaction under way has. They go on from the highest
+// in the table, whose row is never removed.
+func (d *Database) Feed() engine.Feed {
+	end := "(SELECT COALESCE(MAX(seq), 0) + 1 FROM outbox)"
+	return engine.Feed{Place: "seq", End: end, Begun: end, Of: func(agent string) []engine.FeedPart {
+		return []engine.FeedPart{
+			{From: "outbox_feeds f CROSS JOIN outbox ON outbox.seq = f.seq WHERE f.agent_id = " + agent, Place: "f.seq"},
+			{From: "outbox WHERE outbox.seq > " + listedTo + " AND +outbox.agent_id = " + agent, Place: "outbox.seq"},
+		}
+	}, Mark: `INSERT INTO outbox (id, agent_id, type, at, data, sent)
+		SELECT '', '', '', 0, '{}', 0 FROM outbox
+		WHERE seq = (SELECT MAX(seq) FROM outbox) AND agent_id <> '' AND at < ?1`}
+}
+
+// feedJump is how many events a lost database can have been ahead of the one that replaces it.
+const feedJump = 1 << 32
+
+// MendFeed does nothing: the numbers of events are the file's own.
+func (d *Database) MendFeed(context.Context) error { return nil }
+
+// RaiseFeed has the places of events go on behind all that this database, or one that it replaces, gave out.
+func (d *Database) RaiseFeed(ctx context.Context) error {
+	_, err := d.writer.ExecContext(ctx, `INSERT INTO outbox (seq, id, agent_id, type, at, data, sent)
+		SELECT COALESCE(MAX(seq), 0) + ?1, '', '', '', 0, '{}', 0 FROM outbox`, feedJump)
+	return err
+}
