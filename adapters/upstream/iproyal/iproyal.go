@@ -120,7 +120,8 @@ func New(c Config, log *slog.Logger) (*Provider, error) {
 // Name returns the name that the operator chose.
 func (p *Provider) Name() string { return p.config.Name }
 
-// Capabilities depends on the keys that are configured.
+// Capabilities depends on the keys that are configured. The provider is no ports.Replacer: the API
+// changes the credentials of an address, not the address.
 func (p *Provider) Capabilities() procurement.Capabilities {
 	c := procurement.Capabilities{ViaUpstream: true, Workers: true, Direct: true, Async: p.reseller != nil,
 		Renews: p.reseller != nil, CancelsTraffic: p.residential != nil, KeepsTrafficOrderKey: p.residential != nil}

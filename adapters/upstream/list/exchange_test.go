@@ -10,6 +10,7 @@ import (
 	"agentproxy/adapters/upstream/list"
 	"agentproxy/domain/procurement"
 	"agentproxy/domain/session"
+	"agentproxy/ports"
 	"agentproxy/test/contract"
 )
 
@@ -113,31 +114,34 @@ func TestALineThatIsGoneOrHasMovedIsReplacedByItsAddress(t *testing.T) {
 
 func TestReplicasReplaceAnAddressOnce(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, hosts(40, ""))
-	var all []*list.Static
-	for range 4 {
-		all = append(all, w.static())
-	}
-	in := order(session.Static, 1)
-	in.Quantity = 2
-	d := w.buy(all[0], in)
-	var wg sync.WaitGroup
-	for n := range 40 {
-		wg.Go(func() {
-			if err := all[n%4].Replace(t.Context(), d.Ref, give(d.IPs[0].Addr)); err != nil {
-				t.Error(err)
-			}
-		})
-	}
-	wg.Wait()
-	got, err := all[1].Read(t.Context(), d.Ref)
-	if err != nil || len(got.IPs) != 2 {
-		t.Fatalf("read: %v, %v", got.IPs, err)
-	}
-	rest := order(session.Static, 2)
-	rest.Quantity = 38 // all others, the one that was given back among them
-	w.buy(all[2], rest)
-	w.refused(all[3], order(session.Static, 3), procurement.OutOfStock)
+	onEachStore(t, func(t *testing.T, stores func() ports.Store) {
+		w := newWorld(t, hosts(40, ""))
+		var all []*list.Static
+		for range 4 {
+			w.store = stores()
+			all = append(all, w.static())
+		}
+		in := order(session.Static, 1)
+		in.Quantity = 2
+		d := w.buy(all[0], in)
+		var wg sync.WaitGroup
+		for n := range 100 {
+			wg.Go(func() {
+				if err := all[n%4].Replace(t.Context(), d.Ref, give(d.IPs[0].Addr)); err != nil {
+					t.Error(err)
+				}
+			})
+		}
+		wg.Wait()
+		got, err := all[1].Read(t.Context(), d.Ref)
+		if err != nil || len(got.IPs) != 2 {
+			t.Fatalf("read: %v, %v", got.IPs, err)
+		}
+		rest := order(session.Static, 2)
+		rest.Quantity = 38 // all others, the one that was given back among them
+		w.buy(all[2], rest)
+		w.refused(all[3], order(session.Static, 3), procurement.OutOfStock)
+	})
 }
 
 func TestARefusedReplacementOfANewListProvesThatNothingHappened(t *testing.T) {

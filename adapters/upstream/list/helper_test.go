@@ -18,6 +18,7 @@ import (
 	"agentproxy/domain/procurement"
 	"agentproxy/domain/session"
 	"agentproxy/ports"
+	"agentproxy/test/pg"
 	"agentproxy/test/sqlitetest"
 )
 
@@ -42,6 +43,31 @@ func openStore(t *testing.T) *storage.Store {
 	}
 	t.Cleanup(func() { _ = st.Close() })
 	return st
+}
+
+// onEachStore runs a test on both databases. Each call of stores opens the database for another replica.
+func onEachStore(t *testing.T, test func(t *testing.T, stores func() ports.Store)) {
+	t.Helper()
+	t.Run("sqlite", func(t *testing.T) {
+		t.Parallel()
+		st := openStore(t)
+		test(t, func() ports.Store { return st })
+	})
+	t.Run("postgres", func(t *testing.T) {
+		t.Parallel()
+		url := pg.Database(t)
+		test(t, func() ports.Store {
+			st, err := storage.Open(context.Background(), storage.Config{URL: storage.URL(url)})
+			if err != nil {
+				t.Fatal(err)
+			}
+			t.Cleanup(func() { _ = st.Close() })
+			if err := st.Migrate(context.Background()); err != nil {
+				t.Fatal(err)
+			}
+			return st
+		})
+	})
 }
 
 func newWorld(t *testing.T, text string) *world {

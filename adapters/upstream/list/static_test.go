@@ -8,13 +8,11 @@ import (
 	"testing"
 	"time"
 
-	"agentproxy/adapters/storage"
 	"agentproxy/adapters/upstream/list"
 	"agentproxy/domain/procurement"
 	"agentproxy/domain/session"
 	"agentproxy/ports"
 	"agentproxy/test/contract"
-	"agentproxy/test/pg"
 )
 
 func TestStaticContract(t *testing.T) {
@@ -60,78 +58,58 @@ func TestAnAddressIsAsTheLineStatesIt(t *testing.T) {
 
 func TestReplicasNeverSellALineTwice(t *testing.T) {
 	t.Parallel()
-	for name, replica := range map[string]func(t *testing.T) func() ports.Store{
-		"sqlite": func(t *testing.T) func() ports.Store { st := openStore(t); return func() ports.Store { return st } },
-		"postgres": func(t *testing.T) func() ports.Store {
-			url := pg.Database(t)
-			return func() ports.Store {
-				st, err := storage.Open(context.Background(), storage.Config{URL: storage.URL(url)})
-				if err != nil {
-					t.Fatal(err)
-				}
-				t.Cleanup(func() { _ = st.Close() })
-				if err := st.Migrate(context.Background()); err != nil {
-					t.Fatal(err)
-				}
-				return st
-			}
-		},
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			const lines, buyers = 30, 25 // each of two replicas
-			w := newWorld(t, hosts(lines, ""))
-			stores := replica(t)
-			var mu sync.Mutex
-			owner := map[string]string{}
-			sold, refused := 0, 0
-			var wg sync.WaitGroup
-			for range 2 {
-				w.store = stores()
-				p := w.static()
-				for n := range buyers {
-					wg.Go(func() {
-						// Both replicas have every order: they drive it after a crash of the other.
-						d, err := p.Order(t.Context(), order(session.Static, n))
-						mu.Lock()
-						defer mu.Unlock()
-						if err != nil {
-							t.Errorf("order %d: %v", n, err)
-							return
-						}
-						if before, twice := owner[d.IPs[0].Addr.String()]; twice && before != d.Ref {
-							t.Errorf("%s is sold to %s and %s", d.IPs[0].Addr, before, d.Ref)
-						}
-						owner[d.IPs[0].Addr.String()] = d.Ref
-					})
-				}
-			}
-			wg.Wait()
-			if len(owner) != buyers || w.sold() != buyers {
-				t.Fatalf("%d orders have %d lines", w.sold(), len(owner))
-			}
+	onEachStore(t, func(t *testing.T, stores func() ports.Store) {
+		const lines, buyers = 30, 25 // each of two replicas
+		w := newWorld(t, hosts(lines, ""))
+		var mu sync.Mutex
+		owner := map[string]string{}
+		sold, refused := 0, 0
+		var wg sync.WaitGroup
+		for range 2 {
+			w.store = stores()
 			p := w.static()
-			for n := range lines {
+			for n := range buyers {
 				wg.Go(func() {
-					_, err := p.Order(t.Context(), order(session.Static, 100+n))
+					// Both replicas have every order: they drive it after a crash of the other.
+					d, err := p.Order(t.Context(), order(session.Static, n))
 					mu.Lock()
 					defer mu.Unlock()
-					switch procurement.ClassOf(err) {
-					case "":
-						sold++
-					case procurement.OutOfStock:
-						refused++
-					default:
-						t.Error(err)
+					if err != nil {
+						t.Errorf("order %d: %v", n, err)
+						return
 					}
+					if before, twice := owner[d.IPs[0].Addr.String()]; twice && before != d.Ref {
+						t.Errorf("%s is sold to %s and %s", d.IPs[0].Addr, before, d.Ref)
+					}
+					owner[d.IPs[0].Addr.String()] = d.Ref
 				})
 			}
-			wg.Wait()
-			if sold != lines-buyers || refused != buyers {
-				t.Errorf("of the last %d lines %d were sold, %d orders refused", lines-buyers, sold, refused)
-			}
-		})
-	}
+		}
+		wg.Wait()
+		if len(owner) != buyers || w.sold() != buyers {
+			t.Fatalf("%d orders have %d lines", w.sold(), len(owner))
+		}
+		p := w.static()
+		for n := range lines {
+			wg.Go(func() {
+				_, err := p.Order(t.Context(), order(session.Static, 100+n))
+				mu.Lock()
+				defer mu.Unlock()
+				switch procurement.ClassOf(err) {
+				case "":
+					sold++
+				case procurement.OutOfStock:
+					refused++
+				default:
+					t.Error(err)
+				}
+			})
+		}
+		wg.Wait()
+		if sold != lines-buyers || refused != buyers {
+			t.Errorf("of the last %d lines %d were sold, %d orders refused", lines-buyers, sold, refused)
+		}
+	})
 }
 
 func TestWhatIsSoldIsWhatWasAskedFor(t *testing.T) {

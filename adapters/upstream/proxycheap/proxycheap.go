@@ -107,7 +107,8 @@ func New(c Config, log *slog.Logger) (*Provider, error) {
 // Name returns the name that the operator chose.
 func (p *Provider) Name() string { return p.config.Name }
 
-// Capabilities describes orders that are delivered later and cannot be cancelled.
+// Capabilities describes orders that are delivered later and cannot be cancelled. The provider
+// is no ports.Replacer: the API documents rotate-ip for mobile addresses alone.
 func (p *Provider) Capabilities() procurement.Capabilities {
 	return procurement.Capabilities{ViaUpstream: true, Async: true, Renews: true, Direct: true}
 }

@@ -128,11 +128,11 @@ const refusedFor = time.Hour
 
 // Replace has lines replaced that are sold and fail, by proxies of the same country. It
 // begins one replacement at a time and asks for its state until it is decided. A line whose
-// replacement may be under way is not asked for again.
+// replacement may be under way is not asked for again within an hour.
 func (s replacing) Replace(ctx context.Context, lines []list.Line) error {
 	s.mu.Lock()
 	open, wait := s.open, s.report["replacements"] == 0 || s.now().Sub(s.refused) < refusedFor
-	next := slices.IndexFunc(lines, func(l list.Line) bool { return !s.asked[l.Key()] })
+	next := slices.IndexFunc(lines, func(l list.Line) bool { return s.now().Sub(s.asked[l.Key()]) >= refusedFor })
 	s.mu.Unlock()
 	switch {
 	case open != 0:
@@ -208,10 +208,10 @@ func (s replacing) ask(ctx context.Context, l list.Line, country string) error {
 	defer s.mu.Unlock()
 	switch procurement.ClassOf(err) {
 	case "":
-		s.open, s.openKey, s.asked[l.Key()] = made.ID, l.Key(), true
+		s.open, s.openKey, s.asked[l.Key()] = made.ID, l.Key(), s.now()
 	case procurement.Conflict: // another one is under way
 	case procurement.Ambiguous: // it may be under way; the list will show it
-		s.asked[l.Key()] = true
+		s.asked[l.Key()] = s.now()
 	default:
 		s.refused = s.now()
 	}

@@ -176,3 +176,35 @@ func TestTheSellerIsAskedForTheCountryOfTheOrder(t *testing.T) {
 		t.Errorf("the order has %v, %v", d.IPs, err)
 	}
 }
+
+func TestARequestThatIsLostIsSentAgainAfterAnHour(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, 1, 1)
+	w.c.Replace = "true"
+	w.s.Spare(fake.ProxyAt(30, "203.0.113.30", 9030, "US"))
+	p := w.open()
+	if _, err := p.Order(t.Context(), intent(1)); err != nil {
+		t.Fatal(err)
+	}
+	w.kill(address(0))
+	w.s.Next(replacePath, seller.DropRequest)
+	calls := func(minutes, want int) {
+		t.Helper()
+		for range minutes / 5 {
+			w.advance(5 * time.Minute)
+			if err := p.Maintain(t.Context()); err != nil && procurement.ClassOf(err) != procurement.Ambiguous {
+				t.Fatal(err)
+			}
+		}
+		if n := w.s.Calls(replacePath); n != want {
+			t.Errorf("after %d minutes more %d requests", minutes, n)
+		}
+	}
+	calls(30, 1)
+	calls(25, 1)
+	calls(45, 2)
+	calls(20, 2)
+	if d, err := p.Read(t.Context(), "ord_1"); err != nil || d.IPs[0].Addr.String() != "203.0.113.30" {
+		t.Errorf("read: %v, %v", d.IPs, err)
+	}
+}

@@ -59,7 +59,7 @@ func New(c Config) (ports.Provider, error) {
 		now = time.Now
 	}
 	s := &source{plan: c.Plan, now: now, every: cmp.Or(c.List.Reload, 10*time.Minute), log: c.List.Log,
-		moved: map[string]string{}, asked: map[string]bool{}}
+		moved: map[string]string{}, asked: map[string]time.Time{}}
 	if s.log == nil {
 		s.log = slog.New(slog.DiscardHandler)
 	}
@@ -120,10 +120,10 @@ type source struct {
 	hosts   map[string]string // keys of the lines that were listed, with their address
 	moved   map[string]string // keys of lines, with that of the line in their place
 	report  map[string]int
-	openKey string // of the line that it replaces
-	open    int64  // id of the replacement that is under way; 0: none
-	asked   map[string]bool
-	refused time.Time // when a replacement was refused last
+	openKey string               // of the line that it replaces
+	open    int64                // id of the replacement that is under way; 0: none
+	asked   map[string]time.Time // when a line was, by its key
+	refused time.Time            // when a replacement was refused last
 }
 
 // query returns the parameters of a call, the plan included.
