@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"agentproxy/domain/exit"
+	"agentproxy/domain/procurement"
 )
 
 // Prober opens one connection through the exit of a session, or of a worker of it, to the service's
@@ -16,10 +17,12 @@ type Prober interface {
 	Probe(ctx context.Context, of exit.Ref) (Probe, error)
 }
 
-// ExitProber opens one connection from an address of this host to the service's own echo.
+// ExitProber opens one connection to the service's own echo.
 type ExitProber interface {
-	// ProbeExit returns the address that the echo reports.
+	// ProbeExit returns the address that the echo reports of connections from an address of this host.
 	ProbeExit(ctx context.Context, from netip.Addr) (netip.Addr, error)
+	// ProbeThrough returns the address that the echo reports of connections through a proxy.
+	ProbeThrough(ctx context.Context, proxy procurement.Endpoint) (netip.Addr, error)
 }
 
 // Probe is the result of a request to the echo service.

@@ -13,6 +13,7 @@ import (
 	"agentproxy/adapters/gateway/refusal"
 	"agentproxy/adapters/gateway/route"
 	"agentproxy/domain"
+	"agentproxy/domain/account"
 	"agentproxy/domain/exit"
 	"agentproxy/domain/procurement"
 	"agentproxy/domain/session"
@@ -198,6 +199,8 @@ func (g *Gateway) noWorker(c *client.Conn, err error) *refusal.Refusal {
 		return refusal.WorkerLimit
 	case errors.Is(de, worker.ErrExitLost):
 		return refusal.ExitLost
+	case errors.Is(de, account.ErrRateLimited):
+		return refusal.ExitLost.Because("too many exits were measured for the require of this session; wait a minute")
 	case errors.Is(de, exit.ErrNotMet):
 		return refusal.ExitLost.Because("no exit meets the require of this session; ask for less with a rotation of it")
 	}

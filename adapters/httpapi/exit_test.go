@@ -10,6 +10,8 @@ import (
 	"agentproxy/app/exitgate"
 	"agentproxy/domain/account"
 	"agentproxy/domain/exit"
+	"agentproxy/domain/procurement"
+	"agentproxy/ports"
 )
 
 // What was measured of an exit is shown where the exit is, and null until then; a call that only reads measures within
@@ -83,6 +85,9 @@ func TestWhatWasMeasuredOfExits(t *testing.T) {
 type seesItself struct{}
 
 func (seesItself) ProbeExit(_ context.Context, a netip.Addr) (netip.Addr, error) { return a, nil }
+func (seesItself) ProbeThrough(context.Context, procurement.Endpoint) (netip.Addr, error) {
+	return netip.Addr{}, ports.ErrProvider
+}
 
 // A rule that is malformed, out of bounds or not measurable is refused by its field, and a refusal because no exit meets
 // one has no credential and no price.

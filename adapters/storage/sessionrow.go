@@ -79,6 +79,7 @@ type sessionState struct {
 	Labels, AllowedIps              string
 	PasswordNo, Cuts                int
 	TopUps, Require                 string
+	Skipped                         int
 }
 
 func toSessionRow(s session.Session) sessionRow {
@@ -99,6 +100,7 @@ func toSessionRow(s session.Session) sessionRow {
 		ActivatedAt: column.Micros(s.ActivatedAt), ExpiresAt: column.Micros(s.ExpiresAt), EndedAt: column.Micros(s.EndedAt),
 		Labels: joinLabels(s.Labels), AllowedIps: joinNetworks(s.AllowedIPs), PasswordNo: s.PasswordNo, Cuts: s.Cuts,
 		TopUps: joinTopUps(s.TopUps), Require: codec.JoinRule(s.Require),
+		Skipped: s.Rotation.Skipped,
 	}}
 }
 
@@ -128,7 +130,7 @@ func fromSessionRow(r *sessionRow) (session.Session, error) {
 		Rotation: session.Rotation{
 			Mode:     session.RotationMode(r.RotationMode),
 			Interval: time.Duration(r.RotationInterval) * time.Microsecond,
-			Count:    r.Rotations, LastAt: column.Time(r.RotatedAt), NextAt: column.Time(r.RotationNextAt),
+			Count:    r.Rotations, Skipped: r.Skipped, LastAt: column.Time(r.RotatedAt), NextAt: column.Time(r.RotationNextAt),
 		},
 		Exits: exits,
 		Money: session.Money{

@@ -1,4 +1,5 @@
-// Package exitgate passes over exits of this host that do not meet the rule of a session.
+// Package exitgate passes over exits that do not meet the rule of a session: those of this host, which it measures
+// beforehand, and those of sellers, which it probes when they are asked for.
 package exitgate
 
 import (
@@ -22,12 +23,15 @@ const (
 	most       = 10_000 // exits that are remembered
 )
 
-// Gate measures exits of this host before they are given to a session with a rule. Exits that it has not measured meet
-// no rule. A nil Gate has measured none.
+// Gate measures exits before they are given to a session with a rule. Exits that it has not measured meet no rule. A
+// nil Gate has measured none.
 type Gate struct {
-	prober ports.ExitProber
-	facts  ports.ExitFacts
-	clock  ports.Clock
+	// Limit bounds what is probed through sellers, by agent; nil: nothing does.
+	Limit   Limit
+	sellers sellers
+	prober  ports.ExitProber
+	facts   ports.ExitFacts
+	clock   ports.Clock
 
 	learning chan struct{} // one call measures at a time; the others find what it measured
 
@@ -44,7 +48,8 @@ type entry struct {
 // New returns a gate that has measured nothing.
 func New(prober ports.ExitProber, facts ports.ExitFacts, clock ports.Clock) *Gate {
 	return &Gate{prober: prober, facts: facts, clock: clock, learning: make(chan struct{}, 1),
-		known: map[netip.Addr]entry{}}
+		known:   map[netip.Addr]entry{},
+		sellers: sellers{slots: map[string]chan struct{}{}, flights: map[string]*flight{}}}
 }
 
 // Can returns the facts that the sources can have.
@@ -125,12 +130,7 @@ func (g *Gate) measure(ctx context.Context, a netip.Addr) {
 	if e.asked = now; e.IP.IsValid() {
 		e.Known = g.facts.Facts(ctx, e.IP)
 	}
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	if len(g.known) >= most {
-		clear(g.known)
-	}
-	g.known[a] = e
+	g.keep(a, e)
 }
 
 // Filter holds exits to a rule in one unit of work, and remembers which were passed over. It does no IO.
@@ -138,7 +138,7 @@ type Filter struct {
 	gate     *Gate
 	rule     exit.Rule
 	declared string
-	tried    map[netip.Addr]bool
+	tried    map[any]bool // by address, or by the turn of a seller's exit
 	best     exit.Measured
 	fails    string // the condition that the best one does not meet
 }
@@ -149,7 +149,7 @@ func (g *Gate) Filter(rule exit.Rule, declared string) *Filter {
 	if rule.Empty() {
 		return nil
 	}
-	return &Filter{gate: g, rule: rule, declared: declared, tried: map[netip.Addr]bool{}}
+	return &Filter{gate: g, rule: rule, declared: declared, tried: map[any]bool{}}
 }
 
 // Passes reports whether an exit meets the rule.
@@ -166,16 +166,24 @@ func (c *Filter) Passes(a netip.Addr) bool {
 			e = entry{}
 		}
 	}
-	e.Declared = c.declared
+	return c.meets(a, e.Measured)
+}
+
+// meets reports whether what was measured of an exit meets the rule. One without an address was not reached.
+func (c *Filter) meets(of any, m exit.Measured) bool {
+	if c == nil {
+		return true
+	}
+	m.Declared = c.declared
 	fails := "unreachable"
-	if e.IP.IsValid() {
-		if fails = c.rule.Fails(e.Measured); fails == "" {
+	if m.IP.IsValid() {
+		if fails = c.rule.Fails(m); fails == "" {
 			return true
 		}
 	}
-	if !c.tried[a] {
-		c.tried[a] = true
-		c.consider(e.Measured, fails)
+	if !c.tried[of] {
+		c.tried[of] = true
+		c.consider(m, fails)
 	}
 	return false
 }

@@ -156,7 +156,7 @@ func endpoints(p ports.Provider, s session.Session, d Delivered,
 			return nil, ports.ErrProvider
 		}
 		e, err := dynamic.Endpoint(d.Access, procurement.Target{Location: s.Location,
-			Token: procurement.Token(s.ID, s.Rotation.Count), Turn: s.Rotation.Count, Protocol: proto})
+			Token: procurement.Token(s.ID, s.Rotation.Turn()), Turn: s.Rotation.Turn(), Protocol: proto})
 		if err != nil {
 			return nil, fmt.Errorf("the endpoint of %s: %w", s.ID, err)
 		}

@@ -25,6 +25,16 @@ func (f *Service) WorkerExits(ctx context.Context, s session.Session) (WorkerExi
 	if s.Type != session.Dynamic {
 		return WorkerExits{}, worker.ErrParameter.Msgf("a static session has no workers: its addresses are its identities")
 	}
+	if p, ok := f.catalog.Provider(s.Provider); ok && !p.Capabilities().Workers {
+		return WorkerExits{}, worker.ErrParameter.Msgf("the source of this session supports no workers; " +
+			"the field workers of a product shows which do")
+	}
+	return f.Turns(ctx, s)
+}
+
+// Turns is like WorkerExits for the exits that a dynamic session itself has one after the other, of which another one
+// may be in use only once it was rotated.
+func (f *Service) Turns(ctx context.Context, s session.Session) (WorkerExits, error) {
 	p, ok := f.catalog.Provider(s.Provider)
 	if !ok {
 		return WorkerExits{}, ports.ErrProvider.Msgf("the provider of this session is not configured any more")
@@ -32,7 +42,7 @@ func (f *Service) WorkerExits(ctx context.Context, s session.Session) (WorkerExi
 	c := WorkerExits{session: s}
 	c.provider, _ = p.(ports.Dynamic)
 	caps := p.Capabilities()
-	if c.provider == nil || !caps.Workers {
+	if c.provider == nil {
 		return WorkerExits{}, worker.ErrParameter.Msgf("the source of this session supports no workers; " +
 			"the field workers of a product shows which do")
 	}
@@ -82,6 +92,14 @@ func (c WorkerExits) Has(exit session.Exit) bool {
 
 // Binds reports whether connections can be made from an exit at this moment.
 func (c WorkerExits) Binds(exit session.Exit) bool { return c.local == nil || c.local.Binds(exit.IP) }
+
+// Seen returns the addresses of all exits by turn, where the source has them (ports.ExitLister); else nil.
+func (c WorkerExits) Seen(l session.Location) []netip.Addr {
+	if list, ok := c.provider.(ports.ExitLister); ok {
+		return list.InTurn(c.access, l)
+	}
+	return nil
+}
 
 // Endpoint returns the upstream proxy for a token; nil where exits are addresses of this host. It fails
 // with worker.ErrParameter for what the seller cannot be asked for.

@@ -7,6 +7,7 @@ import (
 	"agentproxy/app/fulfilment"
 	"agentproxy/app/idempotency"
 	"agentproxy/domain"
+	"agentproxy/domain/exit"
 	"agentproxy/domain/procurement"
 	"agentproxy/domain/session"
 	"agentproxy/ports"
@@ -55,9 +56,9 @@ func (u *Driver) PlanRenewal(
 }
 
 // Deliver buys the exits of a session of a provider in this process and activates
-// it, all in one transaction.
+// it, all in one transaction. A session with a rule at a seller has the turn that was chosen for it.
 func (u *Driver) Deliver(
-	ctx context.Context, tx Repos, s session.Session, from procurement.Source, now time.Time,
+	ctx context.Context, tx Repos, s session.Session, from procurement.Source, turn *Turn, now time.Time,
 ) (session.Session, error) {
 	provider, ok := u.catalog.InProcess(from.Provider)
 	if !ok {
@@ -72,10 +73,10 @@ func (u *Driver) Deliver(
 	}
 	filter := u.Gate.Filter(s.Require, s.Location.Country)
 	if filter != nil {
-		if _, local := provider.(ports.ExitPool); !local {
-			return s, ErrNotSeen
+		if _, local := provider.(ports.ExitPool); !local && !turn.of(s) {
+			return s, exit.ErrNotMet
 		}
-		in.Passes = filter.Passes
+		in.Passes, s = filter.Passes, turn.Take(s)
 	}
 	d, err := provider.Order(ctx, in)
 	u.calls.Count(provider, "order", err)
@@ -92,7 +93,11 @@ func (u *Driver) deliverInProcess(ctx context.Context, s session.Session) error 
 	if _, known := u.catalog.InProcess(s.Provider); err != nil || !known {
 		return u.fail(ctx, s.ID, ports.ErrProvider.Msgf("the product is no longer sold"))
 	}
-	if err := Learn(ctx, u, s); err != nil {
+	turn, err := Learn(ctx, u, s)
+	switch {
+	case ports.NothingBought(err):
+		return u.fail(ctx, s.ID, err)
+	case err != nil:
 		return err
 	}
 	err = u.store.Update(ctx, func(ctx context.Context, tx Repos) error {
@@ -100,7 +105,7 @@ func (u *Driver) deliverInProcess(ctx context.Context, s session.Session) error 
 		if err != nil || s.Status != session.Creating {
 			return err
 		}
-		if s, err = u.Deliver(ctx, tx, s, product.Source(s.Provider), u.clock.Now()); err != nil {
+		if s, err = u.Deliver(ctx, tx, s, product.Source(s.Provider), turn, u.clock.Now()); err != nil {
 			return err
 		}
 		return tx.Sessions().Put(ctx, s)
@@ -130,8 +135,9 @@ func (u *Driver) fail(ctx context.Context, id string, cause error) error {
 }
 
 // NewExit returns the exit of a dynamic session after the one it has. It makes no
-// call: the next exit of an upstream is the one of the next token.
-func (u *Driver) NewExit(s session.Session) (session.Exit, error) {
+// call: the next exit of an upstream is the one of the next token, or, with a rule, of the turn that was chosen.
+// Without one it returns exit.ErrNotMet.
+func (u *Driver) NewExit(s session.Session, turn *Turn) (session.Exit, error) {
 	known, _ := u.catalog.Provider(s.Provider)
 	provider, ok := known.(ports.Dynamic)
 	if !ok {
@@ -141,35 +147,19 @@ func (u *Driver) NewExit(s session.Session) (session.Exit, error) {
 	product, _ := u.catalog.Product(s.ProductNo)
 	in, filter := product.Source(s.Provider).Intent(s), u.Gate.Filter(s.Require, s.Location.Country)
 	if filter != nil {
-		if _, local := known.(ports.ExitPool); !local {
-			return session.Exit{}, ErrNotSeen
+		if _, local := known.(ports.ExitPool); local {
+			in.Passes = filter.Passes
+		} else if !turn.of(s) {
+			return session.Exit{}, exit.ErrNotMet
 		}
-		in.Passes = filter.Passes
 	}
-	exit, err := provider.NewExit(in, s.Exits[0])
+	next, err := provider.NewExit(in, s.Exits[0])
 	u.calls.Count(provider, "rotate", err)
 	if err != nil {
-		return exit, filter.Refusal(ports.Refusal(procurement.ClassOf(err)))
+		return next, filter.Refusal(ports.Refusal(procurement.ClassOf(err)))
 	}
-	return exit, nil
+	return next, nil
 }
-
-// Learn measures the exits that a session may get next, if it has a rule. It is called before the unit that chooses.
-func Learn(ctx context.Context, u *Driver, s session.Session) error {
-	if s.Require.Empty() {
-		return nil
-	}
-	known, _ := u.catalog.Provider(s.Provider)
-	pool, ok := known.(ports.ExitPool)
-	if !ok {
-		return ErrNotSeen
-	}
-	return u.Gate.Learn(ctx, s.Require, pool, s.Type, s.Location)
-}
-
-// ErrNotSeen refuses a rule where the exits are not addresses of this host.
-var ErrNotSeen = domain.InvalidField("require",
-	"cannot be kept: the exits of this product are its seller's; leave it out")
 
 // Extend renews a session by that many days at a provider in this process.
 func (u *Driver) Extend(ctx context.Context, p ports.Static, s session.Session, days int) error {

@@ -2,6 +2,7 @@ package procurement
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	"agentproxy/app/fairqueue"
@@ -17,7 +18,7 @@ type purchases struct{ *Driver }
 
 // send places a planned order: everything that may be read is read first, then
 // the order is marked as sent, and then one call may spend money.
-func (u purchases) send(ctx context.Context, _ session.Session, o procurement.Order) error {
+func (u purchases) send(ctx context.Context, s session.Session, o procurement.Order) error {
 	p, ok := u.catalog.Provider(o.Provider)
 	if !ok {
 		return u.refuse(ctx, o, procurement.Invalid, notConfigured)
@@ -25,7 +26,14 @@ func (u purchases) send(ctx context.Context, _ session.Session, o procurement.Or
 	if now, err := turn(ctx, u.Driver, p, o); err != nil || !now {
 		return err
 	}
-	before, cost, err := u.preflight(ctx, p, o)
+	planned, err := held(ctx, u.Driver, s, o)
+	if errors.Is(err, domain.ErrInvalid) {
+		return u.refuse(ctx, o, procurement.Invalid, err.Error())
+	}
+	if err != nil {
+		return err
+	}
+	before, cost, err := u.preflight(ctx, p, planned)
 	if err != nil {
 		return u.refuse(ctx, o, procurement.ProvenClass(err), procurement.ReasonOf(err))
 	}
@@ -33,6 +41,7 @@ func (u purchases) send(ctx context.Context, _ session.Session, o procurement.Or
 	if err != nil || o.Status != procurement.Sent {
 		return err
 	}
+	o.Intent.Passes = planned.Intent.Passes
 	d, err := u.order(ctx, p, o)
 	switch c := procurement.ClassOf(err); c {
 	case "":
@@ -107,7 +116,7 @@ func (u purchases) refused(ctx context.Context, tx Repos, s session.Session, o p
 	}
 	product, err := u.catalog.Product(s.ProductNo)
 	if err != nil {
-		return u.lifecycle.Fail(ctx, tx, s, ports.Refusal(o.Class), now)
+		return u.lifecycle.Fail(ctx, tx, s, failureOf(s, o.Class), now)
 	}
 	orders, err := tx.Orders().Of(ctx, s.ID)
 	if err != nil {
@@ -123,7 +132,7 @@ func (u purchases) refused(ctx context.Context, tx Repos, s session.Session, o p
 		}
 		s.Provider = from.Provider
 		if _, local := u.catalog.InProcess(from.Provider); local {
-			active, err := u.Deliver(ctx, tx, s, from, now)
+			active, err := u.Deliver(ctx, tx, s, from, nil, now)
 			if ports.NothingBought(err) {
 				continue
 			}
@@ -132,13 +141,16 @@ func (u purchases) refused(ctx context.Context, tx Repos, s session.Session, o p
 			}
 			return tx.Sessions().Put(ctx, active)
 		}
+		if !keeps(u.Driver, s, from) {
+			continue
+		}
 		if err := u.Plan(ctx, tx, s, from, now); err != nil {
 			return err
 		}
 		return tx.Sessions().Put(ctx, s)
 	}
 	s.Provider = o.Provider
-	return u.lifecycle.Fail(ctx, tx, s, ports.Refusal(o.Class), now)
+	return u.lifecycle.Fail(ctx, tx, s, failureOf(s, o.Class), now)
 }
 
 // repeatFor is how long after its first call an order is repeated if the provider
@@ -155,7 +167,11 @@ func (u purchases) resolve(ctx context.Context, s session.Session, o procurement
 	}
 	age, idempotent := u.clock.Now().Sub(o.SentAt), p.Capabilities().Idempotent
 	if idempotent && s.Status == session.Creating && age < repeatFor {
-		d, err := u.order(ctx, p, o)
+		var d procurement.Delivery
+		repeated, err := held(ctx, u.Driver, s, o)
+		if err == nil {
+			d, err = u.order(ctx, p, repeated)
+		}
 		if err == nil {
 			return u.confirm(ctx, o, d)
 		}

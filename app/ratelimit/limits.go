@@ -175,6 +175,15 @@ func (l *Limits) TakeCheck(agentID string) ratelimit.Decision {
 	return l.checks.take(agentID, ratelimit.Limit{PerMinute: checksPerMinute})
 }
 
+// exitsPerMinute is how many exits of sellers are probed for an agent whose calls have a rule. Each moves about 1 kB,
+// which the seller charges to the operator.
+const exitsPerMinute = 60
+
+// TakeExit counts one exit of a seller that is probed for an agent.
+func (l *Limits) TakeExit(agentID string) ratelimit.Decision {
+	return l.checks.take("exit "+agentID, ratelimit.Limit{PerMinute: exitsPerMinute})
+}
+
 // rotationsPerMinute is how often an agent may replace its API secret. Each is an event for its webhook, which no
 // budget of stored bytes may refuse: who lost the secret replaces it at once.
 const rotationsPerMinute = 10

@@ -37,14 +37,11 @@ type Create struct {
 	DryRun  bool
 }
 
-// check checks what no product decides.
-func (in *Create) check(can exit.Fields) (session.Spec, error) {
+// check checks what no product and no source of facts decides.
+func (in *Create) check() (session.Spec, error) {
 	spec, err := in.Form.Check()
 	if err == nil && spec.Existing && !in.Require.Empty() {
 		err = domain.InvalidField("require", "belongs to a session that is bought; rotate a live one with it")
-	}
-	if err == nil {
-		err = in.Require.Check("require.", can)
 	}
 	if err != nil || in.Policy == nil {
 		return spec, err
@@ -65,6 +62,7 @@ type purchase struct {
 	spec    session.Spec
 	product catalog.Product
 	sources []procurement.Source // who may deliver, the best first
+	turn    *order.Turn          // of a seller, for a rule
 	price   domain.Money
 	cost    domain.Money
 }
@@ -113,18 +111,21 @@ func priceOf(p catalog.Product, s session.Spec) (price, cost domain.Money) {
 // at once is active in the answer; any other is creating, and a job stored in
 // the same unit goes on with it.
 func (u *Service) Create(ctx context.Context, in Create) (Done, error) {
-	spec, err := in.check(u.driver.Gate.Can())
+	spec, err := in.check()
 	if err != nil {
 		return Done{}, err
 	}
-	if err := learnFor(ctx, u, in, spec); err != nil {
-		return Done{}, err
+	var id string
+	if !in.DryRun {
+		id = u.ids.New(session.IDPrefix)
 	}
-	if in.DryRun {
+	turn, done, err := chooseFor(ctx, u, in, spec, id)
+	switch {
+	case err != nil || done.Replayed:
+		return done, err
+	case in.DryRun:
 		return u.quoteCreate(ctx, in, spec)
 	}
-	id := u.ids.New(session.IDPrefix)
-	var done Done
 	var p purchase
 	reads := ports.ReadSet{Agent: in.AgentID, Money: true, Path: in.Call.Path, Key: in.Call.Key}
 	err = u.store.Update(ports.WithReadSet(ctx, reads), func(ctx context.Context, tx Repos) error {
@@ -141,6 +142,7 @@ func (u *Service) Create(ctx context.Context, in Create) (Done, error) {
 			done, err = u.attach(ctx, tx, p, now)
 			return err
 		}
+		p.turn = turn
 		done, err = u.buy(ctx, tx, p, id, now)
 		return err
 	})
@@ -152,19 +154,6 @@ func (u *Service) Create(ctx context.Context, in Create) (Done, error) {
 	}
 	done.View.Direct, err = u.access.Direct(ctx, done.View.Session)
 	return done, err
-}
-
-// learnFor measures the exits that a purchase with a rule may get. What cannot be bought is refused in the unit.
-func learnFor(ctx context.Context, u *Service, in Create, spec session.Spec) error {
-	if in.Require.Empty() {
-		return nil
-	}
-	p, err := u.plan(in, spec)
-	if err != nil {
-		return nil // refused in the unit, unless it was bought before
-	}
-	return order.Learn(ctx, u.driver, session.Session{Type: p.spec.Type, Provider: p.sources[0].Provider,
-		Location: p.spec.Location, Require: in.Require})
 }
 
 // deliver drives the order of a session, after the transaction that held the
@@ -319,9 +308,6 @@ func (u *Service) buy(ctx context.Context, tx Repos, p purchase, id string, now 
 	}
 	from := p.sources[0]
 	_, inProcess := u.catalog.InProcess(from.Provider)
-	if !inProcess && !p.Require.Empty() {
-		return Done{}, order.ErrNotSeen
-	}
 	s := session.Session{ID: id, AgentID: p.AgentID, Type: p.spec.Type, Status: session.Creating,
 		BoughtBy:  session.Buyer{KeyID: p.By.KeyID, Name: p.By.Name},
 		ProductNo: p.product.No, Provider: from.Provider, Quantity: p.spec.Quantity, Days: p.spec.Days,
@@ -338,7 +324,7 @@ func (u *Service) buy(ctx context.Context, tx Repos, p purchase, id string, now 
 		err = tx.Jobs().Insert(ctx, ports.Job{Kind: ports.DriveOrdersJob, SessionID: id}, now)
 	case inProcess:
 		outcome = ports.Created
-		s, err = u.driver.Deliver(ctx, tx, s, from, now)
+		s, err = u.driver.Deliver(ctx, tx, s, from, p.turn, now)
 	default:
 		outcome = ports.InFlight // the order is driven when it is due, should this process die
 	}

@@ -2,7 +2,6 @@ package sessions
 
 import (
 	"context"
-	"errors"
 	"time"
 
 	"agentproxy/app/idempotency"
@@ -38,49 +37,41 @@ func (u *Service) Rotate(ctx context.Context, in Rotate) (Done, error) {
 		return Done{}, domain.InvalidField("reason", "must be http_403, http_429, captcha, timeout, block, "+
 			"scheduled or manual")
 	}
-	if in.Require != nil {
-		if err := in.Require.Check("require.", u.driver.Gate.Can()); err != nil {
-			return Done{}, err
-		}
-	}
 	var s session.Session
-	rotate := func() (Done, error) {
+	return rotateLearned(func(turn *order.Turn) (Done, error) {
 		return u.changedOnce(ctx, in.AgentID, in.SessionID, in.Call,
 			func(ctx context.Context, tx Repos, r ports.SessionRead, now time.Time) (ports.SessionRead, error) {
 				if in.CloseConnections {
 					r.Session = r.Session.CloseConnections()
 				}
 				if in.Require != nil {
+					if err := in.Require.Check("require.", u.driver.Gate.Can()); err != nil {
+						return r, err
+					}
 					r.Session.Require = *in.Require
 				}
 				s = r.Session
-				return u.RotateIn(ctx, tx, r, in.Reason, eventlog.Agent, now)
+				return u.RotateIn(ctx, tx, r, in.Reason, eventlog.Agent, turn, now)
 			})
-	}
-	done, err := rotate()
-	if !errors.Is(err, exit.ErrNotMet) {
-		return done, err
-	}
-	// Its exits may not have been measured yet: a session without a rule is not read for that.
-	if err := order.Learn(ctx, u.driver, s); err != nil {
-		return Done{}, err
-	}
-	return rotate()
+	}, func() (*order.Turn, error) { return order.Learn(ctx, u.driver, s) })
 }
 
-// LearnToRotate measures the exits that a session may get next, if it has a rule.
-func LearnToRotate(ctx context.Context, u *Service, s session.Session) error {
+// LearnToRotate measures the exits that a session may get next, if it has a rule, and chooses that of a seller.
+func LearnToRotate(ctx context.Context, u *Service, s session.Session) (*order.Turn, error) {
 	return order.Learn(ctx, u.driver, s)
 }
 
+// Chooses reports whether exits of a session with a rule are chosen by probes of its seller, which take a while.
+func Chooses(u *Service, s session.Session) bool { return order.Chooses(u.driver, s) }
+
 // RotateIn rotates a session in a transaction: the session, its health and its
-// event log.
+// event log. One with a rule at a seller needs the turn that was chosen for it.
 func (u *Service) RotateIn(ctx context.Context, tx Repos, r ports.SessionRead,
-	reason health.RotationReason, by eventlog.Source, now time.Time) (ports.SessionRead, error) {
+	reason health.RotationReason, by eventlog.Source, turn *order.Turn, now time.Time) (ports.SessionRead, error) {
 	if err := r.MayRotate(); err != nil {
 		return r, err
 	}
-	next, err := u.driver.NewExit(r.Session)
+	next, err := u.driver.NewExit(r.Session, turn)
 	if err != nil {
 		return r, err
 	}
@@ -88,6 +79,7 @@ func (u *Service) RotateIn(ctx context.Context, tx Repos, r ports.SessionRead,
 	if err != nil {
 		return r, err
 	}
+	s = turn.Take(s)
 	r.Session = s
 	state := *r.Health
 	state.Rotate(reason, now)

@@ -33,6 +33,7 @@ type Service struct {
 	log         *slog.Logger
 	failing     failing
 	rules       ruleSets
+	choosing    choosing
 }
 
 // New returns the use cases.

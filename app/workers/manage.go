@@ -2,22 +2,17 @@ package workers
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
-	"time"
 
 	"agentproxy/app/fulfilment"
-	"agentproxy/app/idempotency"
-	"agentproxy/app/notify"
 	"agentproxy/domain"
 	"agentproxy/domain/catalog"
-	"agentproxy/domain/eventlog"
 	"agentproxy/domain/exit"
 	"agentproxy/domain/health"
 	"agentproxy/domain/session"
-	"agentproxy/domain/webhook"
 	"agentproxy/domain/worker"
-	"agentproxy/ports"
 )
 
 // Create asks for workers before they are used.
@@ -87,6 +82,17 @@ func (u *Service) Create(ctx context.Context, in Create) (list []View, made bool
 	if err := u.learn(ctx, s, exits, in.Location); err != nil {
 		return nil, false, err
 	}
+	err = u.withTurns(ctx, s, exits, func(has turns) error {
+		list, made, err = u.create(ctx, in, s, exits, has)
+		return err
+	})
+	return list, made, err
+}
+
+// create is Create in a unit of work, with the turns of exits that were chosen for new workers.
+func (u *Service) create(
+	ctx context.Context, in Create, s session.Session, exits fulfilment.WorkerExits, has turns,
+) (list []View, made bool, err error) {
 	err = u.store.Update(ctx, func(ctx context.Context, tx Repos) error {
 		list, made = list[:0], false
 		if err := tx.Sessions().Lock(ctx, []string{s.ID}); err != nil {
@@ -105,15 +111,25 @@ func (u *Service) Create(ctx context.Context, in Create) (list []View, made bool
 		if err := set.room(in); err != nil {
 			return err
 		}
+		set.turns = has
+		lacks := unprobed{rule: set.session.Require}
 		for _, name := range in.Names {
 			w, known := set.workers[name]
 			if !known {
-				if w, err = set.add(ctx, name, in.Settings); err != nil {
+				w, err = set.add(ctx, name, in.Settings)
+				if one, is := errors.AsType[unprobed](err); is {
+					lacks.needs = append(lacks.needs, one.needs...)
+					continue
+				}
+				if err != nil {
 					return err
 				}
 				made = true
 			}
 			list = append(list, View{Worker: w})
+		}
+		if lacks.needs != nil {
+			return lacks
 		}
 		return u.see(ctx, tx, s.ID, list)
 	})
@@ -285,14 +301,6 @@ func (u *Service) view(ctx context.Context, tx Repos, sessionID, name string) (V
 	return list[0], err
 }
 
-// Rotate asks for another exit of a worker.
-type Rotate struct {
-	AgentID, SessionID, Name string
-	Reason                   health.RotationReason // empty: manual
-	Call                     idempotency.Call
-	Require                  *exit.Rule // as Create.Require
-}
-
 // learn measures the exits of a place that a session with a rule may use. It is called before the unit that chooses.
 func (u *Service) learn(
 	ctx context.Context, s session.Session, exits fulfilment.WorkerExits, l session.Location,
@@ -301,114 +309,9 @@ func (u *Service) learn(
 		return nil
 	}
 	if !exits.Local() {
-		return domain.InvalidField("require", "cannot be kept: the exits of this session are its seller's; leave it out")
+		return nil // each is probed when it is asked for
 	}
 	return u.Gate.Learn(ctx, s.Require, exits.Pool(), session.Dynamic, l)
-}
-
-// Rotate gives a worker another exit. Its next use may change its settings.
-func (u *Service) Rotate(ctx context.Context, in Rotate) (v View, replayed bool, err error) {
-	if in.Reason == "" {
-		in.Reason = health.RotationManual
-	}
-	if !in.Reason.Valid() {
-		return View{}, false, domain.InvalidField("reason", "must be http_403, http_429, captcha, timeout, block, "+
-			"scheduled or manual")
-	}
-	s, exits, err := u.open(ctx, in.AgentID, in.SessionID)
-	if err != nil {
-		return View{}, false, err
-	}
-	if in.Require != nil {
-		if err := in.Require.Check("require.", u.Gate.Can()); err != nil {
-			return View{}, false, err
-		}
-		s.Require = *in.Require
-	}
-	if err := u.learn(ctx, s, exits, session.Location{}); err != nil {
-		return View{}, false, err
-	}
-	err = u.store.Update(ctx, func(ctx context.Context, tx Repos) error {
-		now := u.clock.Now()
-		_, found, err := idempotency.FirstRun(ctx, tx, in.AgentID, in.Call, now)
-		if err != nil {
-			return err
-		}
-		if replayed = found; found {
-			v, err = u.view(ctx, tx, s.ID, in.Name)
-			return err
-		}
-		if err := tx.Sessions().Lock(ctx, []string{s.ID}); err != nil {
-			return err
-		}
-		set, err := u.workerSet(ctx, tx, s.ID, exits)
-		if err != nil {
-			return err
-		}
-		if err := set.require(ctx, in.Require); err != nil {
-			return err
-		}
-		if err := set.rotate(ctx, in, now); err != nil {
-			return err
-		}
-		if v, err = u.view(ctx, tx, s.ID, in.Name); err != nil {
-			return err
-		}
-		return idempotency.Store(ctx, tx, in.AgentID, in.Call, s.ID, ports.Completed, now)
-	})
-	if err == nil && !replayed {
-		u.hub.SessionChanged(s.ID)
-	}
-	return v, replayed, err
-}
-
-// rotate gives a worker another exit, and stores what follows from the exit that it leaves.
-func (set *workerSet) rotate(ctx context.Context, in Rotate, now time.Time) error {
-	if err := set.session.MayRotate(); err != nil {
-		return err
-	}
-	before, known := set.workers[in.Name]
-	if !known {
-		return worker.ErrNotFound
-	}
-	exit, ok := set.exitFor(before, before.Exit)
-	if !ok {
-		err := catalog.ErrOutOfStock.Msgf("there is no other exit for this worker")
-		return set.filter(before.Location).Refusal(err)
-	}
-	w := before.Move(exit, now)
-	w.Changeable = true
-	w.Rotations++
-	if err := set.put(ctx, before, w); err != nil {
-		return err
-	}
-	states, err := set.tx.Workers().Health(ctx, set.session.ID, w.Name)
-	if err != nil {
-		return err
-	}
-	for i := range states {
-		states[i].State.Rotate(in.Reason, now)
-		if err := set.tx.Workers().PutHealth(ctx, w.ID, states[i].State, worker.Failure{}); err != nil {
-			return err
-		}
-	}
-	if err := set.tx.Counters().Add(ctx, set.session.AgentID, ports.Tally{Rotations: 1}); err != nil {
-		return err
-	}
-	if err := set.tx.Workers().Rotated(ctx, set.session.ID); err != nil {
-		return err
-	}
-	err = notify.SessionChanged(ctx, set.tx, set.service.ids, now, webhook.SessionRotated, set.session,
-		"reason", string(in.Reason), "worker", w.Name)
-	if err != nil {
-		return err
-	}
-	e := set.event(eventlog.Rotated, w, now)
-	e.Source, e.Code = eventlog.Agent, string(in.Reason)
-	if err := set.tx.Events().Append(ctx, set.session.ID, []eventlog.Event{e}); err != nil {
-		return err
-	}
-	return set.tx.Workers().Changed(ctx, set.session.ID)
 }
 
 // Remove removes a worker: its connections are cut, and its exit is free.

@@ -15,6 +15,8 @@ type request struct {
 	words     worker.Parameters
 	exits     fulfilment.WorkerExits
 	gone      *worker.Worker // as it was when its exit was found to be gone; nil if nothing was found
+	turns     turns          // that were chosen for it
+	keep      bool           // no other exit could be chosen: it keeps the one that it has
 }
 
 type result struct {

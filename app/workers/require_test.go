@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"hash/fnv"
 	"net/netip"
 	"strings"
 	"sync/atomic"
@@ -15,6 +16,8 @@ import (
 	"agentproxy/app/workers"
 	"agentproxy/domain"
 	"agentproxy/domain/exit"
+	"agentproxy/domain/procurement"
+	"agentproxy/domain/ratelimit"
 	"agentproxy/domain/session"
 	"agentproxy/domain/worker"
 	"agentproxy/test/apptest"
@@ -24,6 +27,11 @@ import (
 type network struct {
 	passing atomic.Int64
 	probes  atomic.Int64
+	through atomic.Int64 // probes through a seller
+	seen    bool         // the seller is a list
+	hook    func(context.Context) error
+	none    atomic.Bool // there are no sources any more
+	limit   func(agentID string) ratelimit.Decision
 }
 
 func (g *network) passes(a netip.Addr) bool {
@@ -36,18 +44,46 @@ func (g *network) ProbeExit(_ context.Context, a netip.Addr) (netip.Addr, error)
 	return a, nil
 }
 
+// ProbeThrough sees an address for each user name of a seller. A hundredth of them is in passing.
+func (g *network) ProbeThrough(ctx context.Context, e procurement.Endpoint) (netip.Addr, error) {
+	g.through.Add(1)
+	if g.hook != nil {
+		if err := g.hook(ctx); err != nil {
+			return netip.Addr{}, err
+		}
+	}
+	if g.seen {
+		return lineExit(e.Host), nil
+	}
+	return addressOf(e), nil
+}
+
+// addressOf returns the address behind a user name of a seller.
+func addressOf(e procurement.Endpoint) netip.Addr {
+	h := fnv.New32a()
+	h.Write([]byte(e.User))
+	n := h.Sum32() % 100
+	return netip.AddrFrom4([4]byte{10, 9, byte(n * 2 >> 8), byte(n * 2)})
+}
+
 func (g *network) Facts(_ context.Context, a netip.Addr) exit.Known {
 	if g.passes(a) {
 		return exit.Known{Network: exit.Residential, Listed: []string{}}
 	}
 	return exit.Known{Network: exit.Hosting, ASN: 64500, Listed: []string{"list"}}
 }
-func (*network) Any() bool        { return true }
-func (*network) Can() exit.Fields { return exit.Fields{Network: true, ASN: true, Listed: true} }
+func (*network) Any() bool { return true }
+func (g *network) Can() exit.Fields {
+	if g.none.Load() {
+		return exit.Fields{}
+	}
+	return exit.Fields{Network: true, ASN: true, Listed: true}
+}
 
 // gate gives use cases a gate of their own, as a replica has one.
 func (g *network) gate(w *apptest.World, u apptest.UseCases) apptest.UseCases {
 	gate := exitgate.New(g, g, w.Clock)
+	gate.Limit = g.limit
 	u.Driver.Gate, u.Workers.Gate = gate, gate
 	return u
 }

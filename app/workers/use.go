@@ -68,6 +68,7 @@ func (u *Service) useOf(
 // use returns the worker of a name as this use finds it, and stores what changes by it.
 func (set *workerSet) use(ctx context.Context, r request) (worker.Worker, error) {
 	words := r.words
+	set.turns = r.turns
 	if err := set.session.MayRotate(); err != nil {
 		return worker.Worker{}, err
 	}
@@ -105,8 +106,11 @@ func (set *workerSet) use(ctx context.Context, r request) (worker.Worker, error)
 	case w.Lost && w.Strict:
 		return worker.Worker{}, worker.ErrExitLost
 	case gone:
+		if err := set.chosen(w); err != nil {
+			return worker.Worker{}, err
+		}
 		if exit, ok := set.exitFor(w, session.Exit{}); ok {
-			w = w.Move(exit, set.now)
+			w = set.move(w, exit)
 		} else {
 			return worker.Worker{}, worker.ErrExitLost.Msgf("the exit of this worker is gone, and its place has no other")
 		}
@@ -114,8 +118,12 @@ func (set *workerSet) use(ctx context.Context, r request) (worker.Worker, error)
 			return worker.Worker{}, err
 		}
 	case w.Due(set.now) || w.Location != before.Location && !set.placed(w):
-		if exit, ok := set.exitFor(w, w.Exit); ok {
-			w = w.Move(exit, set.now)
+		err := set.chosen(w)
+		if err != nil && !r.keep {
+			return worker.Worker{}, err
+		}
+		if exit, ok := set.exitFor(w, w.Exit); ok && err == nil {
+			w = set.move(w, exit)
 		} else {
 			w.AssignedAt = set.now // there is no other exit: it keeps the one that it has
 		}

@@ -40,7 +40,7 @@ func (u *Service) Worker(ctx context.Context, sessionID string, words worker.Par
 		if err := u.learn(ctx, s, exits, session.Location{}); err != nil {
 			return traffic.WorkerRoute{}, err
 		}
-		if w, err = u.first.use(ctx, request{sessionID, words, exits, nil}); err != nil {
+		if w, err = u.useChosen(ctx, s, request{sessionID: sessionID, words: words, exits: exits}); err != nil {
 			return traffic.WorkerRoute{}, err
 		}
 	}
@@ -71,6 +71,9 @@ func routeOf(exits fulfilment.WorkerExits, w worker.Worker) (traffic.WorkerRoute
 
 // tokenOf returns what names the exit of a worker to its seller: the same on every replica.
 func tokenOf(w worker.Worker) string {
+	if w.Turn >= firstTurn {
+		return procurement.Token(w.SessionID+"/t", w.Turn)
+	}
 	return procurement.WorkerToken(w.SessionID, w.ID, w.Turn)
 }
 
@@ -98,6 +101,9 @@ func (u *Service) anywhere(
 		}
 		return r, nil
 	}
+	if err := refusesRule(s, exits); err != nil {
+		return traffic.WorkerRoute{}, err
+	}
 	fresh := func(n uint64) (procurement.Endpoint, string, error) {
 		token := procurement.FreshToken(s.ID, n)
 		e, err := exits.Endpoint(l, token, int(n%(1<<31)), false)
@@ -123,7 +129,8 @@ func (u *Service) ReportLost(ctx context.Context, lost worker.Worker) error {
 	if err != nil || exits.Local() && exits.Binds(w.Exit) {
 		return err
 	}
-	_, err = u.first.use(ctx, request{w.SessionID, worker.Parameters{Name: w.Name}, exits, &lost})
+	_, err = u.useChosen(ctx, s, request{sessionID: w.SessionID, words: worker.Parameters{Name: w.Name}, exits: exits,
+		gone: &lost})
 	return err
 }
 
@@ -152,5 +159,6 @@ func inBody(err error) error {
 // isRefusal reports whether an error is one that a caller can act on.
 func isRefusal(err error) bool {
 	e, ok := errors.AsType[*domain.Error](err)
-	return ok && e.Kind != domain.Unavailable && e.Kind != domain.Internal || errors.Is(err, worker.ErrExitLost)
+	_, lacks := errors.AsType[unprobed](err)
+	return ok && e.Kind != domain.Unavailable && e.Kind != domain.Internal || errors.Is(err, worker.ErrExitLost) || lacks
 }

@@ -10,7 +10,6 @@ import (
 	"agentproxy/app/fulfilment"
 	"agentproxy/domain/catalog"
 	"agentproxy/domain/exit"
-	"agentproxy/domain/procurement"
 	"agentproxy/domain/session"
 	"agentproxy/domain/worker"
 )
@@ -27,6 +26,7 @@ type workerSet struct {
 	unique  map[netip.Addr]int // those of them that share it with no other unique one
 	bad     map[netip.Addr]bool
 	filters map[string]*exitgate.Filter // of the session's rule, by the country that exits are sold as
+	turns   turns                       // of exits of a seller that were chosen
 }
 
 // workerSet reads a session, which the unit has locked, and its workers.
@@ -136,7 +136,7 @@ func (set *workerSet) exitFor(w worker.Worker, avoid session.Exit) (session.Exit
 
 // checkEndpoint refuses a worker that the seller has no endpoint for.
 func (set *workerSet) checkEndpoint(w worker.Worker) error {
-	_, err := set.exits.Endpoint(w.Location, procurement.WorkerToken(w.SessionID, w.ID, w.Turn), w.Turn, w.Strict)
+	_, err := set.exits.Endpoint(w.Location, tokenOf(w), w.Turn, w.Strict)
 	return err
 }
 
@@ -149,12 +149,18 @@ func (set *workerSet) add(ctx context.Context, name string, settings worker.Sett
 	if err := set.checkEndpoint(w); err != nil {
 		return w, err
 	}
+	if err := set.chosen(w); err != nil {
+		return w, err
+	}
 	exit, ok := set.exitFor(w, session.Exit{})
 	if !ok {
 		err := catalog.ErrOutOfStock.Msgf("there is no exit for another worker in this place")
 		return w, set.filter(w.Location).Refusal(err)
 	}
 	w.Exit = exit
+	if n, needs := set.needOf(w); needs {
+		w.Turn = set.turns[n]
+	}
 	var err error
 	if w.ID, err = set.tx.Workers().Insert(ctx, w); err != nil {
 		return w, err

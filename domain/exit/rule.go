@@ -1,9 +1,11 @@
 package exit
 
 import (
+	"cmp"
 	"fmt"
 	"net/netip"
 	"slices"
+	"strconv"
 
 	"agentproxy/domain"
 )
@@ -31,6 +33,19 @@ type Rule struct {
 func (r Rule) Empty() bool {
 	return !r.Agreed && r.MaxRisk == nil && len(r.Networks) == 0 && len(r.ASNs) == 0 && len(r.NotIn) == 0
 }
+
+// Key returns a text that equal rules have in common.
+func (r Rule) Key() string {
+	risk := "any"
+	if r.MaxRisk != nil {
+		risk = strconv.Itoa(*r.MaxRisk)
+	}
+	r.MaxRisk = nil
+	return fmt.Sprint(risk, r)
+}
+
+// Tries returns how many exits a seller is asked for.
+func (r Rule) Tries() int { return cmp.Or(r.Attempts, DefaultAttempts) }
 
 // Fields are the facts that sources can have.
 type Fields struct{ Country, Network, ASN, Listed bool }

@@ -129,9 +129,13 @@ type Rotation struct {
 	Mode     RotationMode
 	Interval time.Duration // 0 unless Timed
 	Count    int           // rotations so far; the user name ends in it
+	Skipped  int           // exits of the seller that were passed over because they did not meet the rule
 	LastAt   time.Time
 	NextAt   time.Time // zero unless Timed
 }
+
+// Turn returns how many exits of its seller the session had or passed over before the one that it has.
+func (r Rotation) Turn() int { return r.Count + r.Skipped }
 
 // Failure is why provisioning failed, with code and message of the public API.
 type Failure struct {

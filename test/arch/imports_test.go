@@ -74,7 +74,7 @@ var imports = []rule{
 	{"app/settlement", "domain/... ports app/catalog app/idempotency app/ledger app/notify"},
 	{"app/slots", "domain/procurement"},
 	{"app/telemetry", "domain/... ports app/notify"},
-	{"app/traffic", "domain/... ports app/changes app/fulfilment app/ledger app/notify app/sessions"},
+	{"app/traffic", "domain/... ports app/changes app/exitgate app/fulfilment app/ledger app/notify app/procurement app/sessions"},
 	{"app/webhooks", "domain/... ports app/changes app/idempotency app/notify"},
 	{"app/workers", "domain/... ports app/catalog app/changes app/exitgate app/fulfilment app/idempotency app/notify"},
 

@@ -68,3 +68,45 @@ func TestExitsAreMeasuredAndHeldToARule(t *testing.T) {
 	}
 	s.verify()
 }
+
+// Sessions and workers of gateways leave by exits that meet their rule: of three sellers, one of them asynchronous. A
+// refusal has nothing of the seller's in it, and costs nothing.
+func TestExitsOfGatewaysAreHeldToARule(t *testing.T) {
+	t.Parallel()
+	facts := filepath.Join(t.TempDir(), "networks.txt")
+	ok(t, os.WriteFile(facts, []byte("127.128.0.0/9 network_type=residential\n127.128.0.0/11 network_type=hosting\n"), 0o600))
+	config, _, env := gated(t)
+	m := open(t, config+"exit_facts: [{kind: ranges, file: '"+facts+"'}]\n", env...)
+	key, _ := m.register("gated")
+	const rule = `"require":{"network_types":["residential"],"attempts":10}`
+	bad := netip.MustParsePrefix("127.128.0.0/11") // a quarter of them
+	var ids []string
+	for _, g := range gates {
+		body := dynamic("dyn_"+g.name, "1")
+		d := m.buy(key, body[:len(body)-1]+","+rule+"}")
+		ids = append(ids, d.SessionID)
+		for range 4 {
+			if e := m.exitOf(d.Proxy.FullURL); bad.Contains(netip.MustParseAddr(e)) {
+				t.Errorf("%s: a session with a rule leaves by %s", g.name, e)
+			}
+			m.must(200, "POST", "/sessions/"+d.SessionID+"/rotate", key, "")
+		}
+		var made apiclient.MadeWorkers
+		m.must(201, "POST", "/sessions/"+d.SessionID+"/workers", key, `{"count":3}`).into(t, &made)
+		for _, w := range made.Items {
+			if e := m.exitOf(w.Proxy.FullURL); bad.Contains(netip.MustParseAddr(e)) {
+				t.Errorf("%s: a worker with a rule leaves by %s", g.name, e)
+			}
+		}
+		m.ends(key, d)
+	}
+	other, _ := m.register("refused")
+	body := dynamic("dyn_brd", "1")
+	m.must(409, "POST", "/sessions", other, body[:len(body)-1]+`,"require":{"network_types":["mobile"]}}`)
+	var none struct{ Items []any }
+	if m.must(200, "GET", "/sessions", other, "").into(t, &none); len(none.Items) != 0 {
+		t.Errorf("a refused purchase left %v", none.Items)
+	}
+	m.keepsSecret(key, ids, "Secret9brd", "Secret9royal", "Secret9imp", "brd-customer", "hl1-zone", "login1__", "acct1")
+	m.verify()
+}

@@ -186,7 +186,8 @@ func Declare(a *endpoint.API, u UseCases, g sessionview.Gateway) {
 		OK: []endpoint.Reply{{Status: http.StatusOK, Doc: "All were there.",
 			Data: madeWorkersReply{[]workerReply{exampleWorker}}},
 			{Status: http.StatusCreated, Doc: "One or more are new.", Data: madeWorkersReply{[]workerReply{exampleWorker}}}},
-		Refuses: endpoint.And(ofWorkers, worker.ErrDiffers, worker.ErrLimit, catalog.ErrOutOfStock, exit.ErrNotMet),
+		Refuses: endpoint.And(ofWorkers, worker.ErrDiffers, worker.ErrLimit, catalog.ErrOutOfStock, exit.ErrNotMet,
+			ports.ErrTimeout),
 		Example: map[string]any{"count": 50, "unique_exits": true},
 	}, s.makeWorkers)
 	endpoint.Declare(s.api, endpoint.Operation{
@@ -206,7 +207,7 @@ func Declare(a *endpoint.API, u UseCases, g sessionview.Gateway) {
 		Method: http.MethodPost, Path: one + "/rotate", Tag: "workers", Scope: account.SessionsWrite,
 		Summary: "Give a worker another exit", Doc: "Open tunnels finish on the old one. Its next use may change its words.",
 		Idempotent: true, EmptyBody: true, Refuses: endpoint.And(ofWorkers, worker.ErrNotFound, catalog.ErrOutOfStock,
-			exit.ErrNotMet),
+			exit.ErrNotMet, ports.ErrTimeout),
 		OK:      []endpoint.Reply{{Status: http.StatusOK, Doc: "The worker with its new exit.", Data: exampleWorker}},
 		Example: map[string]any{"reason": "http_403"},
 	}, s.rotateWorker)

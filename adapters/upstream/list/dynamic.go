@@ -3,6 +3,7 @@ package list
 import (
 	"cmp"
 	"context"
+	"net/netip"
 	"slices"
 	"strings"
 
@@ -19,6 +20,7 @@ type Dynamic struct{ *seller }
 var (
 	_ ports.Dynamic    = (*Dynamic)(nil)
 	_ ports.Maintainer = (*Dynamic)(nil)
+	_ ports.ExitLister = (*Dynamic)(nil)
 )
 
 // Capabilities describes a provider that is reached through the proxies of its list.
@@ -31,7 +33,7 @@ func (p *Dynamic) usable(in procurement.Intent) (list []*entry) {
 	now := p.now()
 	p.pool.view(func(lines []*entry, _ map[string]*entry) {
 		for _, e := range lines {
-			if e.works() && e.fits(in, now) {
+			if e.works() && e.fits(in, now) && in.Allows(e.exit) {
 				list = append(list, e.copy())
 			}
 		}
@@ -173,18 +175,46 @@ func (p *Dynamic) Endpoint(a procurement.Access, t procurement.Target) (procurem
 		}
 		return procurement.Endpoint{}, errNotLoaded
 	}
+	list := p.inTurn(a, t.Location)
+	if len(list) == 0 {
+		return procurement.Endpoint{}, procurement.Refuse(procurement.OutOfStock, "no line of the list works there")
+	}
+	return p.endpoint(list[t.Turn%len(list)].Line), nil
+}
+
+// inTurn returns the lines of an order by turn, beginning with its home line.
+func (p *Dynamic) inTurn(a procurement.Access, l session.Location) []*entry {
 	network, listed := p.networkOf(a.User)
 	var list []*entry
-	for _, e := range p.usable(procurement.Intent{Location: t.Location}) {
+	for _, e := range p.usable(procurement.Intent{Location: l}) {
 		if e.key == a.User || e.MaxSessions == 0 && (!listed || e.Network == network) {
 			list = append(list, e)
 		}
 	}
-	if len(list) == 0 {
-		return procurement.Endpoint{}, procurement.Refuse(procurement.OutOfStock, "no line of the list works there")
-	}
 	home, _ := slices.BinarySearchFunc(list, a.User, func(e *entry, key string) int { return cmp.Compare(e.key, key) })
-	return p.endpoint(list[(home+t.Turn)%len(list)].Line), nil
+	home = min(home, len(list))
+	return slices.Concat(list[home:], list[:home])
+}
+
+// InTurn lists the addresses of the lines of an order by turn.
+func (p *Dynamic) InTurn(a procurement.Access, l session.Location) []netip.Addr {
+	list := []netip.Addr{}
+	for _, e := range p.inTurn(a, l) {
+		list = append(list, e.exit)
+	}
+	return list
+}
+
+// Available lists the addresses of the lines that may carry traffic of an intent.
+func (p *Dynamic) Available(ctx context.Context, in procurement.Intent) (list []netip.Addr, err error) {
+	if err := p.ready(ctx); err != nil {
+		return nil, err
+	}
+	in.Passes = nil
+	for _, e := range p.usable(in) {
+		list = append(list, e.exit)
+	}
+	return list, nil
 }
 
 // networkOf returns the network of a line, whether or not it works; false if it is in the list no more.

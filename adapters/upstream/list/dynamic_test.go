@@ -1,6 +1,7 @@
 package list_test
 
 import (
+	"net/netip"
 	"slices"
 	"strings"
 	"testing"
@@ -9,6 +10,7 @@ import (
 	"agentproxy/adapters/upstream/list"
 	"agentproxy/domain/procurement"
 	"agentproxy/domain/session"
+	"agentproxy/ports"
 	"agentproxy/test/contract"
 )
 
@@ -202,6 +204,49 @@ func TestARotationKeepsTheNetwork(t *testing.T) {
 		}
 		if len(used) != 2 {
 			t.Errorf("%s rotates through %v", sku, used)
+		}
+	}
+}
+
+// An order gets a line alone whose exit passes, and the exits of its turns are those of their lines.
+func TestAnOrderGetsLinesThatPass(t *testing.T) {
+	t.Parallel()
+	for _, typ := range []session.Type{session.Dynamic, session.Static} {
+		w := newWorld(t, hosts(6, " US"))
+		in := order(typ, 1)
+		var p ports.ExitLister = w.dynamic()
+		if typ == session.Static {
+			p, in.Quantity = w.static(), 2
+		}
+		all, err := p.Available(t.Context(), in)
+		if err != nil || len(all) != 6 {
+			t.Fatalf("available are %v: %v", all, err)
+		}
+		in.Passes = func(a netip.Addr) bool { return a == all[3] || a == all[4] }
+		if again, _ := p.Available(t.Context(), in); len(again) != 6 {
+			t.Errorf("available are %v", again)
+		}
+		d := w.buy(p, in)
+		if typ == session.Static {
+			if got := []netip.Addr{d.IPs[0].Addr, d.IPs[1].Addr}; !slices.Contains(got, all[3]) || !slices.Contains(got, all[4]) {
+				t.Errorf("sold %v of %v", got, all)
+			}
+			in.Key = "ord_more"
+			w.refused(p, in, procurement.OutOfStock)
+			if left, _ := p.Available(t.Context(), in); len(left) != 4 {
+				t.Errorf("left are %v", left)
+			}
+			continue
+		}
+		turns := p.InTurn(d.Access, in.Location)
+		if len(turns) != 6 || turns[0] != all[3] && turns[0] != all[4] {
+			t.Errorf("the turns are %v", turns)
+		}
+		for i, a := range turns {
+			line, _ := w.probe(t.Context(), list.Line{Host: exitOf(t, p.(*list.Dynamic), d, "", i)})
+			if line.Exit != a {
+				t.Errorf("turn %d is %v, not %v", i, line.Exit, a)
+			}
 		}
 	}
 }

@@ -3,6 +3,7 @@ package list
 import (
 	"cmp"
 	"context"
+	"net/netip"
 	"slices"
 	"strings"
 	"time"
@@ -19,6 +20,7 @@ type Static struct{ *seller }
 var (
 	_ ports.Replacer   = (*Static)(nil)
 	_ ports.Maintainer = (*Static)(nil)
+	_ ports.ExitLister = (*Static)(nil)
 )
 
 // Capabilities describes a provider that is reached through the proxies of its list.
@@ -63,6 +65,22 @@ func compareEnds(a, b time.Time) int {
 	}
 	return a.Compare(b)
 }
+
+// Available lists the addresses of the free lines that an order can have.
+func (p *Static) Available(ctx context.Context, in procurement.Intent) (list []netip.Addr, err error) {
+	if err := p.ready(ctx); err != nil {
+		return nil, err
+	}
+	all, err := p.all(ctx)
+	in.Passes = nil
+	for _, e := range p.free(all, in, p.now().Add(time.Duration(in.Days)*day)) {
+		list = append(list, e.exit)
+	}
+	return list, err
+}
+
+// InTurn returns nothing: addresses do not change.
+func (p *Static) InTurn(procurement.Access, session.Location) []netip.Addr { return nil }
 
 // Order claims free lines. The same order again gets what it has.
 func (p *Static) Order(ctx context.Context, in procurement.Intent) (d procurement.Delivery, err error) {

@@ -8,6 +8,7 @@ import (
 	"agentproxy/adapters/gateway"
 	"agentproxy/app/exitgate"
 	procurementapp "agentproxy/app/procurement"
+	"agentproxy/app/ratelimit"
 	trafficapp "agentproxy/app/traffic"
 	"agentproxy/app/workers"
 	"agentproxy/domain"
@@ -71,10 +72,20 @@ func (p exitProber) ProbeExit(ctx context.Context, from netip.Addr) (netip.Addr,
 	return netip.ParseAddr(r.ExitIP)
 }
 
+// ProbeThrough calls the service's echo through a proxy.
+func (p exitProber) ProbeThrough(ctx context.Context, proxy procurement.Endpoint) (netip.Addr, error) {
+	r, err := p.gateway.Probe(ctx, traffic.Route{Exits: []session.Exit{{}}, Upstreams: []procurement.Endpoint{proxy}})
+	if err != nil {
+		return netip.Addr{}, err
+	}
+	return netip.ParseAddr(r.ExitIP)
+}
+
 // holdExits lets the gate hold exits to the rules of sessions.
-func holdExits(g *gateway.Gateway, facts ports.ExitFacts, clock ports.Clock, d *procurementapp.Driver,
-	w *workers.Service) {
+func holdExits(g *gateway.Gateway, facts ports.ExitFacts, clock ports.Clock, limits *ratelimit.Limits,
+	d *procurementapp.Driver, w *workers.Service) {
 	gate := exitgate.New(exitProber{g}, facts, clock)
+	gate.Limit = limits.TakeExit
 	d.Gate, w.Gate = gate, gate
 }
 
