@@ -145,8 +145,16 @@ func TestTransactionsOfOtherDatabasesHoldNoEventUp(t *testing.T) {
 			}
 		}
 	}
+	held := func(want time.Duration) {
+		t.Helper()
+		if got, err := st.FeedHeld(t.Context()); got != want || err != nil {
+			t.Errorf("the feeds are held up for %v, want %v: %v", got, want, err)
+		}
+	}
+	held(0)
 	endOther := begin(server.URL("postgres"))
 	appendEvent(t, st, "evt_1")
+	held(0)
 	next := expectEvents(t, st, 0, "evt_1")
 	expectEvents(t, st, next, "")
 	end := begin(url)
@@ -154,8 +162,14 @@ func TestTransactionsOfOtherDatabasesHoldNoEventUp(t *testing.T) {
 	if ids, _, later, err := readEvents(t, st, next); ids != "" || !later || err != nil {
 		t.Errorf("in front of a transaction of this database are %q, %t, %v", ids, later, err)
 	}
+	held(time.Second)
+	update(t, st, func(ctx context.Context, tx ports.Tx) error { // a newer one changes nothing
+		return tx.Outbox().Append(ctx, webhook.Event{ID: "evt_3", AgentID: "agt_2", Type: webhook.BalanceLow, At: now})
+	})
+	held(time.Second)
 	end()
 	next = expectEvents(t, st, next, "evt_2")
+	held(0)
 	if ids, _, later, err := readEvents(t, st, next); ids != "" || later || err != nil {
 		t.Errorf("at the end are %q, %t, %v", ids, later, err)
 	}

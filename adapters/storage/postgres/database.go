@@ -46,6 +46,7 @@ type Database struct {
 	Patience time.Duration
 	// UnitWithin bounds a unit, a snapshot or a transaction of a pipeline.
 	UnitWithin time.Duration
+	lag        feedLag
 }
 
 // Open connects to a server, and checks its version and that it was not replaced. The newest timeline that was seen

@@ -144,6 +144,12 @@ func gauges(st *storage.Store, tasks *maintenance.Tasks, traffic *trafficapp.Ser
 				}},
 			{Name: "agentproxy_database_lock_waits", Help: "Connections to PostgreSQL that wait for a lock.",
 				Read: st.LockWaits},
+			{Name: "agentproxy_feed_held_seconds", Help: "How old an event is that no agent is shown yet, since a transaction " +
+				"that began before it is under way.",
+				Read: func(ctx context.Context) (float64, error) {
+					held, err := st.FeedHeld(ctx)
+					return held.Seconds(), err
+				}},
 			{Name: "agentproxy_traffic_failing_sessions", Help: "Sessions whose traffic could not be booked in the last " +
 				"minute; each is logged.",
 				Read: func(context.Context) (float64, error) { return float64(traffic.Failing()), nil }},
