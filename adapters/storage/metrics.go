@@ -2,7 +2,6 @@ package storage
 
 import (
 	"context"
-	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 )
@@ -81,16 +80,6 @@ func (s *Store) Collect(ch chan<- prometheus.Metric) {
 	ch <- prometheus.MustNewConstMetric(descLosses, prometheus.CounterValue, float64(s.postgres.Losses()))
 	ch <- prometheus.MustNewConstMetric(descPromotions, prometheus.CounterValue, float64(s.postgres.Promotions()))
 	ch <- prometheus.MustNewConstMetric(descLossy, prometheus.CounterValue, float64(s.postgres.LossyPromotions()))
-}
-
-// FeedHeld returns for how long transactions under way have held up the events of agents, 0 if they do not; on SQLite
-// none does.
-func (s *Store) FeedHeld(ctx context.Context) (time.Duration, error) {
-	if s.postgres == nil {
-		return 0, nil
-	}
-	held, err := s.postgres.FeedHeld(ctx, s.now())
-	return held, s.database.Classify(ctx, err)
 }
 
 // LockWaits counts the connections to the database that wait for a lock; 0 on SQLite.

@@ -176,3 +176,52 @@ func TestTransactionsOfOtherDatabasesHoldNoEventUp(t *testing.T) {
 	endOther()
 	expectEvents(t, st, next, "")
 }
+
+// A process whose start has to mend the order of events does not fail because a transaction has the table, as that of
+// a dump under way: it asks again, and holds others up for moments alone.
+func TestAStartWaitsForTheEventsThatItMends(t *testing.T) {
+	t.Parallel()
+	url := pg.Database(t)
+	st := openURL(t, url)
+	appendEvent(t, st, "evt_1")
+	execAll(t, st, "UPDATE outbox SET place = place + (5000::bigint << 20)")
+	c, err := pgx.Connect(t.Context(), url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close(context.Background())
+	if _, err := c.Exec(t.Context(), "BEGIN; LOCK TABLE outbox IN ACCESS SHARE MODE"); err != nil {
+		t.Fatal(err)
+	}
+	started := make(chan error, 1)
+	go func() {
+		again, err := storage.Open(context.Background(), storage.Config{URL: storage.URL(url)})
+		if err == nil {
+			err = again.Close()
+		}
+		started <- err
+	}()
+	waits := func() (n int) {
+		select {
+		case err := <-started:
+			t.Fatalf("the start ended: %v", err)
+		default:
+		}
+		query := "SELECT COUNT(*) FROM pg_locks WHERE relation = 'outbox'::regclass AND NOT granted"
+		if err := c.QueryRow(t.Context(), query).Scan(&n); err != nil {
+			t.Fatal(err)
+		}
+		return n
+	}
+	for range 2 {
+		eventually(t, "the start asks for the lock", func() bool { return waits() == 1 })
+		eventually(t, "it gives up for the moment", func() bool { return waits() == 0 })
+	}
+	if _, err := c.Exec(t.Context(), "COMMIT"); err != nil {
+		t.Fatal(err)
+	}
+	if err := <-started; err != nil {
+		t.Error(err)
+	}
+	expectEvents(t, st, 0, "evt_1")
+}

@@ -43,6 +43,16 @@ func (s *Store) RaiseFeed(ctx context.Context) error {
 	return work.Wrap("raise the places of events", s.database.RaiseFeed(ctx))
 }
 
+// FeedHeld returns for how long transactions under way have held up the events of agents, 0 if they do not; on SQLite
+// none does.
+func (s *Store) FeedHeld(ctx context.Context) (time.Duration, error) {
+	if s.postgres == nil {
+		return 0, nil
+	}
+	held, err := s.postgres.FeedHeld(ctx, s.now())
+	return held, s.database.Classify(ctx, err)
+}
+
 // Free returns how many bytes are left for the database: of the disk of a SQLite file, and of Config.Capacity on
 // PostgreSQL, which has no function for its disk.
 func (s *Store) Free() (bytes uint64, known bool, err error) { return s.database.Free() }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"strconv"
+	"time"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
@@ -110,44 +111,68 @@ func (d *Database) Feed() engine.Feed {
 		Held: placeFrom(ownXmin), Begun: placeFrom("pg_snapshot_xmax(pg_current_snapshot())::text::bigint")}
 }
 
+// querier is the pool, or a transaction.
+type querier interface {
+	Query(ctx context.Context, sql string, args ...any) (pgx.Rows, error)
+}
+
 // MendFeed raises the places of events if the newest one is from beyond the transactions of this server, as in a
 // database that was dumped on another one and restored here. It does nothing on a standby.
 func (d *Database) MendFeed(ctx context.Context) error {
 	newest := "SELECT place >= " + d.Feed().Begun + " AND NOT pg_is_in_recovery() FROM outbox ORDER BY seq DESC LIMIT 1"
-	beyond := func(q interface {
-		Query(ctx context.Context, sql string, args ...any) (pgx.Rows, error)
-	}) (bool, error) {
+	err := d.raiseFeed(ctx, func(q querier) (bool, error) {
 		rows, err := q.Query(ctx, newest)
 		if err != nil {
 			return false, err
 		}
 		found, err := pgx.CollectRows(rows, pgx.RowTo[bool])
 		return len(found) > 0 && found[0], err
-	}
-	is, err := beyond(d.pool)
+	})
 	if e := new(pgconn.PgError); errors.As(err, &e) && (e.Code == "42P01" || e.Code == "42703") {
 		return nil // the schema is to be made yet, or has no places yet
 	}
-	if err != nil || !is {
-		return err
-	}
-	return d.raiseFeed(ctx, func(tx pgx.Tx) (bool, error) { return beyond(tx) }) // another process may have
+	return err
 }
 
 // RaiseFeed has the places of events go on behind all that this database, or one that it replaces, gave out.
 func (d *Database) RaiseFeed(ctx context.Context) error {
-	return d.raiseFeed(ctx, func(pgx.Tx) (bool, error) { return true, nil })
+	return d.raiseFeed(ctx, func(querier) (bool, error) { return true, nil })
 }
 
-// raiseFeed raises places while no event is written.
-func (d *Database) raiseFeed(ctx context.Context, still func(pgx.Tx) (bool, error)) error {
+// A lock on the events is waited for no longer than raiseLock, since all that reads or writes them waits behind it, and is
+// asked for each raisePause anew, for raiseWithin. A transaction of a person, or an older program's purge, may have it.
+const (
+	raiseLock   = "300ms"
+	raisePause  = 700 * time.Millisecond
+	raiseWithin = 50 * time.Second
+)
+
+// raiseFeed raises places while no event is written, as long as that is due.
+func (d *Database) raiseFeed(ctx context.Context, due func(querier) (bool, error)) error {
+	for end := time.Now().Add(raiseWithin); ; {
+		if yes, err := due(d.pool); err != nil || !yes {
+			return err
+		}
+		err := d.tryToRaise(ctx, due) // another process may have meanwhile
+		if e := new(pgconn.PgError); !errors.As(err, &e) || e.Code != lockNotAvailable || time.Now().After(end) {
+			return err
+		}
+		select {
+		case <-ctx.Done():
+			return err
+		case <-time.After(raisePause):
+		}
+	}
+}
+
+func (d *Database) tryToRaise(ctx context.Context, due func(querier) (bool, error)) error {
 	return pgx.BeginFunc(ctx, d.pool, func(tx pgx.Tx) error {
-		for _, s := range []string{"SET LOCAL lock_timeout = '10s'", "LOCK TABLE outbox IN ACCESS EXCLUSIVE MODE"} {
+		for _, s := range []string{"SET LOCAL lock_timeout = '" + raiseLock + "'", "LOCK TABLE outbox IN ACCESS EXCLUSIVE MODE"} {
 			if _, err := tx.Exec(ctx, s); err != nil {
 				return fmt.Errorf("lock the events: %w", err)
 			}
 		}
-		if yes, err := still(tx); err != nil || !yes {
+		if yes, err := due(tx); err != nil || !yes {
 			return err
 		}
 		var base int64
