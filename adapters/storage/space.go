@@ -46,10 +46,7 @@ func (s *Store) RaiseFeed(ctx context.Context) error {
 // FeedHeld returns for how long transactions under way have held up the events of agents, 0 if they do not; on SQLite
 // none does.
 func (s *Store) FeedHeld(ctx context.Context) (time.Duration, error) {
-	if s.postgres == nil {
-		return 0, nil
-	}
-	held, err := s.postgres.FeedHeld(ctx, s.now())
+	held, err := s.database.FeedHeld(ctx, s.now())
 	return held, s.database.Classify(ctx, err)
 }
 

@@ -93,6 +93,8 @@ type database interface {
 	// MendFeed has places rise again in a database that another server restored, and RaiseFeed in any.
 	MendFeed(ctx context.Context) error
 	RaiseFeed(ctx context.Context) error
+	// FeedHeld returns for how long events are held up.
+	FeedHeld(ctx context.Context, now time.Time) (time.Duration, error)
 	// MonthOf returns the expression for the start of the UTC month of a time, both in microseconds since 1970.
 	MonthOf(at string) string
 	Close() error

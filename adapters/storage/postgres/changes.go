@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"strconv"
+	"sync"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -111,6 +112,35 @@ func (d *Database) Feed() engine.Feed {
 		Held: placeFrom(ownXmin), Begun: placeFrom("pg_snapshot_xmax(pg_current_snapshot())::text::bigint")}
 }
 
+// feedLag is an event that a transaction under way holds up, the newest one when it was noticed; zero: none.
+type feedLag struct {
+	mu        sync.Mutex
+	place, at int64
+}
+
+// FeedHeld returns how old the event is that transactions of this database hold up for longest, as far as earlier calls
+// noticed; 0 if none is held up. It reads the newest event alone, as no index has those that are held up.
+func (d *Database) FeedHeld(ctx context.Context, now time.Time) (time.Duration, error) {
+	var place, at, end int64
+	err := d.pool.QueryRow(ctx, "SELECT place, at, "+d.Feed().Held+" FROM outbox ORDER BY seq DESC LIMIT 1").
+		Scan(&place, &at, &end)
+	if err != nil && !errors.Is(err, pgx.ErrNoRows) {
+		return 0, err
+	}
+	d.lag.mu.Lock()
+	defer d.lag.mu.Unlock()
+	if d.lag.place < end { // it is listed
+		d.lag.place, d.lag.at = 0, 0
+	}
+	if d.lag.place == 0 && place >= end {
+		d.lag.place, d.lag.at = place, at
+	}
+	if d.lag.place == 0 {
+		return 0, nil
+	}
+	return max(0, now.Sub(time.UnixMicro(d.lag.at))), nil
+}
+
 // querier is the pool, or a transaction.
 type querier interface {
 	Query(ctx context.Context, sql string, args ...any) (pgx.Rows, error)
@@ -139,8 +169,8 @@ func (d *Database) RaiseFeed(ctx context.Context) error {
 	return d.raiseFeed(ctx, func(querier) (bool, error) { return true, nil })
 }
 
-// A lock on the events is waited for no longer than raiseLock, since all that reads or writes them waits behind it, and is
-// asked for each raisePause anew, for raiseWithin. A transaction of a person, or an older program's purge, may have it.
+// A lock on the events is waited for no longer than raiseLock, since all that reads or writes them waits behind it, and
+// is asked for each raisePause anew, for raiseWithin.
 const (
 	raiseLock   = "300ms"
 	raisePause  = 700 * time.Millisecond
@@ -167,7 +197,8 @@ func (d *Database) raiseFeed(ctx context.Context, due func(querier) (bool, error
 
 func (d *Database) tryToRaise(ctx context.Context, due func(querier) (bool, error)) error {
 	return pgx.BeginFunc(ctx, d.pool, func(tx pgx.Tx) error {
-		for _, s := range []string{"SET LOCAL lock_timeout = '" + raiseLock + "'", "LOCK TABLE outbox IN ACCESS EXCLUSIVE MODE"} {
+		for _, s := range []string{"SET LOCAL lock_timeout = '" + raiseLock + "'",
+			"LOCK TABLE outbox IN ACCESS EXCLUSIVE MODE"} {
 			if _, err := tx.Exec(ctx, s); err != nil {
 				return fmt.Errorf("lock the events: %w", err)
 			}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
+	"time"
 
 	"agentproxy/adapters/storage/engine"
 )
@@ -109,3 +110,6 @@ func (d *Database) RaiseFeed(ctx context.Context) error {
 		SELECT COALESCE(MAX(seq), 0) + ?1, '', '', '', 0, '{}', 0 FROM outbox`, feedJump)
 	return err
 }
+
+// FeedHeld returns 0: there is one transaction at a time.
+func (d *Database) FeedHeld(context.Context, time.Time) (time.Duration, error) { return 0, nil }
