@@ -13,23 +13,57 @@ import (
 )
 
 // Gauge is a number that is read at a scrape, mostly out of the database. It has
-// no labels, so no id can become one, unless it is one for each provider: those are few,
-// and the operator named them.
+// no labels, so no id can become one, unless it is one for each provider, or for each provider and country: those are
+// few, and the operator named them.
 type Gauge struct {
 	Name string // begins with agentproxy_
 	Help string
 	Read func(context.Context) (float64, error)
 	// ByProvider reads the numbers of all providers, instead of Read.
 	ByProvider func(context.Context) (map[string]float64, error)
+	// ByPlace reads the numbers of all providers and countries (ISO 3166-1), instead of Read.
+	ByPlace func(context.Context) (map[Place]float64, error)
 }
 
-// read returns the numbers by label; the one number of a gauge without label by "".
-func (g Gauge) read(ctx context.Context) (map[string]float64, error) {
-	if g.ByProvider != nil {
-		return g.ByProvider(ctx)
+// Place is a provider and a country as sold, which may be empty.
+type Place struct{ Provider, Country string }
+
+// labels returns the names of the labels.
+func (g Gauge) labels() []string {
+	switch {
+	case g.ByPlace != nil:
+		return []string{"provider", "country"}
+	case g.ByProvider != nil:
+		return []string{"provider"}
+	}
+	return nil
+}
+
+// read returns the numbers by the values of the labels.
+func (g Gauge) read(ctx context.Context) (map[Place]float64, error) {
+	switch {
+	case g.ByPlace != nil:
+		return g.ByPlace(ctx)
+	case g.ByProvider != nil:
+		found, err := g.ByProvider(ctx)
+		values := make(map[Place]float64, len(found))
+		for provider, value := range found {
+			values[Place{Provider: provider}] = value
+		}
+		return values, err
 	}
 	value, err := g.Read(ctx)
-	return map[string]float64{"": value}, err
+	return map[Place]float64{{}: value}, err
+}
+
+// reads returns how many functions a gauge has.
+func (g Gauge) reads() (n int) {
+	for _, has := range []bool{g.Read != nil, g.ByProvider != nil, g.ByPlace != nil} {
+		if has {
+			n++
+		}
+	}
+	return n
 }
 
 // prefix begins the name of every series of the service.
@@ -54,12 +88,12 @@ type gauges struct {
 type reading struct {
 	Gauge
 	desc   *prometheus.Desc
-	call   call[map[string]float64]
+	call   call[map[Place]float64]
 	failed atomic.Bool
 
 	mu    sync.Mutex
 	at    time.Time
-	value map[string]float64
+	value map[Place]float64
 	err   error
 }
 
@@ -70,18 +104,14 @@ func (s *Server) Register(registry prometheus.Registerer, list []Gauge) error {
 		Help: "Gauges that were left out of a scrape because they could not be read."})
 	names := map[string]bool{}
 	for _, one := range list {
-		if !strings.HasPrefix(one.Name, prefix) || one.Help == "" || (one.Read == nil) == (one.ByProvider == nil) ||
+		if !strings.HasPrefix(one.Name, prefix) || one.Help == "" || one.reads() != 1 ||
 			names[one.Name] {
 			return fmt.Errorf("admin: the gauge %q needs a unique name with the prefix %s, a help text and a read function",
 				one.Name, prefix)
 		}
 		names[one.Name] = true
-		var labels []string
-		if one.ByProvider != nil {
-			labels = []string{"provider"}
-		}
-		g.list = append(g.list, &reading{Gauge: one, desc: prometheus.NewDesc(one.Name, one.Help, labels, nil),
-			call: call[map[string]float64]{work: s.work}})
+		g.list = append(g.list, &reading{Gauge: one, desc: prometheus.NewDesc(one.Name, one.Help, one.labels(), nil),
+			call: call[map[Place]float64]{work: s.work}})
 	}
 	if err := registry.Register(g); err != nil {
 		return fmt.Errorf("admin: %w", err)
@@ -109,11 +139,8 @@ func (g *gauges) Collect(ch chan<- prometheus.Metric) {
 				g.errors.Inc()
 				return
 			}
-			for provider, value := range values {
-				var labels []string
-				if r.ByProvider != nil {
-					labels = []string{provider}
-				}
+			for of, value := range values {
+				labels := []string{of.Provider, of.Country}[:len(r.labels())]
 				ch <- prometheus.MustNewConstMetric(r.desc, prometheus.GaugeValue, value, labels...)
 			}
 		})
@@ -123,14 +150,14 @@ func (g *gauges) Collect(ch chan<- prometheus.Metric) {
 }
 
 // read returns the numbers of a gauge, at most ReadEvery old.
-func (g *gauges) read(ctx context.Context, r *reading) (map[string]float64, error) {
+func (g *gauges) read(ctx context.Context, r *reading) (map[Place]float64, error) {
 	r.mu.Lock()
 	if !r.at.IsZero() && time.Since(r.at) < g.cfg.ReadEvery {
 		defer r.mu.Unlock()
 		return r.value, r.err
 	}
 	r.mu.Unlock()
-	value, err := r.call.do(ctx, g.cfg.ReadTimeout, func(ctx context.Context) (map[string]float64, error) {
+	value, err := r.call.do(ctx, g.cfg.ReadTimeout, func(ctx context.Context) (map[Place]float64, error) {
 		select {
 		case g.slots <- struct{}{}:
 			defer func() { <-g.slots }()

@@ -210,6 +210,19 @@ func TestGaugesAreNamed(t *testing.T) {
 	}
 }
 
+func TestAGaugeOfEachPlace(t *testing.T) { synctest.Test(t, gaugeOfEachPlace) }
+
+func gaugeOfEachPlace(t *testing.T) {
+	values := map[admin.Place]float64{{Provider: "royal", Country: "DE"}: 2, {Provider: "royal"}: 1}
+	s := watch(t, admin.Config{}, admin.Gauge{Name: "agentproxy_missing", Help: "Exits.",
+		ByPlace: func(context.Context) (map[admin.Place]float64, error) { return values, nil }})
+	for labels, want := range map[string]string{`country="DE",provider="royal"`: "2", `country="",provider="royal"`: "1", `country="US",provider="royal"`: ""} {
+		if got := number(t, s, `missing{`+labels+`}`); got != want {
+			t.Errorf("of %s it is %q, want %q", labels, got, want)
+		}
+	}
+}
+
 func TestAGaugeOfEachProvider(t *testing.T) { synctest.Test(t, gaugeOfEachProvider) }
 
 func gaugeOfEachProvider(t *testing.T) {

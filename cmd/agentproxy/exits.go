@@ -127,9 +127,11 @@ func (exitsQualityCmd) Run(k *kit) error {
 		if err != nil {
 			return err
 		}
-		t := table{columns: []string{"source", "country", "exits", "measured", "differing", "listed", "oldest_at"}}
+		t := table{columns: []string{"source", "country", "exits", "measured", "differing", "listed", "replaced",
+			"replaced_usd", "oldest_at"}}
 		for _, q := range list {
-			t.add(q.Source, q.Declared, q.Exits, q.Measured, q.Differing, q.Listed, timeText(q.OldestAt))
+			t.add(q.Source, q.Declared, q.Exits, q.Measured, q.Differing, q.Listed, q.Replaced,
+				q.ReplacedFor.String(), timeText(q.OldestAt))
 		}
 		return t.print(k)
 	}, &sessions)

@@ -4,6 +4,8 @@ import (
 	"net/netip"
 	"strconv"
 	"time"
+
+	"agentproxy/domain"
 )
 
 // The times between measurements.
@@ -40,7 +42,10 @@ type Quality struct {
 	// Differing were measured in another place than the one sold at least once, or sources disagreed; Listed are on a
 	// list.
 	Differing, Listed int
-	OldestAt          time.Time // of their last measurements; zero: none was measured
+	// Replaced addresses were given back for others, at this cost in all.
+	Replaced    int
+	ReplacedFor domain.Money
+	OldestAt    time.Time // of their last measurements; zero: none was measured
 }
 
 // Identity names an exit among those that a session or a worker has one after the other: the id of the worker, 0 for

@@ -154,7 +154,7 @@ func TestEveryPageEscapesStrangersTexts(t *testing.T) {
 	for path, want := range map[string]string{"/": "Overview", "/agents": agent, "/agents" + q: "Agents", "/agents/" + agent: `id="balance"`,
 		"/sessions": "session-" + s.ID, "/sessions?agent=" + url.QueryEscape(markup): "No session", "/sessions/" + s.ID: `id="charged"`,
 		"/money?by=agent": agent, "/recharges": "order-" + order.View.ID, "/recharges/" + order.View.ID: "No transfer", "/recharges/addresses": order.View.Address,
-		"/agents/referrers": "Referring agents", "/sellers": "seller-remote", "/sellers/remote": RemoteStatic, "/sellers/embedded": "renews, cancels, replaces", "/jobs": "job-7", "/exits": "Look-ups",
+		"/agents/referrers": "Referring agents", "/sellers": "seller-remote", "/sellers/remote": RemoteStatic, "/sellers/embedded": "renews, cancels, replaces", "/jobs": "job-7", "/exits": "Look-ups", "/exits/quality": "No exit was measured",
 		"/policy?host=" + url.QueryEscape(markup): "verdict", "/audit": "action-", "/do/agent-disable?subject=" + url.QueryEscape(markup): "I am sure",
 		"/do/devchain-send?amount=2&to=" + url.QueryEscape(markup): "development", "/jobs?state=any&kind=" + url.QueryEscape(markup): "job-7",
 		"/audit?by=" + url.QueryEscape(markup) + "&from=2020-01-01&to=2030-01-01": "action-",

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"agentproxy/domain"
+	"agentproxy/domain/exit"
 	"agentproxy/domain/exitlog"
 	"agentproxy/domain/policy"
 )
@@ -86,8 +87,38 @@ func (c *Console) exits(r *http.Request) (page, error) {
 	}
 	p.Sections = []section{{Note: "Each look-up is kept with who asked and why.",
 		Links: []button{{Text: "Look up an exit", Href: "/do/exits-lookup"}, {Text: "Hold days",
-			Href: "/do/exits-hold"}}},
+			Href: "/do/exits-hold"}, {Text: "Quality by source", Href: "/exits/quality"}}},
 		{Title: "Look-ups", Table: t}, {Title: "Held from deletion", Table: h}}
+	return p, nil
+}
+
+// exitQuality counts the exits that agents use by source and country as sold. What is bad is marked.
+func (c *Console) exitQuality(r *http.Request) (page, error) {
+	p := page{Title: "Quality of exits"}
+	list, err := c.use.Sessions.Exits(r.Context())
+	if err != nil {
+		return p, err
+	}
+	t := &table{Columns: []string{"Source", "Sold as", "Exits", "Measured", "In another place", "On a list", "Replaced",
+		"Replaced for", "Oldest"}, Empty: "No exit was measured: exit_facts names no source, or nothing is in use."}
+	var all exit.Quality
+	for _, q := range list {
+		all.Exits, all.Measured = all.Exits+q.Exits, all.Measured+q.Measured
+		all.Differing, all.Listed = all.Differing+q.Differing, all.Listed+q.Listed
+		all.Replaced, all.ReplacedFor = all.Replaced+q.Replaced, all.ReplacedFor+q.ReplacedFor
+		t.Rows = append(t.Rows, row{ID: "quality-" + q.Source + "-" + q.Declared, Cells: []cell{
+			link(q.Source, "/sellers/"), text(q.Declared), number(q.Exits), number(q.Measured), alarm(q.Differing),
+			alarm(q.Listed), number(q.Replaced), usd(q.ReplacedFor), when(q.OldestAt)}})
+	}
+	p.Sections = []section{{Figures: []figure{
+		{Name: "Exits", ID: "exits", Value: number(all.Exits)},
+		{Name: "Measured", ID: "measured", Value: number(all.Measured)},
+		{Name: "In another place", ID: "differing", Value: alarm(all.Differing)},
+		{Name: "On a list", ID: "listed", Value: alarm(all.Listed)},
+		{Name: "Replaced", ID: "replaced", Value: number(all.Replaced)},
+		{Name: "Replaced for", ID: "replaced-for", Value: usd(all.ReplacedFor)}}},
+		{Title: "By source and country as sold", Table: t, Note: "Of sessions that live: what was measured last, and how " +
+			"many were at least once in another place than the one sold. agentproxy exits quality prints the same."}}
 	return p, nil
 }
 

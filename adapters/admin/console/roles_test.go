@@ -29,7 +29,7 @@ func TestAReaderDoesNothing(t *testing.T) {
 		t.Fatalf("%d: %s", rec.Code, rec.Body)
 	}
 	pages := []string{"/", "/agents", "/agents/" + agent, "/agents/referrers", "/sessions", "/sessions/" + s.ID, "/sessions/" + frozen.SessionID,
-		"/money", "/recharges", "/recharges/" + order.View.ID, "/recharges/addresses", "/sellers", "/sellers/remote", "/jobs", "/exits", "/policy",
+		"/money", "/recharges", "/recharges/" + order.View.ID, "/recharges/addresses", "/sellers", "/sellers/remote", "/jobs", "/exits", "/exits/quality", "/policy",
 		"/audit", "/nothing"}
 	links := 0
 	for _, path := range pages {

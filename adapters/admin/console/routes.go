@@ -24,7 +24,8 @@ func New(d Deps) *Console {
 		"/{$}": c.overview, "/agents": c.agents, "/agents/{id}": c.agent, "/agents/referrers": c.referrers,
 		"/sessions": c.allSessions, "/sessions/{id}": c.session, "/money": c.money, "/recharges": c.recharges,
 		"/recharges/{id}": c.recharge, "/recharges/addresses": c.addresses, "/sellers": c.sellersPage,
-		"/sellers/{name}": c.seller, "/jobs": c.jobs, "/exits": c.exits, "/policy": c.policy, "/audit": c.audit,
+		"/sellers/{name}": c.seller, "/jobs": c.jobs, "/exits": c.exits,
+		"/exits/quality": c.exitQuality, "/policy": c.policy, "/audit": c.audit,
 	} {
 		mux.HandleFunc("GET "+path, c.serve(show))
 	}

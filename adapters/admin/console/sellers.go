@@ -100,7 +100,8 @@ func (c *Console) sellersPage(r *http.Request) (page, error) {
 	o := section{Title: "Orders", Table: orderTable("order-", all.Items), Filter: []field{given(r, "seller", "Seller"),
 		choice(r, "status", "Status", "planned", "sent", "confirmed", "refused", "unknown")}}
 	p.Sections = []section{{Title: "Sellers", Table: t, Note: "Balances are asked for at most once a minute.",
-		Links: []button{{Text: "Compare all lists", Href: "/do/orders-reconcile"}}},
+		Links: []button{{Text: "Compare all lists", Href: "/do/orders-reconcile"},
+			{Text: "Quality of exits", Href: "/exits/quality"}}},
 		{Title: "Frozen orders", ID: "frozen",
 			Note:  "Their outcome is unknown for a day. Look at the seller, then decide.",
 			Table: orderTable("frozen-", frozen.Items)}, o.paged(r, at, all.Total)}

@@ -22,6 +22,7 @@ import (
 	"agentproxy/app/accounts"
 	"agentproxy/app/catalog"
 	"agentproxy/app/maintenance"
+	"agentproxy/app/operator"
 	"agentproxy/app/payments"
 	procurementapp "agentproxy/app/procurement"
 	"agentproxy/app/reconcile"
@@ -116,7 +117,7 @@ func gauges(st *storage.Store, tasks *maintenance.Tasks, traffic *trafficapp.Ser
 	desk *procurementapp.Desk, watch *reconcile.Watch,
 	providers *reconcile.Service, proof *proof, watcher *payments.Watcher, orders *payments.Orders,
 	webhooks *webhooks.Service,
-	accounts *accounts.Service, q *queue.Queue, clock ports.Clock) []admin.Gauge {
+	accounts *accounts.Service, q *queue.Queue, sessions *operator.Sessions, clock ports.Clock) []admin.Gauge {
 	return slices.Concat(
 		[]admin.Gauge{
 			{Name: "agentproxy_ledger_drift", Help: "Rows that broke a rule of the ledger when it was last verified.",
@@ -162,6 +163,7 @@ func gauges(st *storage.Store, tasks *maintenance.Tasks, traffic *trafficapp.Ser
 		spaceGauges(st), jobGauges(q, webhooks, tasks),
 		orderGauges(desk, watch, providers, clock),
 		paymentGauges(watcher, orders, clock),
+		exitGauges(sessions, clock),
 	)
 }
 
