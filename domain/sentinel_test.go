@@ -20,6 +20,7 @@ import (
 	"agentproxy/domain/exit"
 	"agentproxy/domain/procurement"
 	"agentproxy/domain/recharge"
+	"agentproxy/domain/replacement"
 	"agentproxy/domain/session"
 	"agentproxy/domain/webhook"
 	"agentproxy/domain/worker"
@@ -52,6 +53,7 @@ var sentinels = map[string]*domain.Error{
 	"domain.ErrUnavailable":          domain.ErrUnavailable,
 	"egress.ErrRefused":              egress.ErrRefused,
 	"exit.ErrNotMet":                 exit.ErrNotMet,
+	"replacement.ErrRefused":         replacement.ErrRefused,
 	"procurement.ErrDecided":         procurement.ErrDecided,
 	"procurement.ErrOrderNotFound":   procurement.ErrOrderNotFound,
 	"recharge.ErrLimit":              recharge.ErrLimit,

@@ -13,6 +13,7 @@ import (
 	"agentproxy/domain"
 	"agentproxy/domain/procurement"
 	"agentproxy/domain/recharge"
+	"agentproxy/domain/replacement"
 	"agentproxy/domain/session"
 )
 
@@ -32,6 +33,7 @@ func TestDrawingsShowTheStateMachines(t *testing.T) {
 	}
 	for heading, want := range map[string]edges{
 		"Session": sessionEdges(), "Recharge order": rechargeEdges(), "Provider order": providerEdges(),
+		"Replacement": replacementEdges(), "Address of a static session": addressEdges(),
 	} {
 		_, section, _ := strings.Cut(string(page), "\n## "+heading+"\n")
 		_, drawing, _ := strings.Cut(section, "```mermaid\n")
@@ -92,6 +94,44 @@ func sessionEdges() edges {
 			if after, changed := s.Terminate(session.AgentRequest, now); changed {
 				note(after, nil)
 			}
+		}
+	}
+	return made
+}
+
+// replacementEdges decides a replacement in every state, with another address and without.
+func replacementEdges() edges {
+	made := edges{}
+	for _, from := range replacement.Statuses {
+		for _, by := range []netip.Addr{{}, netip.MustParseAddr("127.0.0.2")} {
+			if r, err := (replacement.Replacement{Status: from}).Decide(by, machineStart); err == nil {
+				made.add(string(from), string(r.Status))
+			}
+		}
+	}
+	return made
+}
+
+// addressEdges replaces, takes over and ends an address in either state.
+func addressEdges() edges {
+	name := map[bool]string{false: "live", true: "ended"}
+	made, other := edges{}, netip.MustParseAddr("127.0.0.9")
+	for _, from := range []bool{false, true} {
+		s := session.Session{Type: session.Static, Status: session.Active, ActivatedAt: machineStart,
+			ExpiresAt: machineStart.Add(30 * session.Day),
+			Exits:     []session.Exit{{IP: netip.MustParseAddr("127.0.0.2"), Ended: from}, {IP: netip.MustParseAddr("127.0.0.3")}}}
+		i := s.IndexOf(s.Exits[0].IP)
+		if after, changed := s.TakeOver([]session.Exit{{IP: other}, s.Exits[1]}); changed {
+			made.add(name[from], name[after.Exits[0].Ended])
+		}
+		if i < 0 {
+			continue
+		}
+		if after, err := s.ReplaceExit(i, other); err == nil {
+			made.add(name[from], name[after.Exits[0].Ended])
+		}
+		if after, _, _, err := s.EndExit(i, machineStart); err == nil {
+			made.add(name[from], name[after.Exits[0].Ended])
 		}
 	}
 	return made

@@ -14,6 +14,7 @@ import (
 type Prober interface {
 	// Probe sends a request through the exit of a session, of which there may be no such address any more. It fails
 	// with PROVIDER_ERROR or PROVIDER_TIMEOUT if the exit does not work. It makes a worker that does not exist yet.
+	// With an error, Unreachable of the result is set if the echo answers otherwise, so that the exit is the cause.
 	Probe(ctx context.Context, of exit.Ref) (Probe, error)
 }
 
@@ -31,4 +32,5 @@ type Probe struct {
 	// DeclaredCountry is the country that the exit of the worker was sold as; empty: the session's.
 	DeclaredCountry string
 	Latency         time.Duration
+	Unreachable     bool
 }

@@ -48,6 +48,7 @@ type Tx interface {
 	Reconciliations() Reconciliations
 	UsageCounts() UsageCounts
 	Claims() Claims
+	Replacements() Replacements
 	Trials() Trials
 	Policies() Policies
 	Workers() Workers

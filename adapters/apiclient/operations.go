@@ -1451,6 +1451,36 @@ func (c *Client) RenewSessionDryRun(ctx context.Context, sessionID string, in Re
 	return out, err
 }
 
+// ReplaceIP is what ReplaceIP of Client takes.
+type ReplaceIP struct {
+	// US dollars with at most 6 decimals; a dearer one is refused.
+	MaxCost json.Number `json:"max_cost,omitzero"`
+	// What is wrong with it.
+	Reason ReplacementReason `json:"reason"`
+	// If there is no other address, this one ends and its whole unused days come back.
+	Refund bool `json:"refund,omitzero"`
+	// 1 to 255 printable ASCII characters. A repeated call with the same key and body answers as the first did;
+	// kept 24 hours. A new one is made if it is empty.
+	IdempotencyKey string `json:"-"`
+}
+
+// ReplaceIP sends POST /v1/sessions/{session_id}/ips/{ip}/replace: replace an address of a static session.
+//
+// Another address in the same place for the rest of the time. Free once an IP within 24 hours of activation if
+// it was measured in another country, or three checks a minute apart failed; else only where its seller
+// replaces, at its price.
+func (c *Client) ReplaceIP(ctx context.Context, sessionID, ip string, in ReplaceIP, options ...Option) (out Replacement, err error) {
+	err = c.call(ctx, request{method: "POST", path: "/sessions/{session_id}/ips/{ip}/replace", ids: []string{sessionID, ip}, body: in, key: keyOr(in.IdempotencyKey)}, &out, options)
+	return out, err
+}
+
+// ReplaceIPDryRun sends POST /v1/sessions/{session_id}/ips/{ip}/replace: replace an address of a static
+// session, as a dry run, which answers the cost and stores nothing.
+func (c *Client) ReplaceIPDryRun(ctx context.Context, sessionID, ip string, in ReplaceIP, options ...Option) (out DryRun, err error) {
+	err = c.call(ctx, request{method: "POST", path: "/sessions/{session_id}/ips/{ip}/replace", ids: []string{sessionID, ip}, query: query{{"dry_run", "true"}}, body: in, safe: true}, &out, options)
+	return out, err
+}
+
 // ReportBatch is what ReportBatch of Client takes.
 type ReportBatch struct {
 	// The events, oldest first.

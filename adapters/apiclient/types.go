@@ -64,6 +64,9 @@ const (
 	ErrRateLimitExceeded Code = "RATE_LIMIT_EXCEEDED"
 	// ErrRegistrationClosed means: the operator opens accounts; ask for one
 	ErrRegistrationClosed Code = "REGISTRATION_CLOSED"
+	// ErrReplacementRefused means: nothing gives this address a right to be replaced; details.grounds has what
+	// would
+	ErrReplacementRefused Code = "REPLACEMENT_REFUSED"
 	// ErrRevealLinkUnknown means: there is no such link; copy all of it, or ask for a new one
 	ErrRevealLinkUnknown Code = "REVEAL_LINK_UNKNOWN"
 	// ErrRevealLinkUsed means: the link was used already, is older than 5 minutes, or its password or key was
@@ -497,7 +500,9 @@ type DryRun struct {
 	DryRun bool `json:"dry_run"`
 	// What ending a session would give up of what was paid.
 	Forfeited json.Number `json:"forfeited,omitzero"`
-	// What ending a session would return.
+	// On which an address would be replaced.
+	Ground string `json:"ground,omitzero"`
+	// What would be returned.
 	Refunded json.Number `json:"refunded,omitzero"`
 }
 
@@ -1417,6 +1422,59 @@ type Registered struct {
 	// Only when a webhook_url was given. Shown once.
 	WebhookSecret string `json:"webhook_secret,omitzero"`
 }
+
+// Replacement is the answer of ReplaceIP.
+type Replacement struct {
+	// That was charged.
+	Cost json.Number `json:"cost"`
+	// Why; the first two are free, once an IP.
+	Ground ReplacementGround `json:"ground"`
+	// That was given back.
+	IP string `json:"ip"`
+	// In its place; null: none yet, or none.
+	NewIP *string `json:"new_ip"`
+	// For whole unused days.
+	Refunded json.Number `json:"refunded"`
+	// Prefix rep_.
+	ReplacementID string `json:"replacement_id"`
+	// Its user names and password stay.
+	SessionID string `json:"session_id"`
+	// pending: its seller was asked. ended: without another address.
+	Status ReplacementState `json:"status"`
+}
+
+// ReplacementGround is the type of Replacement.ground.
+type ReplacementGround string
+
+// The values of ReplacementGround.
+const (
+	ReplacementGroundContradicted ReplacementGround = "contradicted"
+	ReplacementGroundUnreachable  ReplacementGround = "unreachable"
+	ReplacementGroundOffered      ReplacementGround = "offered"
+)
+
+// ReplacementReason is the type of ReplaceIP.reason.
+type ReplacementReason string
+
+// The values of ReplacementReason.
+const (
+	ReplacementReasonWrongPlace  ReplacementReason = "wrong_place"
+	ReplacementReasonListed      ReplacementReason = "listed"
+	ReplacementReasonUnreachable ReplacementReason = "unreachable"
+	ReplacementReasonBlocked     ReplacementReason = "blocked"
+	ReplacementReasonOther       ReplacementReason = "other"
+)
+
+// ReplacementState is the type of Replacement.status.
+type ReplacementState string
+
+// The values of ReplacementState.
+const (
+	ReplacementStatePending ReplacementState = "pending"
+	ReplacementStateDone    ReplacementState = "done"
+	ReplacementStateEnded   ReplacementState = "ended"
+	ReplacementStateRefused ReplacementState = "refused"
+)
 
 // Report is the answer of GetUsageReport.
 type Report struct {

@@ -170,6 +170,8 @@ func (g *Gateway) find(ctx context.Context, c *client.Conn, u credential) (path,
 		return path{}, g.authFailed(c)
 	case u.words != "":
 		return g.findWorker(ctx, c, u, p)
+	case u.Static && r.Exits[u.Number].Ended:
+		return path{}, refusal.AddressEnded
 	case u.Static:
 		p.exit, p.proxy = r.Exits[u.Number], dial.Upstream(r, u.Number)
 	default:

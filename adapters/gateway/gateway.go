@@ -25,6 +25,7 @@ import (
 	"crypto/tls"
 	"log/slog"
 	"net"
+	"net/netip"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -102,6 +103,17 @@ func (g *Gateway) Probe(ctx context.Context, r traffic.Route) (dial.Result, erro
 		exit = r.Exits[0]
 	}
 	return g.dialer.Probe(ctx, echo, exit.IP, proxy)
+}
+
+// Echoes asks the echo that Probe asks, of exits at upstream proxies or of addresses of this host, without an exit: if
+// it answers, an exit that did not reach it is the cause.
+func (g *Gateway) Echoes(ctx context.Context, upstream bool) error {
+	echo := g.cfg.EchoURL
+	if upstream {
+		echo = g.cfg.PublicEchoURL
+	}
+	_, err := g.dialer.Probe(ctx, echo, netip.Addr{}, nil)
+	return err
 }
 
 // Addr returns where the gateway listens; nil before Start.

@@ -3,12 +3,14 @@ package gateway
 import (
 	"context"
 	"net/netip"
+	"slices"
 
 	"agentproxy/adapters/gateway/client"
 	"agentproxy/adapters/gateway/dial"
 	"agentproxy/adapters/gateway/hostport"
 	"agentproxy/adapters/gateway/refusal"
 	"agentproxy/domain/policy"
+	"agentproxy/domain/session"
 	"agentproxy/domain/traffic"
 )
 
@@ -21,7 +23,6 @@ type targetCheck struct {
 	route    *traffic.Route
 	layers   policy.Layers
 	product  string
-	exit     netip.Addr
 	reported policy.Denial // what the session's policy would refuse
 	inline   [2]netip.Addr // where Addrs begins
 }
@@ -31,9 +32,9 @@ var _ dial.Policy = (*targetCheck)(nil)
 // begin checks a target before it is looked up.
 func (v *targetCheck) begin(g *Gateway, c *client.Conn, p path, t hostport.Target) *refusal.Refusal {
 	r := p.route
-	v.g, v.c, v.route, v.product, v.exit = g, c, r, r.ProductNo, p.exit.IP
+	v.g, v.c, v.route, v.product = g, c, r, r.ProductNo
 	v.Port, v.Shared, v.Own, v.Reports = t.Port, g.deps.Policy(), r.Policy, r.PolicyReports
-	v.Cuts = r.Cuts
+	v.Cuts, v.Exit = r.Cuts, p.exit.IP
 	v.layers = layersOf(&v.CheckedTarget, r)
 	addr, err := netip.ParseAddr(t.Host)
 	if err != nil {
@@ -53,8 +54,8 @@ func (v *targetCheck) begin(g *Gateway, c *client.Conn, p path, t hostport.Targe
 // of v belongs to the goroutine of recheckOpen.
 func (v *targetCheck) renewed(key targetKey) *targetCheck {
 	return &targetCheck{CheckedTarget: client.CheckedTarget{Host: v.Host, Port: v.Port, Shared: key.shared, Own: key.own,
-		Reports: v.layers.Reports, Cuts: v.Cuts},
-		g: v.g, c: v.c, route: v.route, layers: v.layers, product: v.product, exit: v.exit, reported: v.reported}
+		Reports: v.layers.Reports, Cuts: v.Cuts, Exit: v.Exit},
+		g: v.g, c: v.c, route: v.route, layers: v.layers, product: v.product, reported: v.reported}
 }
 
 // Address implements dial.Policy.
@@ -96,7 +97,7 @@ func (v *targetCheck) denied(host string, d policy.Denial) *refusal.Refusal {
 				host = v.Addrs[len(v.Addrs)-1].String()
 			}
 			v.g.observer.Observe(traffic.Observation{SessionID: e.ID, AgentID: agentOf(e), At: v.g.now(), Type: eventReported,
-				Host: host, Code: ref.Code.String(), ExitIP: text(v.exit), HowToFix: ref.HowToFix})
+				Host: host, Code: ref.Code.String(), ExitIP: text(v.Exit), HowToFix: ref.HowToFix})
 		}
 	}
 	return nil
@@ -150,7 +151,7 @@ func (g *Gateway) recheckOpen() {
 			}
 			return false
 		}
-		if r != nil && r.Cuts > j.Cuts {
+		if r != nil && (r.Cuts > j.Cuts || lost(r, j.Exit)) {
 			c.Interrupt(client.Cut)
 			return false
 		}
@@ -160,6 +161,11 @@ func (g *Gateway) recheckOpen() {
 		j.Shared, j.Own, j.Reports = shared, r.Policy, r.PolicyReports
 		return recheck(j, r).Refuses()
 	})
+}
+
+// lost reports whether an address is none of a static session any more: another session may have it.
+func lost(r *traffic.Route, exit netip.Addr) bool {
+	return r.Type == session.Static && exit.IsValid() && !slices.Contains(r.Exits, session.Exit{IP: exit})
 }
 
 // layersOf returns the rules by which a target of a session is checked.

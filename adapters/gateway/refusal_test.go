@@ -6,10 +6,12 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"net/netip"
 	"os"
 	"slices"
 	"strings"
 	"sync/atomic"
+	"syscall"
 	"testing"
 	"time"
 
@@ -79,6 +81,42 @@ func TestStaticExits(t *testing.T) {
 		}
 		if b, _ := io.ReadAll(c); !strings.HasPrefix(string(b), want) {
 			t.Errorf("seen from %s, want %s", b, want)
+		}
+	}
+}
+
+// What leaves from an address that a static session lost or gave back is closed, what leaves from the others goes on,
+// and one that ended before its session is refused by its user name.
+func TestLostAddressesCarryNothing(t *testing.T) {
+	t.Parallel()
+	w := begin(t, newCore(t), nil)
+	id := w.add(1, 0, "127.0.0.3", "127.0.0.4", "127.0.0.5")
+	w.change(id, func(r *traffic.Route) { r.Type = session.Static })
+	target := echo(t)
+	name := func(i int) string { return traffic.User{SessionID: id, Static: true, Number: i}.String() }
+	open := make([]net.Conn, 3)
+	for i := range open {
+		open[i] = w.dial()
+		if status := w.connectAs(open[i], basic(name(i), password(id)), target); status != 200 {
+			t.Fatal(status)
+		}
+	}
+	w.change(id, func(r *traffic.Route) {
+		r.Exits = slices.Clone(r.Exits)
+		r.Exits[0].IP, r.Exits[1].Ended = netip.MustParseAddr("127.0.0.6"), true
+	})
+	w.Changed(id)
+	for i := range 2 {
+		if _, err := io.Copy(io.Discard, open[i]); err != nil && !errors.Is(err, syscall.ECONNRESET) {
+			t.Errorf("the connection from address %d: %v", i, err)
+		}
+	}
+	if err := ping(open[2]); err != nil {
+		t.Errorf("the connection from an address that stays: %v", err)
+	}
+	for i, want := range []int{200, 410, 200} {
+		if status := w.connectAs(w.dial(), basic(name(i), password(id)), target); status != want {
+			t.Errorf("address %d: %d, want %d", i, status, want)
 		}
 	}
 }

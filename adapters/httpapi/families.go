@@ -18,7 +18,7 @@ func declareFamilies(a *endpoint.API, d *Deps, g sessionview.Gateway) {
 	accounts.Declare(a, accounts.UseCases{Accounts: d.Accounts})
 	products.Declare(a, products.UseCases{Catalog: d.Catalog})
 	sessions.Declare(a, sessions.UseCases{Sessions: d.Sessions, Policies: d.Policies, Checks: d.Checks,
-		Reveals: d.Reveals}, g)
+		Reveals: d.Reveals, Replacements: d.Replacements}, g)
 	workers.Declare(a, workers.UseCases{Workers: d.Workers, Sessions: d.Sessions}, g)
 	telemetry.Declare(a, telemetry.UseCases{Telemetry: d.Telemetry})
 	billing.Declare(a, billing.UseCases{Wallet: d.Wallet, Recharges: d.Recharges, Stats: d.Stats})

@@ -82,7 +82,7 @@ func TestHostileFields(t *testing.T) {
 				if r.status >= 500 {
 					t.Errorf("%s: %s", where, r.body)
 				}
-				aboutBody := r.str("error.code") == "INVALID_REQUEST" && !strings.Contains(r.str("error.message"), "session can be renewed")
+				aboutBody := r.str("error.code") == "INVALID_REQUEST" && !strings.Contains(r.str("error.message"), "static session can be re")
 				if aboutBody && r.at("error.details.fields") == nil {
 					t.Errorf("%s: no fields in %s", where, r.body)
 				}

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"flag"
 	"fmt"
+	"net/netip"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -13,7 +14,9 @@ import (
 	"testing"
 	"time"
 
+	"agentproxy/adapters/exitfacts"
 	"agentproxy/domain"
+	"agentproxy/domain/exit"
 	"agentproxy/ports"
 	"agentproxy/test/fake"
 	"agentproxy/test/qrscan"
@@ -297,6 +300,12 @@ func goldenSessions(w *world, a agent) {
 	w.do("POST", "/v1/sessions/"+dynamic+"/rotate", `{"reason":"http_403"}`, a.as).want(200).golden("rotate-session")
 	w.do("POST", "/v1/sessions/"+static+"/renew?dry_run=true", "", a.as).want(200).golden("renew-session-dry-run")
 	w.do("POST", "/v1/sessions/"+static+"/renew", `{"duration_days":30}`, a.as).want(200).golden("renew-session")
+	address := "/v1/sessions/" + static + "/ips/" + w.do("GET", "/v1/sessions/"+static, "", a.as).want(200).str("data.ip_list.0.ip")
+	w.facts.Replace([]exitfacts.Source{{File: func(netip.Addr) exit.Known { return exit.Known{Country: "LT"} }}})
+	w.do("POST", "/v1/sessions/"+static+"/check", "", a.as).want(200)
+	w.do("POST", address+"/replace?dry_run=true", `{"reason":"wrong_place"}`, a.as).want(200).golden("replace-ip-dry-run")
+	w.do("POST", address+"/replace", `{"reason":"wrong_place"}`, a.as).want(200).golden("replace-ip")
+	w.facts.Replace(nil)
 	w.do("GET", "/v1/sessions/"+dynamic+"/clients", "", a.as).want(200).golden("list-session-clients")
 	w.do("GET", "/v1/sessions/"+dynamic+"/hosts", "", a.as).want(200).golden("list-session-hosts")
 	w.do("POST", "/v1/sessions/"+dynamic+"/rotate-password", "", a.as).want(200).golden("rotate-password")

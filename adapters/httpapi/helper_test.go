@@ -31,6 +31,7 @@ import (
 	"agentproxy/app/policy"
 	"agentproxy/app/procurement"
 	"agentproxy/app/ratelimit"
+	"agentproxy/app/replacements"
 	"agentproxy/app/reveals"
 	"agentproxy/app/sessions"
 	"agentproxy/app/telemetry"
@@ -215,27 +216,28 @@ func newWorld(t testing.TB, o options) *world {
 			GatewayErrors:  gatewayErrors(),
 		},
 		httpapi.Deps{
-			Accounts:  w.accounts,
-			Catalog:   cat,
-			Sessions:  w.sessions,
-			Policies:  policy.New(counting, w.hub),
-			Workers:   workers.New(counting, clock, w.ids, cat, access, w.hub, log),
-			Callbacks: procurement.NewCallbacks(w.store, clock, cat, w.driver),
-			Checks:    sessions.NewChecks(w.sessions, w.prober, w.facts, clock),
-			Telemetry: telemetry.New(counting, clock, w.ids, w.observer),
-			Wallet:    ledger.NewWallet(w.store, clock, w.ids),
-			Recharges: payments.NewOrders(payments.Config{}, w.store, clock, w.ids, w.chain, fake.NewKeys("test")),
-			Webhooks:  w.webhooks,
-			Feed:      w.feed,
-			Stats:     ledger.NewStats(w.store, clock),
-			Reveals:   w.reveals,
-			Tools:     o.tools,
-			Console:   noPages,
-			Limits:    limits,
-			Store:     w.store,
-			Clock:     clock,
-			IDs:       w.ids,
-			Log:       log,
+			Accounts:     w.accounts,
+			Catalog:      cat,
+			Sessions:     w.sessions,
+			Policies:     policy.New(counting, w.hub),
+			Workers:      workers.New(counting, clock, w.ids, cat, access, w.hub, log),
+			Callbacks:    procurement.NewCallbacks(w.store, clock, cat, w.driver),
+			Checks:       sessions.NewChecks(w.sessions, w.prober, w.facts, clock),
+			Telemetry:    telemetry.New(counting, clock, w.ids, w.observer),
+			Wallet:       ledger.NewWallet(w.store, clock, w.ids),
+			Recharges:    payments.NewOrders(payments.Config{}, w.store, clock, w.ids, w.chain, fake.NewKeys("test")),
+			Webhooks:     w.webhooks,
+			Feed:         w.feed,
+			Stats:        ledger.NewStats(w.store, clock),
+			Reveals:      w.reveals,
+			Replacements: replacements.New(counting, clock, w.ids, cat, w.sessions, transitions, w.driver, access, w.hub),
+			Tools:        o.tools,
+			Console:      noPages,
+			Limits:       limits,
+			Store:        w.store,
+			Clock:        clock,
+			IDs:          w.ids,
+			Log:          log,
 		},
 	)
 	if _, bench := t.(*testing.B); !bench {

@@ -25,6 +25,7 @@ import (
 	"agentproxy/app/policy"
 	"agentproxy/app/procurement"
 	"agentproxy/app/ratelimit"
+	"agentproxy/app/replacements"
 	"agentproxy/app/reveals"
 	"agentproxy/app/sessions"
 	"agentproxy/app/telemetry"
@@ -64,25 +65,26 @@ type Config struct {
 type Deps struct {
 	fx.In
 
-	Accounts  *accounts.Service
-	Catalog   *catalog.Catalog
-	Sessions  *sessions.Service
-	Policies  *policy.Service
-	Workers   *workers.Service
-	Callbacks *procurement.Callbacks
-	Checks    *sessions.Checks
-	Telemetry *telemetry.Service
-	Wallet    *ledger.Wallet
-	Recharges *payments.Orders
-	Webhooks  *webhooks.Service
-	Feed      *feed.Service
-	Stats     *ledger.Stats
-	Reveals   *reveals.Service
-	Limits    *ratelimit.Limits
-	Store     ports.Store // for the health check
-	Clock     ports.Clock
-	IDs       ports.IDs
-	Log       *slog.Logger
+	Accounts     *accounts.Service
+	Catalog      *catalog.Catalog
+	Sessions     *sessions.Service
+	Policies     *policy.Service
+	Workers      *workers.Service
+	Callbacks    *procurement.Callbacks
+	Checks       *sessions.Checks
+	Telemetry    *telemetry.Service
+	Wallet       *ledger.Wallet
+	Recharges    *payments.Orders
+	Webhooks     *webhooks.Service
+	Feed         *feed.Service
+	Stats        *ledger.Stats
+	Reveals      *reveals.Service
+	Replacements *replacements.Service
+	Limits       *ratelimit.Limits
+	Store        ports.Store // for the health check
+	Clock        ports.Clock
+	IDs          ports.IDs
+	Log          *slog.Logger
 	// Tools serves POST /mcp. Nil means that the path does not exist.
 	Tools Tools `optional:"true"`
 	// Console serves the pages for people. Nil means that they do not exist.

@@ -34,6 +34,8 @@ func bodyOf(op *openapi3.Operation) string {
 		return `{"events":[{"session_id":"sess_x","event_type":"success"}]}`
 	case "create-session":
 		return `{"type":"dynamic","config":{"product_no":"dyn_sync"}}`
+	case "replace-ip":
+		return `{"reason":"other"}`
 	case "add-traffic":
 		return `{"traffic_gb":0.1}`
 	case "create-recharge":

@@ -62,7 +62,8 @@ func firstArchiveExcludes(t *testing.T, at storage.Config) {
 	if at.URL == "" { // this program inserts the agent and the session, so its later columns are there meanwhile
 		for _, c := range [][2]string{{"agents", "secret_held_until INTEGER"}, {"agents", "former_secret_hash BLOB"},
 			{"wallets", "adjusted INTEGER"}, {"wallets", "restricted_keys INTEGER"}, {"sessions", "bought_by TEXT"},
-			{"sessions", "buyer TEXT"}, {"sessions", "require TEXT"}, {"sessions", "skipped INTEGER"}} {
+			{"sessions", "buyer TEXT"}, {"sessions", "require TEXT"}, {"sessions", "skipped INTEGER"},
+			{"sessions", "ended_exits TEXT"}, {"sessions", "kept INTEGER"}} {
 			name, _, _ := strings.Cut(c[1], " ")
 			execAll(t, old, "ALTER TABLE "+c[0]+" ADD COLUMN "+c[1])
 			undo = append(undo, "ALTER TABLE "+c[0]+" DROP COLUMN "+name)

@@ -31,6 +31,7 @@ func (t *tx) Devchain() ports.Devchain               { return payments.Devchain(
 func (t *tx) Orders() ports.Orders                   { return procurement.Orders(&t.Unit) }
 func (t *tx) Reconciliations() ports.Reconciliations { return procurement.Reconciliations(&t.Unit) }
 func (t *tx) UsageCounts() ports.UsageCounts         { return procurement.UsageCounts(&t.Unit) }
+func (t *tx) Replacements() ports.Replacements       { return procurement.Replacements(&t.Unit) }
 func (t *tx) Claims() ports.Claims                   { return procurement.Claims(&t.Unit) }
 func (t *tx) Trials() ports.Trials                   { return accounts.Trials(&t.Unit) }
 func (t *tx) Policies() ports.Policies               { return policies{t} }

@@ -80,6 +80,8 @@ type sessionState struct {
 	PasswordNo, Cuts                int
 	TopUps, Require                 string
 	Skipped                         int
+	EndedExits                      string
+	Kept                            int64
 }
 
 func toSessionRow(s session.Session) sessionRow {
@@ -100,7 +102,8 @@ func toSessionRow(s session.Session) sessionRow {
 		ActivatedAt: column.Micros(s.ActivatedAt), ExpiresAt: column.Micros(s.ExpiresAt), EndedAt: column.Micros(s.EndedAt),
 		Labels: joinLabels(s.Labels), AllowedIps: joinNetworks(s.AllowedIPs), PasswordNo: s.PasswordNo, Cuts: s.Cuts,
 		TopUps: joinTopUps(s.TopUps), Require: codec.JoinRule(s.Require),
-		Skipped: s.Rotation.Skipped,
+		Skipped:    s.Rotation.Skipped,
+		EndedExits: joinEnded(s.Exits), Kept: int64(s.Money.Kept),
 	}}
 }
 
@@ -108,6 +111,9 @@ func fromSessionRow(r *sessionRow) (session.Session, error) {
 	exits, err := splitExits(r.Exits)
 	if err != nil {
 		return session.Session{}, fmt.Errorf("exits of %s: %w", r.ID, err)
+	}
+	if err := markEnded(exits, r.EndedExits); err != nil {
+		return session.Session{}, fmt.Errorf("ended exits of %s: %w", r.ID, err)
 	}
 	allowed, err := splitNetworks(r.AllowedIps)
 	if err != nil {
@@ -136,7 +142,7 @@ func fromSessionRow(r *sessionRow) (session.Session, error) {
 		Money: session.Money{
 			Held:     funds(r.HeldTrial, r.HeldOwn),
 			Charged:  funds(r.ChargedTrial, r.ChargedOwn),
-			Refunded: funds(r.RefundedTrial, r.RefundedOwn),
+			Refunded: funds(r.RefundedTrial, r.RefundedOwn), Kept: domain.Money(r.Kept),
 		},
 		Failure:   session.Failure{Code: r.FailureCode, Message: r.FailureMessage},
 		CreatedAt: column.Time(r.CreatedAt), ActivatedAt: column.Time(r.ActivatedAt),
@@ -199,6 +205,36 @@ func splitExits(text string) ([]session.Exit, error) {
 		exits = append(exits, session.Exit{IP: ip})
 	}
 	return exits, nil
+}
+
+// joinEnded writes the places of the exits that ended.
+func joinEnded(exits []session.Exit) string {
+	var b []byte
+	for i, e := range exits {
+		if !e.Ended {
+			continue
+		}
+		if len(b) > 0 {
+			b = append(b, ',')
+		}
+		b = strconv.AppendInt(b, int64(i), 10)
+	}
+	return string(b)
+}
+
+// markEnded marks the exits at places that joinEnded wrote.
+func markEnded(exits []session.Exit, places string) error {
+	if places == "" {
+		return nil
+	}
+	for place := range strings.SplitSeq(places, ",") {
+		i, err := strconv.Atoi(place)
+		if err != nil || i < 0 || i >= len(exits) {
+			return fmt.Errorf("there is no exit %q", place)
+		}
+		exits[i].Ended = true
+	}
+	return nil
 }
 
 // putSessionBut is like putSession, with the same arguments, for a session whose values of some

@@ -164,6 +164,9 @@ func endpoints(p ports.Provider, s session.Session, d Delivered,
 	}
 	list := make([]procurement.Endpoint, len(s.Exits))
 	for i, exit := range s.Exits {
+		if exit.Ended {
+			continue
+		}
 		for _, ip := range d.IPs {
 			if ip.Addr == exit.IP {
 				list[i], _ = ip.Endpoint(proto)

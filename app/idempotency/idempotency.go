@@ -72,6 +72,13 @@ func RenewalResource(sessionID, orderID string) string {
 
 const resourceSeparator = "#"
 
+// CutResource returns the session that a key names, and the id of what was made for it; empty if the call made the
+// session.
+func CutResource(resource string) (sessionID, id string) {
+	sessionID, id, _ = strings.Cut(resource, resourceSeparator)
+	return sessionID, id
+}
+
 // SplitResource returns the session that a key names, and whether the call was a
 // renewal.
 func SplitResource(resource string) (sessionID string, renewal bool) {

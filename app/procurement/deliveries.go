@@ -149,7 +149,7 @@ func (u deliveries) lose(ctx context.Context, c *change) error {
 // refresh takes over what a provider changed of a live order: new credentials, a
 // new end, an address that it replaced.
 func (u deliveries) refresh(ctx context.Context, c *change, d procurement.Delivery, direct bool) (err error) {
-	o, s := c.order, c.session
+	o, s, changed := c.order, c.session, false
 	if d.State == procurement.Live {
 		if o.SealedDelivery, err = u.access.Seal(o, d, direct); err != nil {
 			return err
@@ -157,16 +157,16 @@ func (u deliveries) refresh(ctx context.Context, c *change, d procurement.Delive
 	}
 	o = o.Record(d, c.now)
 	o.LostAt, o.NextAt = time.Time{}, c.now.Add(checkAfter(direct))
-	exits := d.Exits(s.Type)
-	if s.Type == session.Static && d.State == procurement.Live && len(exits) == s.Quantity &&
-		!session.SameExits(exits, s.Exits) {
+	if s.Type == session.Static && d.State == procurement.Live && len(d.IPs) == s.Quantity {
+		s, changed = s.TakeOver(d.Exits(s.Type))
+	}
+	if changed {
 		if err := c.tx.Addresses().Free(ctx, s.ID); err != nil {
 			return err
 		}
-		if err := c.tx.Addresses().Take(ctx, s.Provider, s.ID, session.Addresses(exits)); err != nil {
+		if err := c.tx.Addresses().Take(ctx, s.Provider, s.ID, session.Addresses(s.Exits)); err != nil {
 			return err
 		}
-		s.Exits = exits
 		if err := notify.LogEvent(ctx, c.tx, u.ids, s.ID, eventlog.Replaced, "", c.now); err != nil {
 			return err
 		}

@@ -231,7 +231,7 @@ func (u *Driver) next(s session.Session, o procurement.Order,
 	return deliveries{u}.await
 }
 
-// handler has the steps in which purchases and renewals differ.
+// handler has the steps in which purchases, renewals and exchanges differ.
 type handler interface {
 	// send places a planned order.
 	send(ctx context.Context, s session.Session, o procurement.Order) error
@@ -245,8 +245,11 @@ type handler interface {
 
 // handlerOf returns the handler of an order.
 func (u *Driver) handlerOf(o procurement.Order) handler {
-	if o.Renews() {
+	switch o.Kind {
+	case procurement.Renewal:
 		return renewals{u}
+	case procurement.Exchange:
+		return exchanges{u}
 	}
 	return purchases{u}
 }

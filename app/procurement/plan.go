@@ -2,6 +2,7 @@ package procurement
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	"agentproxy/app/fulfilment"
@@ -43,6 +44,9 @@ func (u *Driver) PlanRenewal(
 	if !ok {
 		return o, ports.ErrProvider.Msgf("the provider has no record of this session; buy a new one")
 	}
+	if slices.ContainsFunc(orders, func(o procurement.Order) bool { return o.Kind == procurement.Exchange && o.Open() }) {
+		return o, session.ErrNotReady.Msgf("an address of this session is being replaced; try again when that is decided")
+	}
 	o = procurement.Order{ID: u.ids.New(orderPrefix), Kind: procurement.Renewal, SessionID: s.ID, Provider: s.Provider,
 		Intent: bought.Intent, Status: procurement.Planned, Ref: bought.Ref, PlannedAt: now, NextAt: now.Add(sendWithin)}
 	product, err := u.catalog.Product(s.ProductNo)
@@ -60,30 +64,44 @@ func (u *Driver) PlanRenewal(
 func (u *Driver) Deliver(
 	ctx context.Context, tx Repos, s session.Session, from procurement.Source, turn *Turn, now time.Time,
 ) (session.Session, error) {
+	s, d, err := orderLocal(ctx, u, tx, s, from, turn, now)
+	if err != nil {
+		return s, err
+	}
+	return u.lifecycle.Activate(ctx, tx, s, d.Exits(s.Type), now)
+}
+
+// orderLocal orders the exits of a session of a provider in this process. It returns the session with the turn that was
+// chosen for it.
+func orderLocal(
+	ctx context.Context, u *Driver, tx Repos, s session.Session, from procurement.Source, turn *Turn, now time.Time,
+) (_ session.Session, d procurement.Delivery, err error) {
 	provider, ok := u.catalog.InProcess(from.Provider)
 	if !ok {
-		return s, ports.ErrProvider
+		return s, d, ports.ErrProvider
 	}
 	in := from.Intent(s)
 	if s.Type == session.Static {
-		var err error
 		if in.Taken, err = tx.Addresses().Taken(ctx, provider.Name()); err != nil {
-			return s, err
+			return s, d, err
+		}
+		if in.Avoid, err = givenBack(ctx, tx, s.AgentID, now); err != nil {
+			return s, d, err
 		}
 	}
 	filter := u.Gate.Filter(s.Require, s.Location.Country)
 	if filter != nil {
 		if _, local := provider.(ports.ExitPool); !local && !turn.of(s) {
-			return s, exit.ErrNotMet
+			return s, d, exit.ErrNotMet
 		}
 		in.Passes, s = filter.Passes, turn.Take(s)
 	}
-	d, err := provider.Order(ctx, in)
+	d, err = provider.Order(ctx, in)
 	u.calls.Count(provider, "order", err)
 	if err != nil {
-		return s, filter.Refusal(ports.Refusal(procurement.ClassOf(err)))
+		return s, d, filter.Refusal(ports.Refusal(procurement.ClassOf(err)))
 	}
-	return u.lifecycle.Activate(ctx, tx, s, d.Exits(s.Type), now)
+	return s, d, nil
 }
 
 // deliverInProcess delivers a session that is creating and has no order, or fails

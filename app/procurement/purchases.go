@@ -89,9 +89,27 @@ func (u purchases) preflight(
 func (u purchases) order(ctx context.Context, p ports.Provider, o procurement.Order) (procurement.Delivery, error) {
 	ctx, cancel := context.WithTimeout(ctx, moneyTimeout)
 	defer cancel()
+	if o.Intent.Type == session.Static {
+		var err error
+		if o.Intent.Avoid, err = u.avoids(ctx, o); err != nil {
+			u.log.Warn("an order may get an address that its agent gave back", "order_id", o.ID, "err", err)
+		}
+	}
 	d, err := p.Order(ctx, o.Intent)
 	u.calls.Count(p, "order", err)
 	return d, err
+}
+
+// avoids returns the addresses that the agent of an order gave back.
+func (u purchases) avoids(ctx context.Context, o procurement.Order) (back map[string]bool, err error) {
+	err = u.store.View(ctx, func(ctx context.Context, tx Repos) error {
+		s, err := tx.Sessions().Load(ctx, o.SessionID)
+		if err == nil {
+			back, err = givenBack(ctx, tx, s.AgentID, u.clock.Now())
+		}
+		return err
+	})
+	return back, err
 }
 
 // confirm stores what a provider has for an order.

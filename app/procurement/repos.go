@@ -16,6 +16,7 @@ type Repos interface {
 	Sessions() ports.Sessions
 	Counters() ports.Counters
 	Events() ports.Events
+	Replacements() ports.Replacements
 }
 
 func narrow(store ports.Store) ports.Unit[Repos] {

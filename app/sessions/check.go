@@ -3,6 +3,7 @@ package sessions
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"net/netip"
 	"slices"
@@ -138,6 +139,9 @@ func (u *Checks) measure(ctx context.Context, s session.Session, ref exit.Ref) (
 	}
 	probe, err := u.prober.Probe(ctx, ref)
 	if err != nil {
+		if probe.Unreachable && s.Type == session.Static {
+			err = errors.Join(err, u.keepFailure(ctx, ref, of))
+		}
 		return probed{}, err
 	}
 	m := exit.Measured{At: u.clock.Now(), Declared: cmp.Or(probe.DeclaredCountry, s.Location.Country)}
@@ -145,8 +149,11 @@ func (u *Checks) measure(ctx context.Context, s session.Session, ref exit.Ref) (
 		return probed{}, fmt.Errorf("address that the echo saw: %w", err)
 	}
 	m.Known = u.facts.Facts(ctx, m.IP)
-	if u.facts.Any() {
+	switch {
+	case u.facts.Any():
 		err = u.keep(ctx, ref, of, m)
+	case s.Type == session.Static:
+		err = u.forgetFailures(ctx, ref)
 	}
 	return probed{m, probe.Latency}, err
 }

@@ -246,6 +246,9 @@ func (u *Checks) noticeActivations(ctx context.Context) error {
 				return err
 			}
 			for i := range max(len(s.Exits), 1) {
+				if i < len(s.Exits) && s.Exits[i].Ended {
+					continue
+				}
 				r := exit.Record{Ref: exit.Ref{AgentID: s.AgentID, SessionID: s.ID, Index: i}, DueAt: u.clock.Now()}
 				if _, found, err := tx.ExitMeasures().Get(ctx, r.Ref); err != nil || found {
 					return err

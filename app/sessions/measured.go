@@ -31,6 +31,9 @@ func present(ctx context.Context, tx Repos, s session.Session, ref exit.Ref) (st
 func identity(s session.Session, index int) (string, error) {
 	var sold netip.Addr
 	if index < len(s.Exits) {
+		if s.Exits[index].Ended {
+			return "", errNoExit
+		}
 		sold = s.Exits[index].IP
 	} else if index > 0 || s.Type == session.Static {
 		return "", errNoExit
@@ -106,6 +109,17 @@ func (u *Checks) listDiffering(ctx context.Context, tx Repos, r exit.Record) err
 	return tx.Events().Append(ctx, r.SessionID, []eventlog.Event{{ID: u.sessions.ids.New(eventlog.IDPrefix), At: r.At,
 		Source: eventlog.Service, Type: eventlog.ExitDiffers, ExitIP: r.IP.String(), Worker: r.Worker, Message: message,
 		LatencyMS: -1}})
+}
+
+// MeasuredAt returns what was measured of an address of a static session, nil if nothing was, and how many checks of
+// it failed one after the other.
+func MeasuredAt(ctx context.Context, tx Repos, s session.Session, index int) (*exit.Measured, int, error) {
+	of, err := identity(s, index)
+	if err != nil {
+		return nil, 0, err
+	}
+	r, _, err := tx.ExitMeasures().Get(ctx, exit.Ref{AgentID: s.AgentID, SessionID: s.ID, Index: index})
+	return r.Known(of), r.FailuresOf(of), err
 }
 
 // withMeasured adds what was measured of the addresses of static sessions that are active. It reads nothing where

@@ -198,11 +198,11 @@ func (u *Service) planRenewal(ctx context.Context, tx Repos, in Renew, now time.
 		return n, errRenewing
 	}
 	if pool, local := known.(ports.ExitPool); local && slices.ContainsFunc(n.was.Exits, func(e session.Exit) bool {
-		return !pool.Serves(e.IP)
+		return !e.Ended && !pool.Serves(e.IP)
 	}) {
 		return n, errAddressAway
 	}
-	n.cost = billing.IPCost(n.was.Quantity, price)
+	n.cost = billing.IPCost(n.was.Live(), price)
 	if in.MaxCost != nil && n.cost > *in.MaxCost {
 		return n, ErrPriceMismatch.With("cost", n.cost).With("max_cost", *in.MaxCost)
 	}

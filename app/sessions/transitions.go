@@ -155,7 +155,7 @@ func (t *Transitions) Renewed(
 			return s, err
 		}
 		left := int((s.ExpiresAt.Sub(now) + session.Day - 1) / session.Day)
-		s = s.ExtendFairUse(p.FairUseOf(s.Quantity, days), p.FairUseOf(s.Quantity, left), u.Used()+u.Leased)
+		s = s.ExtendFairUse(p.FairUseOf(s.Live(), days), p.FairUseOf(s.Live(), left), u.Used()+u.Leased)
 	}
 	if err := ledger.NewBook(tx, t.ids, now).Charge(ctx, &s, s.Money.Held.Total()); err != nil {
 		return s, err

@@ -15,6 +15,12 @@ const (
 	Apart      = 5 * time.Minute // of exits that a session or a worker has one after the other
 )
 
+// What makes an exit unreachable: checks that failed one after the other, and the least time between two that count.
+const (
+	UnreachableAfter = 3
+	FailuresApart    = time.Minute
+)
+
 // Ref names an exit that agents use: that of a session, of one of its addresses, or of a worker of it.
 type Ref struct {
 	AgentID   string
@@ -32,6 +38,10 @@ type Record struct {
 	Measured           // without an address if nothing was measured yet
 	DueAt    time.Time // of the next measurement
 	Told     bool      // that the place is not the one sold was listed, once for this exit
+	// Failures counts the checks of this exit that failed one after the other, at least FailuresApart from each
+	// other, and FailedAt is when the last of them did.
+	Failures int
+	FailedAt time.Time
 }
 
 // Quality counts exits that agents use, of one source and sold as being in one country.
@@ -72,6 +82,7 @@ func (r Record) Take(of string, m Measured) (next Record, tell bool) {
 	differs := known && !agreed
 	told := r.Told && r.Of == of
 	r.Of, r.Measured, r.DueAt, r.Told = of, m, m.At.Add(Every), told || differs
+	r.Failures, r.FailedAt = 0, time.Time{}
 	return r, differs && !told
 }
 
@@ -82,4 +93,24 @@ func (r Record) Miss(of string, now time.Time) Record {
 	}
 	r.DueAt = now.Add(RetryAfter)
 	return r
+}
+
+// Fail returns the record after a check that failed because of the exit alone. Within FailuresApart of one that
+// counts, it does not count.
+func (r Record) Fail(of string, now time.Time) Record {
+	if r.Of != of {
+		r = Record{Ref: r.Ref, Of: of, DueAt: now.Add(RetryAfter)}
+	}
+	if r.Failures == 0 || now.Sub(r.FailedAt) >= FailuresApart {
+		r.Failures, r.FailedAt = r.Failures+1, now
+	}
+	return r
+}
+
+// FailuresOf returns how many checks of the present exit failed one after the other.
+func (r Record) FailuresOf(present string) int {
+	if r.Of != present {
+		return 0
+	}
+	return r.Failures
 }

@@ -29,10 +29,11 @@ var Statuses = []Status{Planned, Sent, Confirmed, Refused, Unknown}
 // Kind is the purpose of an order.
 type Kind string
 
-// A purchase begins a session, a renewal extends a static one.
+// A purchase begins a session, a renewal extends a static one, and an exchange replaces an address of it.
 const (
 	Purchase Kind = "purchase"
 	Renewal  Kind = "renewal"
+	Exchange Kind = "replacement" // behind the others in the order of their names: an order is found by its ref
 )
 
 // Refusals about orders, for the operator.
@@ -93,7 +94,7 @@ func (o Order) Open() bool { return o.Status == Planned || o.Status == Sent || o
 // Undelivered reports whether the order may still be delivered: its outcome is to
 // come, or it was accepted and the provider has not delivered it.
 func (o Order) Undelivered() bool {
-	return o.Open() || o.Kind == Purchase && o.Status == Confirmed && o.State == Pending
+	return o.Open() && o.Kind != Exchange || o.Kind == Purchase && o.Status == Confirmed && o.State == Pending
 }
 
 // Closable reports whether the order is a confirmed purchase that is not closed at its

@@ -191,8 +191,18 @@ func (s Session) UnusedShare(at time.Time) domain.Money {
 	if s.Type != Static || s.ExpiresAt.IsZero() || !at.Before(s.ExpiresAt) {
 		return 0
 	}
+	return s.unusedDays(s.paid(), at)
+}
+
+// paid returns what was charged for the days of the addresses that a static session has.
+func (s Session) paid() domain.Money {
+	return s.Money.Charged.Total() - s.Money.Refunded.Total() - s.Money.Kept
+}
+
+// unusedDays returns the part of a price of all days that the whole days left are.
+func (s Session) unusedDays(paid domain.Money, at time.Time) domain.Money {
 	days, left := s.ExpiresAt.Sub(s.ActivatedAt)/Day, s.ExpiresAt.Sub(at)/Day
-	return billing.UnusedDays(s.Money.Charged.Total()-s.Money.Refunded.Total(), int(days), int(left))
+	return billing.UnusedDays(paid, int(days), int(left))
 }
 
 // Forfeited returns what the end of a static session at a time gives up where its agent asked for it: of all that was
@@ -202,8 +212,7 @@ func (s Session) Forfeited(at time.Time) domain.Money {
 		return 0
 	}
 	whole, left := s.ExpiresAt.Sub(s.ActivatedAt)/time.Second, s.ExpiresAt.Sub(at)/time.Second
-	paid := s.Money.Charged.Total() - s.Money.Refunded.Total()
-	return domain.Money(domain.MulDiv(int64(paid), int64(left), int64(whole)))
+	return domain.Money(domain.MulDiv(int64(s.paid()), int64(left), int64(whole)))
 }
 
 // ChargeDue returns the price of the traffic used that is not charged yet, at

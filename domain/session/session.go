@@ -4,7 +4,6 @@ package session
 
 import (
 	"net/netip"
-	"slices"
 	"time"
 
 	"agentproxy/domain"
@@ -96,25 +95,20 @@ var RotationModes = []RotationMode{OnDemand, Timed, Fixed}
 // gateway binds to.
 type Exit struct {
 	IP netip.Addr
+	// Ended is set of an address of a static session that ended before it. It keeps its place, because the user
+	// names of the others end in theirs.
+	Ended bool
 }
 
-// Addresses returns the addresses of exits as text.
+// Addresses returns the addresses of exits that have not ended, as text.
 func Addresses(exits []Exit) []string {
-	ips := make([]string, len(exits))
-	for i, e := range exits {
-		ips[i] = e.IP.String()
-	}
-	return ips
-}
-
-// SameExits compares without regard to the order.
-func SameExits(a, b []Exit) bool {
-	for _, e := range a {
-		if !slices.Contains(b, e) {
-			return false
+	ips := make([]string, 0, len(exits))
+	for _, e := range exits {
+		if !e.Ended {
+			ips = append(ips, e.IP.String())
 		}
 	}
-	return len(a) == len(b)
+	return ips
 }
 
 // Location is where the exits are sold as being. Country is ISO 3166-1 alpha-2,
@@ -192,4 +186,7 @@ type Money struct {
 	Held     billing.Funds // 0 once the session is settled
 	Charged  billing.Funds
 	Refunded billing.Funds
+	// Kept is the part of Charged that pays for no day of the addresses that a static session has: the used days of
+	// those that ended, and the fees of replacements.
+	Kept domain.Money
 }

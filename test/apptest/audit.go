@@ -68,7 +68,8 @@ var rules = map[string]string{
 	"an address is taken by a live session": `SELECT a.ip FROM static_addresses a LEFT JOIN sessions s ON s.id = a.session_id
 		WHERE s.status IS NULL OR s.status NOT IN ('creating', 'active')`,
 	"an active static session has its addresses": `SELECT id FROM sessions s WHERE status = 'active' AND type = 'static'
-		AND quantity <> (SELECT COUNT(*) FROM static_addresses a WHERE a.session_id = s.id)`,
+		AND quantity <> (SELECT COUNT(*) FROM static_addresses a WHERE a.session_id = s.id) + CASE ended_exits WHEN '' THEN 0
+		ELSE 1 + LENGTH(ended_exits) - LENGTH(REPLACE(ended_exits, ',', '')) END`,
 	"at most one charge an hour beside the last": `SELECT e.session_id FROM ledger_entries e JOIN sessions s ON s.id = e.session_id
 		WHERE e.type = 'charge' AND s.type = 'dynamic' AND NOT (e.at >= s.ended_at AND s.ended_at > 0)
 		GROUP BY e.session_id, e.at / 3600000000 HAVING COUNT(*) > 1`,

@@ -10,6 +10,7 @@ import (
 	"agentproxy/app/policy"
 	"agentproxy/app/procurement"
 	"agentproxy/app/ratelimit"
+	"agentproxy/app/replacements"
 	"agentproxy/app/sessions"
 	"agentproxy/app/traffic"
 	"agentproxy/app/workers"
@@ -20,16 +21,17 @@ import (
 // UseCases are those that depend on the catalogue: what one process of the service has of
 // sessions and of the orders behind them.
 type UseCases struct {
-	Transitions *sessions.Transitions
-	Fulfilment  *fulfilment.Service
-	Driver      *procurement.Driver
-	Desk        *procurement.Desk
-	Callbacks   *procurement.Callbacks
-	Sessions    *sessions.Service
-	Traffic     *traffic.Service
-	Policies    *policy.Service
-	Workers     *workers.Service
-	Tasks       *maintenance.Tasks
+	Transitions  *sessions.Transitions
+	Fulfilment   *fulfilment.Service
+	Driver       *procurement.Driver
+	Desk         *procurement.Desk
+	Callbacks    *procurement.Callbacks
+	Sessions     *sessions.Service
+	Traffic      *traffic.Service
+	Policies     *policy.Service
+	Replacements *replacements.Service
+	Workers      *workers.Service
+	Tasks        *maintenance.Tasks
 }
 
 // Dependencies are what UseCases are created from.
@@ -59,6 +61,8 @@ func NewUseCases(d Dependencies) (u UseCases) {
 		u.Transitions, u.Driver, u.Fulfilment, d.Hub, d.Log)
 	u.Traffic = traffic.New(d.Store, d.Clock, d.IDs, u.Sessions, u.Transitions, u.Fulfilment, d.Hub, d.Log)
 	u.Policies = policy.New(d.Store, d.Hub)
+	u.Replacements = replacements.New(d.Store, d.Clock, d.IDs, d.Catalog, u.Sessions, u.Transitions, u.Driver,
+		u.Fulfilment, d.Hub)
 	u.Workers = workers.New(d.Store, d.Clock, d.IDs, d.Catalog, u.Fulfilment, d.Hub, d.Log)
 	u.Tasks = maintenance.New(maintenance.Config{ClientDays: 90, ArchiveDays: 90}, d.Store, d.Clock, d.IDs, u.Transitions, u.Traffic, d.Hub, d.Limits)
 	return u

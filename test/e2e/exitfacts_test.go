@@ -3,6 +3,7 @@ package e2e_test
 import (
 	"encoding/json"
 	"net/netip"
+	"net/url"
 	"os"
 	"path/filepath"
 	"testing"
@@ -66,6 +67,29 @@ func TestExitsAreMeasuredAndHeldToARule(t *testing.T) {
 			t.Errorf("measured: %s", text)
 		}
 	}
+
+	// It is elsewhere than sold, so another address comes in its place under the same credential, for nothing.
+	s.must(200, "GET", "/sessions/"+static.SessionID, key, "").into(t, &static)
+	first, second := static.IPList[0], static.IPList[1]
+	proxyOf := func(text string) *url.URL {
+		u, err := url.Parse(text)
+		ok(t, err)
+		return u
+	}
+	closed, other := tunnel(t, proxyOf(first.FullURL), quiet(t)), tunnel(t, proxyOf(second.FullURL), quiet(t))
+	var done apiclient.Replacement
+	s.must(200, "POST", "/sessions/"+static.SessionID+"/ips/"+first.IP+"/replace", key, `{"reason":"wrong_place"}`).into(t, &done)
+	if done.Status != "done" || done.Ground != "contradicted" || done.NewIP == nil || *done.NewIP == first.IP {
+		t.Errorf("the replacement is %+v", done)
+	}
+	within(t, soon, "the tunnel from the old address is closed", closed)
+	if other() {
+		t.Error("the tunnel from the other address is closed too")
+	}
+	if e := s.exitOf(first.FullURL); e != *done.NewIP {
+		t.Errorf("the credential leaves by %s, want %s", e, *done.NewIP)
+	}
+	s.must(409, "POST", "/sessions/"+static.SessionID+"/ips/"+*done.NewIP+"/replace", key, `{"reason":"blocked"}`)
 	s.verify()
 }
 

@@ -83,6 +83,10 @@ type Provider struct {
 	offers []procurement.Offer
 	ready  bool
 	price  map[string]procurement.Quote // by SKU
+
+	replacements procurement.Quote
+	later        bool
+	accepted     []func()
 }
 
 var (

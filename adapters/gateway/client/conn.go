@@ -91,7 +91,8 @@ type CheckedTarget struct {
 	Shared  *policy.Shared
 	Own     *policy.Rules
 	Reports bool
-	Cuts    int // of the session when the connection was made
+	Cuts    int        // of the session when the connection was made
+	Exit    netip.Addr // that it leaves from; invalid if that is not known
 }
 
 // dial is a connection attempt under way.

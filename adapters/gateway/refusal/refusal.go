@@ -120,6 +120,10 @@ var (
 		SOCKS:    socks5.GeneralFailure,
 		Message:  "this session has ended",
 		HowToFix: "create a new session with POST /v1/sessions"}
+	AddressEnded = &Refusal{Status: 410, Code: CodeSessionExpired, ProxyError: "http_request_denied",
+		SOCKS:    socks5.GeneralFailure,
+		Message:  "this address of the session was given back",
+		HowToFix: "use another one of ip_list in GET /v1/sessions/{session_id}"}
 	TooManyTunnels = &Refusal{Status: 429, Code: CodeTooManyTunnels, ProxyError: "connection_limit_reached",
 		SOCKS:      socks5.GeneralFailure,
 		Message:    "this session has too many connections open at once",

@@ -121,6 +121,7 @@ var keyRules = map[string]keyRule{
 	"list-session-events": ownSession, "check-session": ownSession, "list-session-clients": ownSession,
 	"list-session-hosts": ownSession, "get-session-policy": ownSession, "set-session-policy": ownSession,
 	"rotate-password": ownSession, "add-traffic": ownSession, "report-event": ownSession, "get-session-exit": ownSession,
+	"replace-ip":   ownSession,
 	"make-workers": ownSession, "list-workers": ownSession, "get-worker": ownSession, "rotate-worker": ownSession,
 	"delete-worker": ownSession,
 	"get-balance":   anyKey, "list-transactions": anyKey, "get-usage-report": anyKey, "get-budget": wholeKeys,

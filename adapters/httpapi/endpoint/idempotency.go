@@ -91,8 +91,9 @@ type DryRun struct {
 	Cost         value.Money  `json:"cost" doc:"What the call would cost, in US dollars."`
 	Currency     string       `json:"currency" enum:"USD" doc:"Of all amounts."`
 	BalanceAfter value.Money  `json:"balance_after" doc:"The balance that the call would leave."`
-	Refunded     *value.Money `json:"refunded,omitempty" doc:"What ending a session would return."`
+	Refunded     *value.Money `json:"refunded,omitempty" doc:"What would be returned."`
 	Forfeited    *value.Money `json:"forfeited,omitempty" doc:"What ending a session would give up of what was paid."`
+	Ground       string       `json:"ground,omitempty" doc:"On which an address would be replaced."`
 }
 
 // ToDryRun returns the reply that shows a quote.

@@ -16,7 +16,9 @@ import (
 	"agentproxy/domain/exit"
 	"agentproxy/domain/health"
 	"agentproxy/domain/policy"
+	"agentproxy/domain/procurement"
 	"agentproxy/domain/recharge"
+	"agentproxy/domain/replacement"
 	"agentproxy/domain/session"
 	"agentproxy/domain/webhook"
 	"agentproxy/domain/worker"
@@ -55,6 +57,9 @@ var enumerations = []enumeration{
 	enumOf("RotateReason", health.RotationReasons),
 	enumOf("PolicyMode", policy.Modes),
 	enumOf("RechargeState", recharge.Statuses),
+	enumOf("ReplacementGround", replacement.Grounds),
+	enumOf("ReplacementReason", procurement.Faults),
+	enumOf("ReplacementState", replacement.Statuses),
 	enumOf("Protocol", session.Protocols),
 	enumOf("ProvisioningMode", session.ProvisioningModes),
 	enumOf("RotationMode", session.RotationModes),

@@ -9,6 +9,7 @@ import (
 	"agentproxy/adapters/httpapi/endpoint"
 	"agentproxy/adapters/httpapi/sessionview"
 	"agentproxy/app/policy"
+	"agentproxy/app/replacements"
 	"agentproxy/app/reveals"
 	"agentproxy/app/sessions"
 	"agentproxy/domain/account"
@@ -57,10 +58,11 @@ type sessionsReply struct {
 
 // UseCases are the use cases that the operations on sessions call.
 type UseCases struct {
-	Sessions *sessions.Service
-	Policies *policy.Service
-	Checks   *sessions.Checks
-	Reveals  *reveals.Service
+	Sessions     *sessions.Service
+	Policies     *policy.Service
+	Checks       *sessions.Checks
+	Reveals      *reveals.Service
+	Replacements *replacements.Service
 }
 
 // service serves the operations on sessions.
@@ -78,6 +80,7 @@ func Declare(a *endpoint.API, u UseCases, g sessionview.Gateway) {
 	s.declareChanges()
 	s.declareSettings()
 	s.declareTopUp()
+	s.declareReplace()
 	s.declarePeers()
 	s.declareSessionViews()
 	s.declareReveal()

@@ -50,17 +50,21 @@ func (g Gateway) showProxy(r *Session, v sessions.View) {
 		r.Proxy = &p
 		return
 	}
-	r.IPList = make([]ipListReply, len(v.Exits))
+	r.IPList = make([]ipListReply, 0, len(v.Exits))
 	for i, exit := range v.Exits {
-		r.IPList[i] = ipListReply{
+		if exit.Ended {
+			continue
+		}
+		ip := ipListReply{
 			IP:      exit.IP.String(),
 			Country: value.MaybeText(v.Location.Country),
 			City:    value.MaybeText(v.Location.City),
 			Proxy:   g.toProxy(v, i, traffic.User{SessionID: v.ID, Static: true, Number: i}),
 		}
 		if i < len(v.Measured) {
-			r.IPList[i].Exit = MaybeExit(v.Measured[i])
+			ip.Exit = MaybeExit(v.Measured[i])
 		}
+		r.IPList = append(r.IPList, ip)
 	}
 	if len(r.IPList) > 0 {
 		r.Proxy = &r.IPList[0].Proxy

@@ -36,6 +36,8 @@ type measureRow struct {
 	Facts      string
 	DueAt      time.Time `gorm:"serializer:micros"`
 	Announced  int64
+	Failures   int
+	FailedAt   time.Time `gorm:"serializer:micros"`
 }
 
 func (measureRow) TableName() string { return "exit_measures" }
@@ -56,7 +58,8 @@ type storedFacts struct {
 func toMeasureRow(r exit.Record) (measureRow, error) {
 	facts, err := json.Marshal(storedFacts(r.Measured.Known))
 	row := measureRow{SessionID: r.SessionID, Worker: r.Worker, Idx: r.Index, AgentID: r.AgentID, OfExit: r.Of,
-		MeasuredAt: r.At, Declared: r.Declared, Facts: string(facts), DueAt: r.DueAt, Announced: column.Flag(r.Told)}
+		MeasuredAt: r.At, Declared: r.Declared, Facts: string(facts), DueAt: r.DueAt, Announced: column.Flag(r.Told),
+		Failures: r.Failures, FailedAt: r.FailedAt}
 	if r.IP.IsValid() {
 		row.IP = r.IP.String()
 	}
@@ -65,7 +68,7 @@ func toMeasureRow(r exit.Record) (measureRow, error) {
 
 func fromMeasureRow(row measureRow) (exit.Record, error) {
 	r := exit.Record{Ref: exit.Ref{AgentID: row.AgentID, SessionID: row.SessionID, Worker: row.Worker, Index: row.Idx},
-		Of: row.OfExit, DueAt: row.DueAt, Told: row.Announced != 0}
+		Of: row.OfExit, DueAt: row.DueAt, Told: row.Announced != 0, Failures: row.Failures, FailedAt: row.FailedAt}
 	var facts storedFacts
 	if err := json.Unmarshal([]byte(row.Facts), &facts); err != nil {
 		return r, fmt.Errorf("facts of an exit of %s: %w", row.SessionID, err)

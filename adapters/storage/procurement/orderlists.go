@@ -20,12 +20,14 @@ import (
 // renewed for years is still read fast.
 const ofSessionAtMost = 100
 
-// isOfSession reads two ranges of one index.
+// isOfSession reads three ranges of one index.
 const isOfSession = `seq IN (
 	SELECT seq FROM (SELECT seq FROM upstream_orders WHERE session_id = @session AND kind = 'purchase'
 		ORDER BY seq DESC LIMIT @most) purchases UNION ALL
 	SELECT seq FROM (SELECT seq FROM upstream_orders WHERE session_id = @session AND kind = 'renewal'
-		ORDER BY seq DESC LIMIT @most) renewals)`
+		ORDER BY seq DESC LIMIT @most) renewals UNION ALL
+	SELECT seq FROM (SELECT seq FROM upstream_orders WHERE session_id = @session AND kind = 'replacement'
+		ORDER BY seq DESC LIMIT @most) replacements)`
 
 func (r orders) Of(ctx context.Context, sessionID string) ([]procurement.Order, error) {
 	list, err := ordersOf(r.Locked(ctx).Order("seq DESC").

@@ -13,7 +13,7 @@ func placeRules(postgres bool) []rule {
 		{"an active static session has its addresses", `SELECT s.id, s.quantity || ' addresses, has ' || COALESCE(a.n, 0)
 			FROM sessions s LEFT JOIN (SELECT session_id, COUNT(*) AS n FROM static_addresses GROUP BY session_id) a
 			ON a.session_id = s.id
-			WHERE s.status = 'active' AND s.type = 'static' AND s.quantity <> COALESCE(a.n, 0)`},
+			WHERE s.status = 'active' AND s.type = 'static' AND s.quantity <> COALESCE(a.n, 0) + ` + endedExits},
 		{"the addresses of a session are its exits", `SELECT a.ip, 'session ' || s.id || ' of ' || s.provider ||
 			', not of ' || a.provider || ', has ' || s.exits FROM static_addresses a JOIN sessions s ON s.id = a.session_id
 			WHERE s.status = 'active' AND (a.provider <> s.provider
@@ -114,6 +114,18 @@ var orderRules = []rule{
 	{"what was bought is kept, and nothing else",
 		`SELECT id, status || ' ' || kind || ', ' || length(goods) || ' bytes sealed'
 		FROM upstream_orders WHERE (length(goods) > 0) <> (kind = 'purchase' AND status = 'confirmed')`},
+	// The whole days left of what was paid for an address that ended, and the fee of a replacement that was refused.
+	{"an address that was given back is refunded what it is due", `SELECT r.id, r.status || ', refunded ' ||
+		COALESCE(e.trial + e.own, 0) || ' of ' || r.refund || ', keeps ' || r.kept || ', fee ' || r.fee
+		FROM replacements r JOIN sessions s ON s.id = r.session_id
+		LEFT JOIN ledger_entries e ON e.ref = 'refund:' || r.session_id || ':' || r.id
+		WHERE COALESCE(e.trial + e.own, 0) <> CASE r.status WHEN 'refused' THEN r.fee ELSE r.refund END
+		OR r.kept <> 0 AND s.kept = 0 OR r.status = 'ended' AND s.ended_exits = ''
+		OR r.status IN ('pending', 'done') AND (r.refund <> 0 OR r.kept <> r.fee)
+		OR r.status = 'refused' AND (r.refund <> 0 OR r.kept NOT IN (0, r.fee)) OR r.status = 'ended' AND r.refund <> CASE
+		WHEN r.ends_at < s.activated_at + ` + day + ` OR r.decided_at >= r.ends_at THEN 0
+		ELSE (r.refund + r.kept) * ((r.ends_at - r.decided_at) / ` + day + `) /
+			((r.ends_at - s.activated_at) / ` + day + `) END`},
 	{"an order that was not sent has no cost", `SELECT id, status || ', cost ' || cost FROM upstream_orders
 		WHERE (sent_at = 0 AND cost <> 0) OR cost < 0`},
 }

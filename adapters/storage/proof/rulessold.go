@@ -32,10 +32,14 @@ func unusedDays(ends string) string {
 	return `SELECT x.id, x.reason || ', refunded ' || x.got || ' of ' || x.due FROM (SELECT d.id, d.reason, d.got,
 		CASE WHEN d.reason NOT IN ('provider_lost', 'account_disabled', 'operator_request') OR d.ended_at >= d.expires_at
 			OR d.expires_at < d.activated_at + ` + day + ` THEN 0
-		WHEN d.paid BETWEEN 0 AND 2000000000000000 AND d.ended_at >= d.activated_at THEN
-			d.paid * ((d.expires_at - d.ended_at) / ` + day + `) / ((d.expires_at - d.activated_at) / ` + day + `)
-		ELSE d.paid END AS due FROM (` + ends + `) d) x WHERE x.got <> x.due`
+		WHEN d.paid - d.kept BETWEEN 0 AND 2000000000000000 AND d.ended_at >= d.activated_at THEN
+			(d.paid - d.kept) * ((d.expires_at - d.ended_at) / ` + day + `) / ((d.expires_at - d.activated_at) / ` + day + `)
+		ELSE d.paid - d.kept END AS due FROM (` + ends + `) d) x WHERE x.got <> x.due`
 }
+
+// endedExits is how many addresses of a session s ended before it.
+const endedExits = `CASE s.ended_exits WHEN '' THEN 0
+	ELSE 1 + length(s.ended_exits) - length(replace(s.ended_exits, ',', '')) END`
 
 // heldProduct compares the product of a session with what it was held for, by an entry in a table.
 func heldProduct(entries string) string {
@@ -54,12 +58,18 @@ var soldRules = []rule{
 		WHERE activated_at > 0 AND activated_at < created_at - ` + hour + `
 		OR ended_at > 0 AND ended_at < created_at - ` + hour},
 	{"a static session that ends early is refunded its unused days by its reason",
-		unusedDays(`SELECT s.id, s.reason, s.ended_at, s.expires_at, s.activated_at, COALESCE(r.trial + r.own, 0) AS got,
+		unusedDays(`SELECT s.id, s.reason, s.ended_at, s.expires_at, s.activated_at, s.kept,
+		COALESCE(r.trial + r.own, 0) AS got,
 		CAST(SUM(CASE WHEN e.ord < r.ord OR r.ord IS NULL AND e.at < s.ended_at THEN e.counter ELSE 0 END) AS BIGINT) AS paid
 		FROM sessions s JOIN ledger_entries e ON e.session_id = s.id AND e.type IN ('charge', 'refund')
 		LEFT JOIN ledger_entries r ON r.ref = 'refund:' || s.id
 		WHERE s.type = 'static' AND s.activated_at > 0 AND s.ended_at > 0
-		GROUP BY s.id, s.reason, s.ended_at, s.expires_at, s.activated_at, r.trial, r.own, r.ord`)},
+		GROUP BY s.id, s.reason, s.ended_at, s.expires_at, s.activated_at, s.kept, r.trial, r.own, r.ord`)},
+	{"what a session keeps and which addresses ended is as they were given back", `SELECT x.id, 'keeps ' || x.kept ||
+		' of ' || x.due || '; ' || x.n || ' of ' || x.ended FROM (SELECT s.id, s.kept, ` + endedExits + ` AS n,
+		COALESCE((SELECT CAST(SUM(r.kept) AS BIGINT) FROM replacements r WHERE r.session_id = s.id), 0) AS due,
+		(SELECT COUNT(*) FROM replacements r WHERE r.session_id = s.id AND r.status = 'ended') AS ended
+		FROM sessions s WHERE s.type = 'static') x WHERE x.kept <> x.due OR x.n <> x.ended`},
 	{"an active static session is charged, and holds nothing but for a renewal",
 		`SELECT s.id, 'holds ' || (s.held_trial + s.held_own) || ', charged ' || (s.charged_trial + s.charged_own)
 		FROM sessions s WHERE s.type = 'static' AND s.activated_at > 0 AND (s.status = 'active'

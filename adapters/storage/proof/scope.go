@@ -139,12 +139,13 @@ var openRules = map[string]string{
 		FROM opened WHERE renewals > 0 UNION ALL SELECT e.session_id, 1, ` + renewalEnd + ` FROM ledger_entries e
 		WHERE ` + renewalHold + `) u`),
 	"a static session that ends early is refunded its unused days by its reason": unusedDays(`SELECT s.id, s.reason,
-		s.ended_at, s.expires_at, s.activated_at, COALESCE(r.trial + r.own, 0) AS got, COALESCE(o.paid, 0) +
+		s.ended_at, s.expires_at, s.activated_at, s.kept, COALESCE(r.trial + r.own, 0) AS got, COALESCE(o.paid, 0) +
 		CAST(SUM(CASE WHEN e.ord < r.ord OR r.ord IS NULL AND e.at < s.ended_at THEN e.counter ELSE 0 END) AS BIGINT) AS paid
 		FROM sessions s LEFT JOIN ledger_entries e ON e.session_id = s.id AND e.type IN ('charge', 'refund')
 		LEFT JOIN opened o ON o.session_id = s.id LEFT JOIN all_entries r ON r.ref = 'refund:' || s.id
 		WHERE s.type = 'static' AND s.activated_at > 0 AND s.ended_at > 0
-		GROUP BY s.id, s.reason, s.ended_at, s.expires_at, s.activated_at, r.trial, r.own, r.ord, o.paid`),
+		GROUP BY s.id, s.reason, s.ended_at, s.expires_at, s.activated_at, s.kept, r.trial, r.own, r.ord, o.paid`),
+
 	"a session is of the product that it was held for":    heldProduct("all_entries"),
 	"the counts of ended sessions are right":              left,
 	"the counts of sessions by their last hour are right": left,

@@ -196,6 +196,8 @@ var oddSessions = map[string]string{
 	"a static session lasts as many days as were paid": "s.type = 'static' AND s.activated_at > 0",
 	"a static session that ends early is refunded its unused days by its reason": `s.type = 'static'
 		AND s.activated_at > 0 AND s.ended_at > 0`,
+	"what a session keeps and which addresses ended is as they were given back": `s.kept <> 0
+		OR s.ended_exits <> ''`,
 	"an active static session is charged, and holds nothing but for a renewal": "s.type = 'static' AND s.activated_at > 0",
 }
 

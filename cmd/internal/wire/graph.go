@@ -48,6 +48,7 @@ import (
 	"agentproxy/app/procurement"
 	"agentproxy/app/ratelimit"
 	"agentproxy/app/reconcile"
+	"agentproxy/app/replacements"
 	"agentproxy/app/reveals"
 	"agentproxy/app/sessions"
 	"agentproxy/app/telemetry"
@@ -106,7 +107,8 @@ func core(s configfile.Settings, log *slog.Logger, database fx.Option) fx.Option
 			},
 			policyapp.New, workers.New, changes.New, accounts.New, accounts.NewReferrers, sessions.NewTransitions,
 			fulfilment.New, procurement.NewDriver, procurement.NewDesk, procurement.NewCallbacks,
-			reconcile.NewWatch, reconcile.New, sessions.New, trafficapp.New, telemetry.NewObserver, newTelemetryQueue,
+			reconcile.NewWatch, reconcile.New, sessions.New, replacements.New,
+			trafficapp.New, telemetry.NewObserver, newTelemetryQueue,
 			newTelemetry,
 			ledger.NewWallet, ledger.NewStats, newLimits, maintenance.New, maintenance.NewAddresses, payments.NewOrders,
 			payments.NewWatcher, webhooks.New, operator.NewTrail, newJobs,

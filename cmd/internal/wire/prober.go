@@ -100,7 +100,8 @@ func (p prober) Probe(ctx context.Context, of exit.Ref) (ports.Probe, error) {
 		if ctx.Err() != nil {
 			return ports.Probe{}, ports.ErrTimeout
 		}
-		return ports.Probe{}, ports.ErrProvider.Msgf("the exit did not reach the service's echo; rotate and try again")
+		failed := ports.Probe{Unreachable: p.gateway.Echoes(ctx, route.Upstreams != nil) == nil}
+		return failed, ports.ErrProvider.Msgf("the exit did not reach the service's echo; rotate and try again")
 	}
 	return ports.Probe{ExitIP: r.ExitIP, DeclaredCountry: country, Latency: r.Latency}, nil
 }

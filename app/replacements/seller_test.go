@@ -1,0 +1,187 @@
+package replacements_test
+
+import (
+	"net/netip"
+	"testing"
+	"time"
+
+	"agentproxy/app/replacements"
+	"agentproxy/app/sessions"
+	"agentproxy/domain"
+	"agentproxy/domain/catalog"
+	"agentproxy/domain/procurement"
+	"agentproxy/domain/replacement"
+	"agentproxy/domain/session"
+	"agentproxy/test/apptest"
+	"agentproxy/test/fake"
+)
+
+// state returns the only replacement of the session as it is stored.
+func (s shop) state() replacement.Status {
+	s.T.Helper()
+	found := s.Column(`SELECT status FROM replacements WHERE session_id = ? ORDER BY at DESC`, s.id)
+	if len(found) == 0 {
+		return ""
+	}
+	return replacement.Status(found[0])
+}
+
+// pass advances the clock in steps until a time has passed, and drives the orders after each.
+func (s shop) pass(d time.Duration) {
+	s.T.Helper()
+	for range 20 {
+		s.Clock.Advance(d / 20)
+		apptest.OK(s.T, s.RunOrders())
+	}
+}
+
+// A seller that replaces is asked once, whatever becomes of its answer, and the session gets what its order has.
+func TestASellerReplaces(t *testing.T) {
+	t.Parallel()
+	for name, store := range stores {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			for what, c := range map[string]struct {
+				step  fake.Step
+				later bool
+				want  replacement.Status // after a while
+			}{
+				"at once":                      {fake.Step{}, false, replacement.Done},
+				"later":                        {fake.Step{}, true, replacement.Done},
+				"the answer is lost":           {fake.LoseAnswer(), false, replacement.Done},
+				"the answer is lost, later":    {fake.LoseAnswer(), true, replacement.Done},
+				"the request is lost":          {fake.LoseRequest(), false, replacement.Refused},
+				"refused":                      {fake.Refuse(procurement.OutOfStock), false, replacement.Refused},
+				"refused for a time":           {fake.Refuse(procurement.RateLimited), false, replacement.Refused},
+				"the seller does not know how": {fake.Refuse(procurement.Unsupported), false, replacement.Refused},
+			} {
+				s := open(t, store(t), apptest.RemoteStatic, 2)
+				if c.later {
+					s.Seller.ReplaceLater()
+				}
+				s.Seller.Next(fake.Exchange, c.step)
+				was, balance := s.addresses(), s.Balance(s.agent)
+				done, err := s.replace(replacements.Replace{IP: s.ip(1), Fault: procurement.Blocked})
+				apptest.OK(t, err)
+				apptest.Equal(t, what+": the ground", done.Replacement.Ground, replacement.Offered)
+				if c.later || c.want == replacement.Refused && c.step.Err != nil && procurement.ClassOf(c.step.Err) == procurement.Ambiguous {
+					apptest.Equal(t, what+": at first", done.Replacement.Status, replacement.Pending)
+					_, err := s.replace(replacements.Replace{IP: s.ip(1), Fault: procurement.Blocked})
+					apptest.ErrorIs(t, err, session.ErrNotReady)
+				}
+				s.pass(time.Hour)
+				s.Seller.FinishReplacements()
+				s.pass(25 * time.Hour)
+				is := s.addresses()
+				apptest.Equal(t, what, s.state(), c.want)
+				apptest.Equal(t, what+": calls", s.Seller.Calls(fake.Exchange), 1)
+				apptest.Equal(t, what+": the balance", s.Balance(s.agent), balance)
+				if is[0] != was[0] || (is[1] == was[1]) != (c.want == replacement.Refused) {
+					t.Errorf("%s: %v became %v", what, was, is)
+				}
+				if c.want == replacement.Done {
+					_, err := s.replace(replacements.Replace{IP: s.ip(1), Fault: procurement.Blocked})
+					apptest.ErrorIs(t, err, replacement.ErrRefused) // once in 30 days without a ground
+				}
+			}
+		})
+	}
+}
+
+// What a seller takes is charged to the agent and its key, shown before, and given back if it refuses. It is no part
+// of what unused days are reckoned of.
+func TestAFeeIsChargedOnceOrGivenBack(t *testing.T) {
+	t.Parallel()
+	for name, store := range stores {
+		t.Run(name, func(t *testing.T) {
+			s := open(t, store(t), apptest.RemoteStatic, 1)
+			s.Seller.ChargeReplacements(procurement.Quote{Cost: domain.Dollar, Stock: procurement.StockYes})
+			balance, price := s.Balance(s.agent), s.Read(s.agent, s.id).Cost.Charged
+			try, err := s.replace(replacements.Replace{IP: s.ip(0), DryRun: true})
+			apptest.OK(t, err)
+			if try.Quote.Cost != domain.Dollar || try.Quote.BalanceAfter != balance-domain.Dollar {
+				t.Errorf("a dry run: %+v", try.Quote)
+			}
+			_, err = s.replace(replacements.Replace{IP: s.ip(0), MaxCost: new(domain.Dollar / 2)})
+			apptest.ErrorIs(t, err, sessions.ErrPriceMismatch)
+			apptest.Equal(t, "the balance", s.Balance(s.agent), balance)
+
+			s.Seller.Next(fake.Exchange, fake.Refuse(procurement.OutOfStock))
+			done, err := s.replace(replacements.Replace{IP: s.ip(0)})
+			apptest.OK(t, err)
+			apptest.Equal(t, "refused", done.Replacement.Status, replacement.Refused)
+			apptest.Equal(t, "the balance after a refusal", s.Balance(s.agent), balance)
+
+			_, err = s.replace(replacements.Replace{IP: s.ip(0)})
+			apptest.ErrorIs(t, err, replacement.ErrRefused) // a seller that refused is not asked again at once
+			s.Clock.Advance(session.Day)
+			done, err = s.replace(replacements.Replace{IP: s.ip(0)})
+			apptest.OK(t, err)
+			apptest.Equal(t, "done", done.Replacement.Status, replacement.Done)
+			apptest.Equal(t, "the balance", s.Balance(s.agent), balance-domain.Dollar)
+			apptest.OK(t, s.Accounts.Disable(t.Context(), s.agent, "test"))
+			v := s.Read(s.agent, s.id)
+			apptest.Equal(t, "refunded of the refusal and the days", v.Cost.Refunded, domain.Dollar+price*29/30)
+		})
+	}
+}
+
+// A session that ends while its seller is asked ends the replacement.
+func TestASessionEndsDuringAReplacement(t *testing.T) {
+	t.Parallel()
+	s := open(t, apptest.New(t), apptest.RemoteStatic, 1)
+	s.Seller.ChargeReplacements(procurement.Quote{Cost: domain.Dollar, Stock: procurement.StockYes})
+	s.Seller.ReplaceLater()
+	balance := s.Balance(s.agent)
+	_, err := s.replace(replacements.Replace{IP: s.ip(0)})
+	apptest.OK(t, err)
+	_, err = s.Sessions.Terminate(t.Context(), s.agent, s.id)
+	apptest.OK(t, err)
+	s.pass(time.Hour)
+	apptest.Equal(t, "the replacement", s.state(), replacement.Refused)
+	apptest.Equal(t, "the balance", s.Balance(s.agent), balance)
+	if n := len(s.Column(`SELECT id FROM upstream_orders WHERE status NOT IN ('confirmed', 'refused') OR kind = 'purchase' AND closed_at = 0`)); n != 0 {
+		t.Errorf("%d orders are open", n)
+	}
+}
+
+// A renewal and a replacement at a seller are not under way at once: each would hide the other's outcome.
+func TestARenewalWaitsForAReplacement(t *testing.T) {
+	t.Parallel()
+	s := open(t, apptest.New(t), apptest.RemoteStatic, 1)
+	s.Seller.ReplaceLater()
+	_, err := s.replace(replacements.Replace{IP: s.ip(0)})
+	apptest.OK(t, err)
+	_, err = s.Sessions.Renew(t.Context(), sessions.Renew{AgentID: s.agent, SessionID: s.id})
+	apptest.ErrorIs(t, err, session.ErrNotReady)
+	s.Seller.FinishReplacements()
+	s.pass(time.Hour)
+	apptest.Equal(t, "the replacement", s.state(), replacement.Done)
+	s.Seller.Next(fake.Extend, fake.LoseRequest())
+	_, err = s.Sessions.Renew(t.Context(), sessions.Renew{AgentID: s.agent, SessionID: s.id})
+	apptest.OK(t, err)
+	_, err = s.replace(replacements.Replace{IP: s.ip(0)})
+	apptest.ErrorIs(t, err, session.ErrNotReady)
+}
+
+// A seller without another address is not asked; on a ground the address ends with a refund all the same.
+func TestASellerIsOutOfStock(t *testing.T) {
+	t.Parallel()
+	s := open(t, apptest.New(t), apptest.RemoteStatic, 2)
+	s.Seller.ChargeReplacements(procurement.Quote{Stock: procurement.StockNo})
+	_, err := s.replace(replacements.Replace{IP: s.ip(0), Refund: true})
+	apptest.ErrorIs(t, err, catalog.ErrOutOfStock) // it is no free ground
+	s.measured("LT")
+	ended := s.ip(0)
+	done, err := s.replace(replacements.Replace{IP: ended, Refund: true})
+	apptest.OK(t, err)
+	apptest.Equal(t, "the status", done.Replacement.Status, replacement.Ended)
+	apptest.Equal(t, "calls", s.Seller.Calls(fake.Exchange), 0)
+	s.pass(4 * time.Hour) // the seller's order still has the address
+	v := s.Read(s.agent, s.id)
+	if !v.Exits[0].Ended || v.Exits[0].IP != ended || v.Live() != 1 {
+		t.Errorf("the exits are %+v", v.Exits)
+	}
+	_, err = s.replace(replacements.Replace{IP: netip.MustParseAddr("192.0.2.200"), Refund: true})
+	apptest.ErrorIs(t, err, domain.ErrInvalid)
+}
