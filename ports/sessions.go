@@ -38,6 +38,12 @@ type KeyCount struct {
 	Bytes, Rotations int64
 }
 
+// KeySessions counts the sessions of a list that a key bought.
+type KeySessions struct {
+	Key         string
+	Total, Live int
+}
+
 // Sessions keeps sessions. Every query carries the owner.
 type Sessions interface {
 	Insert(ctx context.Context, s session.Session) error
@@ -57,6 +63,9 @@ type Sessions interface {
 	Read(ctx context.Context, agentID, id string) (SessionRead, error)
 	// List returns sessions, newest first.
 	List(ctx context.Context, agentID string, f SessionFilter, page domain.Page) (domain.List[SessionRead], error)
+	// ListByKey counts the same list by the key that bought a session, in the order of their ids. The key without an id
+	// is that of sessions whose key is not known.
+	ListByKey(ctx context.Context, agentID string, f SessionFilter) ([]KeySessions, error)
 	// Newest returns the agent's newest creating or active session of a product, of those that a key bought if
 	// keyID is not empty, else session.ErrNotFound.
 	Newest(ctx context.Context, agentID, keyID, productNo string) (session.Session, error)

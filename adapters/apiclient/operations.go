@@ -1082,6 +1082,8 @@ type ListSessions struct {
 	ProductNo string
 	// Only sessions that this key bought.
 	Key string
+	// key adds by_key, the number of each key's sessions.
+	By string
 	// Only sessions bought for it.
 	Country string
 	// key:value, a label that the session has.
@@ -1102,6 +1104,7 @@ func (in ListSessions) query() (q query) {
 	q.text("type", string(in.Type))
 	q.text("product_no", in.ProductNo)
 	q.text("key", in.Key)
+	q.text("by", in.By)
 	q.text("country", in.Country)
 	q.text("label", in.Label)
 	q.text("created_from", in.CreatedFrom)

@@ -946,6 +946,16 @@ const (
 	KeyReachOwn KeyReach = "own"
 )
 
+// KeySessions is the type of Sessions.by_key.
+type KeySessions struct {
+	// null: of sessions whose key is not known.
+	KeyID *string `json:"key_id"`
+	// How many there are.
+	Sessions int `json:"sessions"`
+	// How many of them live.
+	SessionsLive int `json:"sessions_live"`
+}
+
 // KeyTotals is the type of Report.by_key.
 type KeyTotals struct {
 	// What was charged, in US dollars.
@@ -1833,6 +1843,8 @@ const (
 
 // Sessions is the answer of ListSessions.
 type Sessions struct {
+	// With by=key: those of the whole list; together they are its total.
+	ByKey []KeySessions `json:"by_key,omitzero"`
 	// This page.
 	Items []Session `json:"items"`
 	// Where this page is in the list.

@@ -322,7 +322,7 @@ func (w *world) narrowed(a, own agent, id, mine string) {
 		return strings.Join(found, " ")
 	}
 	month := openapi.ExampleTime.Format("2006-01")
-	for path, want := range map[string]string{"/billing/transactions": mine, "/billing/usage-report": "",
+	for path, want := range map[string]string{"/sessions": mine, "/billing/transactions": mine, "/billing/usage-report": "",
 		"/billing/statements/" + month: mine} {
 		first := w.do("GET", "/v1"+path, "", own.as).want(200)
 		if got := sessionsOf(first); got != want {
@@ -353,6 +353,15 @@ func (w *world) narrowed(a, own agent, id, mine string) {
 		o := with.want(200)
 		if o.num("data.total_sessions") != 1 || o.num("data.held") != 0.5 || o.num("data.total_recharged") != 0 {
 			w.t.Errorf("the overview is %s", o.body)
+		}
+	}
+	for query, with := range map[string]agent{"": a, "&status=active": a, "&page_size=1": a, "&key=" + id: own, "&status=failed": a} {
+		r, sum := w.do("GET", "/v1/sessions?by=key"+query, "", with.as).want(200), 0.0
+		for _, by := range r.at("data.by_key").([]any) {
+			sum += by.(map[string]any)["sessions"].(float64)
+		}
+		if sum != r.num("data.pagination.total") {
+			w.t.Errorf("sessions by key%s: %s", query, r.body)
 		}
 	}
 	w.wantFeed("", own, "session.active")

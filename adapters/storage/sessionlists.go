@@ -40,6 +40,21 @@ func (r sessions) List(
 	return list, work.Wrap("list sessions of "+agentID, err)
 }
 
+func (r sessions) ListByKey(ctx context.Context, agentID string, f ports.SessionFilter) (
+	list []ports.KeySessions, err error,
+) {
+	where, args := sessionWhere(agentID, f)
+	query := "SELECT s.bought_by, COUNT(*), SUM(CASE WHEN s.status IN ('creating', 'active') THEN 1 ELSE 0 END)" +
+		" FROM sessions s WHERE " + where + " GROUP BY s.bought_by ORDER BY s.bought_by"
+	err = r.Rows(ctx, query, args, func(row engine.Row) error {
+		var k ports.KeySessions
+		err := row.Scan(&k.Key, &k.Total, &k.Live)
+		list = append(list, k)
+		return err
+	})
+	return list, work.Wrap("count sessions of "+agentID+" by key", err)
+}
+
 // places lists the numbers of the sessions of a page, and the one after it.
 func (r sessions) places(
 	ctx context.Context, f ports.SessionFilter, where string, args []any, page domain.Page, total int,

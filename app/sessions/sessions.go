@@ -204,6 +204,17 @@ func (u *Service) List(ctx context.Context, in List) (domain.List[View], error) 
 	return out, withMeasured(ctx, u, views...)
 }
 
+// ListByKey counts a list of u by key, as ports.Sessions has it.
+func ListByKey(ctx context.Context, u *Service, agentID string, f ports.SessionFilter) (
+	list []ports.KeySessions, err error,
+) {
+	err = u.store.Read(ctx, func(ctx context.Context, tx Repos) error {
+		list, err = tx.Sessions().ListByKey(ctx, agentID, f)
+		return err
+	})
+	return list, err
+}
+
 // Events returns a page of a session's event log, newest first.
 func (u *Service) Events(
 	ctx context.Context, agentID, id string, page domain.Page,

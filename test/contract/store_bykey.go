@@ -11,6 +11,7 @@ import (
 
 	"agentproxy/domain"
 	"agentproxy/domain/billing"
+	"agentproxy/domain/session"
 	"agentproxy/domain/webhook"
 	"agentproxy/ports"
 )
@@ -68,6 +69,12 @@ func partsOfKeys(t *testing.T, st ports.Store) {
 		same("hours", []ports.Hour{{Start: hour, Totals: ports.Totals{Up: 5, Down: 50, Connections: 2, Charged: 4}}}, hours)
 		n, err5 := tx.Sessions().KeyCount(ctx, "agt_1", "key_a")
 		same("sessions", ports.SessionCount{Active: 2, Total: 2}, n.SessionCount)
+		counts, err9 := tx.Sessions().ListByKey(ctx, "agt_1", ports.SessionFilter{})
+		same("sessions by key", []ports.KeySessions{{Key: "key_a", Total: 2, Live: 2}, {Key: "key_b", Total: 1, Live: 1}}, counts)
+		counts, err10 := tx.Sessions().ListByKey(ctx, "agt_1", ports.SessionFilter{Key: "key_b", Status: session.Active})
+		same("sessions of a key", []ports.KeySessions{{Key: "key_b", Total: 1, Live: 1}}, counts)
+		counts, err11 := tx.Sessions().ListByKey(ctx, "agt_1", ports.SessionFilter{Status: session.Terminated})
+		same("sessions that ended", 0, len(counts))
 		parts, err6 := tx.Ledger().StatementByKey(ctx, "agt_1", "", first, next)
 		same("parts", []ports.KeySums{{Key: "key_a", Held: 10, Charged: 4, Amount: -10}, {Key: "key_b", Held: 5, Charged: 1, Amount: -5}},
 			parts)
@@ -80,7 +87,7 @@ func partsOfKeys(t *testing.T, st ports.Store) {
 		}
 		same("items", []string{"sess_3", "sess_1"}, ids)
 		same("number of items", 2, items.Total)
-		return errors.Join(err, err1, err2, err3, err4, err5, err6, err7, err8)
+		return errors.Join(err, err1, err2, err3, err4, err5, err6, err7, err8, err9, err10, err11)
 	})
 }
 

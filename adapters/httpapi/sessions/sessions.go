@@ -8,6 +8,7 @@ import (
 
 	"agentproxy/adapters/httpapi/endpoint"
 	"agentproxy/adapters/httpapi/sessionview"
+	"agentproxy/adapters/httpapi/value"
 	"agentproxy/app/policy"
 	"agentproxy/app/replacements"
 	"agentproxy/app/reveals"
@@ -31,6 +32,7 @@ type sessionsInput struct {
 	Type      session.Type   `query:"type" doc:"Only sessions of this type."`
 	ProductNo string         `query:"product_no" maxLength:"64" doc:"Only sessions of this product."`
 	Key       string         `query:"key" maxLength:"64" doc:"Only sessions that this key bought."`
+	By        string         `query:"by" enum:"key" doc:"key adds by_key, the number of each key's sessions."`
 	Country   string         `query:"country" pattern:"^[A-Za-z]{2}$" patternDescription:"an ISO 3166-1 alpha-2 code" doc:"Only sessions bought for it."`
 	Label     string         `query:"label" maxLength:"97" doc:"key:value, a label that the session has."`
 	From      string         `query:"created_from" maxLength:"40" doc:"YYYY-MM-DD or RFC 3339, inclusive."`
@@ -54,6 +56,17 @@ func (in *sessionsInput) filter(ctx context.Context) (f ports.SessionFilter, err
 type sessionsReply struct {
 	Items      []sessionview.Session `json:"items" doc:"This page."`
 	Pagination endpoint.Pagination   `json:"pagination" doc:"Where this page is in the list."`
+	ByKey      *[]keySessionsReply   `json:"by_key,omitempty" doc:"With by=key: those of the whole list; together they are its total."`
+}
+
+type keySessionsReply struct {
+	KeyID    value.MaybeText `json:"key_id" doc:"null: of sessions whose key is not known."`
+	Sessions int             `json:"sessions" doc:"How many there are."`
+	Live     int             `json:"sessions_live" doc:"How many of them live."`
+}
+
+func toKeySessions(k ports.KeySessions) keySessionsReply {
+	return keySessionsReply{value.MaybeText(k.Key), k.Total, k.Live}
 }
 
 // UseCases are the use cases that the operations on sessions call.
@@ -103,7 +116,8 @@ func (s *service) declareSessions() {
 			{
 				Status: http.StatusOK,
 				Doc:    "A page of sessions.",
-				Data:   sessionsReply{[]sessionview.Session{sessionview.ExampleDynamic}, endpoint.ExamplePagination},
+				Data: sessionsReply{Items: []sessionview.Session{sessionview.ExampleDynamic},
+					Pagination: endpoint.ExamplePagination},
 			},
 		},
 	}, s.listSessions)
@@ -208,7 +222,15 @@ func (s *service) listSessions(ctx context.Context, in *sessionsInput) (int, ses
 			items[i] = items[i].WithoutAccess()
 		}
 	}
-	return http.StatusOK, sessionsReply{items, pagination}, nil
+	r := sessionsReply{Items: items, Pagination: pagination}
+	if in.By != "" {
+		counts, err := sessions.ListByKey(ctx, s.Sessions, endpoint.Caller(ctx), filter)
+		if err != nil {
+			return 0, sessionsReply{}, err
+		}
+		r.ByKey = new(value.Each(counts, toKeySessions))
+	}
+	return http.StatusOK, r, nil
 }
 
 func (s *service) createSession(ctx context.Context, in *createInput) (endpoint.Result[any], error) {
