@@ -49,6 +49,7 @@ type purchase struct {
 	Days     int    `help:"Days of a static session."`
 	Country  string `help:"ISO 3166-1 alpha-2."`
 	City     string `help:"A city of the product."`
+	requirement
 }
 
 // session returns what the create call takes. Without any amount the product decides which one is missing.
@@ -68,7 +69,8 @@ func (b purchase) session(ctx context.Context, service *service) (apiclient.Crea
 	if !areNumbers(config.TrafficGB) {
 		return apiclient.CreateSession{}, errNumbers
 	}
-	return apiclient.CreateSession{Type: kind, Config: config}, nil
+	rule, err := b.rule()
+	return apiclient.CreateSession{Type: kind, Config: config, Require: rule}, err
 }
 
 // needsDays refuses a product that is sold by IPs and days.

@@ -56,11 +56,14 @@ type connectCommand struct {
 	Workers string `help:"How many workers, or their names separated by commas."`
 	Country string `help:"Of the exits; ISO 3166-1 alpha-2."`
 	Reveal  bool   `help:"Show the password."`
+
+	Passport bool `help:"A browser shows the time zone and the locale of its exit, as measured."`
 }
 
 // Run prints what to write so that a client uses the session.
 func (o connectCommand) Run(ctx context.Context, c *options, s streams) error {
-	data, d, err := o.configured(ctx, apiclient.ConnectSession{Client: o.Client, Workers: o.Workers, Country: o.Country})
+	data, d, err := o.configured(ctx, apiclient.ConnectSession{Client: o.Client, Workers: o.Workers, Country: o.Country,
+		Passport: o.Passport})
 	if err != nil {
 		return err
 	}

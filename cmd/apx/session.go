@@ -96,20 +96,26 @@ type rotateCommand struct {
 	one
 	Worker string `help:"Move this worker alone."`
 	Reason string `help:"http_403, http_429, captcha, timeout, block, scheduled or manual."`
+	requirement
 }
 
 // Run gives a session or a worker another exit.
 func (o rotateCommand) Run(ctx context.Context, c *options, s streams) error {
 	reason := apiclient.RotateReason(o.Reason)
+	rule, err := o.rule()
+	if err != nil {
+		return err
+	}
 	if o.Worker != "" {
-		return o.rotateWorker(ctx, c, s, o.Worker, reason)
+		return o.rotateWorker(ctx, c, s, o.Worker, apiclient.RotateWorker{Reason: reason, Require: rule})
 	}
 	service, err := open()
 	if err != nil {
 		return err
 	}
 	var kept apiclient.Answer
-	r, err := service.RotateSession(ctx, o.Session, apiclient.RotateSession{Reason: reason}, apiclient.Keep(&kept))
+	in := apiclient.RotateSession{Reason: reason, Require: rule}
+	r, err := service.RotateSession(ctx, o.Session, in, apiclient.Keep(&kept))
 	if err != nil {
 		return err
 	}

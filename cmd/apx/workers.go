@@ -25,6 +25,7 @@ type workersCommand struct {
 	Names   []string `help:"Make workers of these names, separated by commas."`
 	Unique  bool     `help:"No two of them share an exit."`
 	Country string   `help:"Of the exits; ISO 3166-1 alpha-2."`
+	requirement
 }
 
 // Run makes workers, or lists all of them.
@@ -34,14 +35,18 @@ func (o workersCommand) Run(ctx context.Context, c *options, s streams) error {
 		return err
 	}
 	making := o.Count != 0 || len(o.Names) > 0
-	if !making && (o.Unique || o.Country != "") {
-		return fmt.Errorf("%w: --unique and --country go with --count or --names", errMisuse)
+	if !making && (o.Unique || o.Country != "" || o.given()) {
+		return fmt.Errorf("%w: --unique, --country and --require-… go with --count or --names", errMisuse)
+	}
+	rule, err := o.rule()
+	if err != nil {
+		return err
 	}
 	var items []json.RawMessage
 	if making {
 		var kept apiclient.Answer
 		_, err = service.MakeWorkers(ctx, o.Session, apiclient.MakeWorkers{Count: o.Count, Names: o.Names,
-			UniqueExits: o.Unique, Country: o.Country}, apiclient.Keep(&kept))
+			UniqueExits: o.Unique, Country: o.Country, Require: rule}, apiclient.Keep(&kept))
 		items = itemsOf(kept)
 	} else {
 		items, err = service.workers(ctx, o.Session)
@@ -99,13 +104,13 @@ func showWorkers(c *options, s streams, items []json.RawMessage) error {
 }
 
 // rotateWorker gives a worker another exit and prints the worker.
-func (o one) rotateWorker(ctx context.Context, c *options, s streams, name string, why apiclient.RotateReason) error {
+func (o one) rotateWorker(ctx context.Context, c *options, s streams, name string, in apiclient.RotateWorker) error {
 	service, err := open()
 	if err != nil {
 		return err
 	}
 	var kept apiclient.Answer
-	d, err := service.RotateWorker(ctx, o.Session, name, apiclient.RotateWorker{Reason: why}, apiclient.Keep(&kept))
+	d, err := service.RotateWorker(ctx, o.Session, name, in, apiclient.Keep(&kept))
 	if err != nil {
 		return err
 	}

@@ -38,7 +38,7 @@ func TestWorkersOfApx(t *testing.T) {
 		apx report $S success --worker none 2>&1 || echo "status $?"`)
 	for _, want := range []string{"0\nall 122 122\n", "country US\n", "apart 2\n", "the listed exit", "the same by env", "the checked exit",
 		"another exit", "used too", "report medium", "events 1\n", `"password": "***"`, "a static session has no workers", "worker is for dynamic sessions",
-		"apx: misuse: --unique and --country go with --count or --names\nstatus 2\n", "apx: WORKER_NOT_FOUND"} {
+		"apx: misuse: --unique, --country and --require-… go with --count or --names\nstatus 2\n", "apx: WORKER_NOT_FOUND"} {
 		if !strings.Contains(out, want) {
 			t.Errorf("the answers lack %q", want)
 		}

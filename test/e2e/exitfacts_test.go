@@ -6,6 +6,7 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"agentproxy/adapters/apiclient"
@@ -47,6 +48,7 @@ func TestExitsAreMeasuredAndHeldToARule(t *testing.T) {
 		}
 	}
 	s.must(409, "POST", "/sessions", key, `{"type":"dynamic","config":{"product_no":"dyn_fast_1","traffic_gb":1},"require":{"network_types":["mobile"]}}`)
+	s.requiresByApx(low)
 
 	var shown struct {
 		IPList []struct {
@@ -133,4 +135,39 @@ func TestExitsOfGatewaysAreHeldToARule(t *testing.T) {
 	}
 	m.keepsSecret(key, ids, "Secret9brd", "Secret9royal", "Secret9imp", "brd-customer", "hl1-zone", "login1__", "acct1")
 	m.verify()
+}
+
+// requiresByApx buys, rotates and makes workers by apx with a rule, and configures a browser for what was measured.
+func (s *service) requiresByApx(low netip.Prefix) {
+	s.t.Helper()
+	out, err := s.shell(s.t.TempDir(), `
+		apx register >/dev/null
+		apx quote dyn_fast_1 --gb 0.1 --require-network residential >/dev/null
+		S=$(apx buy dyn_fast_1 --gb 0.1 --max-cost 1 --require-network residential --require-not-in 127.0.0.1/32 | cut -f1)
+		echo "exit $(apx rotate $S --require-network residential,isp | cut -f3 | tail -1)"
+		apx workers $S --count 3 --require-network residential | cut -f4 | sed 's/^/exit /'
+		echo "exit $(apx rotate $S --worker w1 --require-network residential | cut -f4 | tail -1)"
+		apx connect $S --client playwright --passport | grep timezoneId
+		apx rotate $S --require-network mobile 2>&1 || echo "status $?"
+		apx rotate $S --require-max-risk low 2>&1 || echo "status $?"
+		apx workers $S --require-network isp 2>&1 || echo "status $?"
+		apx rotate $S --require-agreed --require-asn 64500 2>&1 || echo "status $?"`)
+	for _, want := range []string{`timezoneId: "Europe/Vilnius"`, "apx: EXIT_QUALITY_NOT_MET", "status 1\napx: misuse: --require-max-risk", "status 2\napx: misuse: --unique",
+		"require.asns"} {
+		if !strings.Contains(out, want) {
+			s.t.Errorf("the answers lack %q", want)
+		}
+	}
+	n := 0
+	for line := range strings.Lines(out) {
+		if text, is := strings.CutPrefix(strings.TrimSpace(line), "exit "); is && text != "exit" {
+			if a, err := netip.ParseAddr(text); err != nil || !low.Contains(a) {
+				s.t.Errorf("apx has the exit %q", text)
+			}
+			n++
+		}
+	}
+	if err != nil || n != 5 || s.t.Failed() {
+		s.t.Errorf("%d exits, %v\n%s", n, err, out)
+	}
 }

@@ -200,8 +200,15 @@ func useEveryTool(t *testing.T, c *mcp.ClientSession) {
 		t.Error("the answer of create_session has no structuredContent")
 	}
 	one := map[string]any{"session_id": session}
-	if a := use(t, c, "check_proxy", one); a.str("exit_ip") == "" {
-		t.Errorf("checked %s", a.text)
+	checked := use(t, c, "check_proxy", one)
+	facts, _ := checked.fields["exit"].(map[string]any)
+	if checked.str("exit_ip") == "" || facts["ip"] != checked.str("exit_ip") || facts["network_type"] != "unknown" {
+		t.Errorf("checked %s", checked.text)
+	}
+	for _, name := range []string{"country", "agreed", "region", "city", "timezone", "asn", "as_name", "listed", "risk"} {
+		if value, there := facts[name]; !there || value != nil { // there are no sources of facts
+			t.Errorf("%s of the exit is %v", name, value)
+		}
 	}
 	connected := use(t, c, "connect", map[string]any{"session_id": session, "client": "playwright"})
 	if connected.str("password") != "***" || !strings.Contains(connected.str("snippet"), `password: "***"`) {
