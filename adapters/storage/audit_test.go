@@ -264,7 +264,7 @@ func verifyNamesWhatWasBroken(t *testing.T, open func(testing.TB) *storage.Store
 		"UPDATE sessions SET quantity = 2":                                                                     "an active session has its exits",
 		"INSERT INTO static_addresses VALUES ('p', '192.0.2.1', 'sess_9')":                                     "only a live session has addresses",
 		"UPDATE sessions SET type = 'static', kept = 1":                                                        "what a session keeps and which addresses ended is as they were given back",
-		"UPDATE sessions SET type = 'static', ended_exits = '0,1,2'":                                               "what a session keeps and which addresses ended is as they were given back",
+		"UPDATE sessions SET type = 'static', ended_exits = '0,1,2'":                                           "what a session keeps and which addresses ended is as they were given back",
 		"INSERT INTO replacements SELECT 'rep_' || id, agent_id, id, 'p', 'DE', 0, '192.0.2.1', '', 'other', 'offered', 'done', '', 5, 0, 0, 1, 1, 0 FROM sessions":        "an address that was given back is refunded what it is due",
 		"INSERT INTO replacements SELECT 'rep2_' || id, agent_id, id, 'p', 'DE', 0, '192.0.2.1', '', 'other', 'contradicted', 'ended', '', 0, 7, 0, 1, 1, 1 FROM sessions": "an address that was given back is refunded what it is due",
 		"UPDATE sessions SET type = 'static'":                                                                               "an active static session has its addresses",
