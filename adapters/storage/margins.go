@@ -22,12 +22,12 @@ import (
 var errMarginKey = domain.InvalidField("by", "must be provider, product, agent or day")
 
 // marginKeys are the columns that entries and orders are grouped by.
-var marginKeys = map[ports.MarginKey]struct{ entries, orders, hours string }{
-	ports.ByProvider: {"COALESCE(s.provider, '')", "o.provider", "s.provider"},
-	ports.ByProduct:  {"COALESCE(s.product_no, '')", "COALESCE(s.product_no, '')", "s.product_no"},
-	ports.ByAgent:    {"e.agent_id", "COALESCE(s.agent_id, '')", "s.agent_id"},
+var marginKeys = map[ports.MarginKey]struct{ entries, orders, hours, replaced string }{
+	ports.ByProvider: {"COALESCE(s.provider, '')", "o.provider", "s.provider", "r.provider"},
+	ports.ByProduct:  {"COALESCE(s.product_no, '')", "COALESCE(s.product_no, '')", "s.product_no", "s.product_no"},
+	ports.ByAgent:    {"e.agent_id", "COALESCE(s.agent_id, '')", "s.agent_id", "r.agent_id"},
 	ports.ByDay: {"CAST(e.at / 86400000000 AS TEXT)", "CAST(o.decided_at / 86400000000 AS TEXT)",
-		"CAST(h.hour / 86400000000 AS TEXT)"},
+		"CAST(h.hour / 86400000000 AS TEXT)", "CAST(r.decided_at / 86400000000 AS TEXT)"},
 }
 
 // An entry without a session, or an order without one, would be lost in another join. The sums of
@@ -40,9 +40,13 @@ const (
 		CAST(COALESCE(SUM(CASE WHEN e.account = 'corrections' THEN -e.counter ELSE 0 END), 0) AS BIGINT)
 		FROM ledger_entries e LEFT JOIN sessions s ON s.id = e.session_id
 		WHERE e.account <> '' AND e.account IN ('revenue', 'corrections') AND e.at >= ?1 AND e.at < ?2 GROUP BY 1`
-	sumCosts = `SELECT %s AS key, CAST(COALESCE(SUM(o.cost), 0) AS BIGINT), COUNT(*)
+	sumCosts = `SELECT %s AS key, CAST(COALESCE(SUM(o.cost), 0) AS BIGINT),
+		CAST(COALESCE(SUM(CASE WHEN o.kind <> 'replacement' THEN 1 ELSE 0 END), 0) AS BIGINT)
 		FROM upstream_orders o LEFT JOIN sessions s ON s.id = o.session_id
 		WHERE o.status = 'confirmed' AND o.decided_at >= ?1 AND o.decided_at < ?2 GROUP BY 1`
+	sumReplaced = `SELECT %s AS key, COUNT(CASE WHEN r.status = 'done' THEN 1 END),
+		COUNT(CASE WHEN r.status = 'ended' THEN 1 END) FROM replacements r JOIN sessions s ON s.id = r.session_id
+		WHERE r.status IN ('done', 'ended') AND r.decided_at >= ?1 AND r.decided_at < ?2 GROUP BY 1`
 )
 
 func (r overview) Margins(
@@ -64,6 +68,17 @@ func (r overview) Margins(
 		} else if err == nil {
 			err = r.sumMargins(ctx, s, by, add)
 		}
+	}
+	if err == nil {
+		args := []any{column.Micros(from), column.Micros(to)}
+		err = r.Rows(ctx, fmt.Sprintf(sumReplaced, marginKeys[by].replaced), args, func(row engine.Row) error {
+			var name string
+			var m billing.Margin
+			if err := row.Scan(&name, &m.Replaced, &m.Returned); err != nil {
+				return err
+			}
+			return add(name, m)
+		})
 	}
 	return all, work.Wrap("sum margins", err)
 }
@@ -110,7 +125,8 @@ const (
 	sumUnpricedOrders = `SELECT %s AS key, o.provider, COALESCE(s.product_no, ''), o.type, 1, o.quantity, o.days, 0,
 		CAST(COALESCE(SUM(o.bytes), 0) AS BIGINT), COUNT(*)
 		FROM upstream_orders o LEFT JOIN sessions s ON s.id = o.session_id
-		WHERE o.status = 'confirmed' AND o.cost = 0 AND o.decided_at >= ?1 AND o.decided_at < ?2 GROUP BY 1, 2, 3, 4, 6, 7`
+		WHERE o.status = 'confirmed' AND o.kind <> 'replacement' AND o.cost = 0
+		AND o.decided_at >= ?1 AND o.decided_at < ?2 GROUP BY 1, 2, 3, 4, 6, 7`
 	sumTraffic = `SELECT %s AS key, s.provider, s.product_no, s.type, 0, 0, 0, 0,
 		CAST(SUM(h.up + h.down) AS BIGINT), COUNT(DISTINCT s.id)
 		FROM usage_hours h JOIN sessions s ON s.id = h.session_id

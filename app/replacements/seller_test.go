@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"agentproxy/app/operator"
 	"agentproxy/app/replacements"
 	"agentproxy/app/sessions"
 	"agentproxy/domain"
@@ -12,6 +13,7 @@ import (
 	"agentproxy/domain/procurement"
 	"agentproxy/domain/replacement"
 	"agentproxy/domain/session"
+	"agentproxy/ports"
 	"agentproxy/test/apptest"
 	"agentproxy/test/fake"
 )
@@ -78,6 +80,11 @@ func TestASellerReplaces(t *testing.T) {
 				apptest.Equal(t, what+": the balance", s.Balance(s.agent), balance)
 				if is[0] != was[0] || (is[1] == was[1]) != (c.want == replacement.Refused) {
 					t.Errorf("%s: %v became %v", what, was, is)
+				}
+				r, err := operator.NewMoney(s.DB, s.Clock, s.Catalog).Margin(t.Context(), time.Time{}, time.Time{}, ports.ByProvider)
+				apptest.OK(t, err)
+				if m := r.Total; m.Orders != 1 || m.Unpriced+m.UnpricedSessions != 1 || (m.Replaced == 1) != (c.want == replacement.Done) || m.Returned != 0 {
+					t.Errorf("%s: the margin is %+v", what, m)
 				}
 				if c.want == replacement.Done {
 					_, err := s.replace(replacements.Replace{IP: s.ip(1), Fault: procurement.Blocked})

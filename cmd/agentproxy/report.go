@@ -36,7 +36,7 @@ func (c reportMarginCmd) Run(k *kit) error {
 			return err
 		}
 		columns := []string{"charged", "refunded", "trial", "paid", "given", "cost", "estimated", "margin", "orders",
-			"unpriced_orders", "unpriced_sessions"}
+			"unpriced_orders", "unpriced_sessions", "replaced", "returned"}
 		t, total := table{columns: append([]string{c.By}, columns...)}, table{columns: columns}
 		for _, l := range r.Lines {
 			key := l.Key
@@ -69,5 +69,5 @@ func (c reportMarginCmd) Run(k *kit) error {
 func marginCells(m billing.Margin) []any {
 	return []any{m.Charged.String(), m.Refunded.String(), m.Trial.String(), m.Paid().String(), m.Given.String(),
 		m.Cost.String(), m.Estimated.String(), m.Margin().String(), m.Orders,
-		m.Unpriced, m.UnpricedSessions}
+		m.Unpriced, m.UnpricedSessions, m.Replaced, m.Returned}
 }

@@ -14,6 +14,8 @@ type Margin struct {
 	// Unpriced are orders, and UnpricedSessions sessions without an order, that have neither cost: what they
 	// cost is unknown and not in the margin.
 	Unpriced, UnpricedSessions int
+	// Replaced are addresses in whose place others came, and Returned those whose unused days are in Refunded.
+	Replaced, Returned int
 }
 
 // Revenue returns what the ledger's account of that name has of it.
@@ -30,5 +32,6 @@ func (m Margin) Plus(o Margin) Margin {
 	return Margin{Charged: m.Charged + o.Charged, Refunded: m.Refunded + o.Refunded, Trial: m.Trial + o.Trial,
 		Given: m.Given + o.Given, Cost: m.Cost + o.Cost, Estimated: m.Estimated + o.Estimated,
 		Orders: m.Orders + o.Orders, Unpriced: m.Unpriced + o.Unpriced,
-		UnpricedSessions: m.UnpricedSessions + o.UnpricedSessions}
+		UnpricedSessions: m.UnpricedSessions + o.UnpricedSessions, Replaced: m.Replaced + o.Replaced,
+		Returned: m.Returned + o.Returned}
 }

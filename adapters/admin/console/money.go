@@ -43,11 +43,13 @@ func (c *Console) money(r *http.Request) (page, error) {
 		return p, err
 	}
 	t := &table{Columns: []string{strings.ToUpper(string(by[:1])) + string(by[1:]), "Charged", "Refunded",
-		"Trial", "Paid", "Given", "Cost", "Estimated", "Margin", "Orders", "Unknown"},
+		"Trial", "Paid", "Given", "Cost", "Estimated", "Margin", "Orders", "Unknown", "Replaced",
+		"Returned"},
 		Empty: "Nothing was booked in this time."}
 	cells := func(key string, m billing.Margin) []cell {
 		return []cell{keyed(by, key), usd(m.Charged), usd(m.Refunded), usd(m.Trial), usd(m.Paid()), usd(m.Given),
-			usd(m.Cost), usd(m.Estimated), usd(m.Margin()), number(m.Orders), number(m.Unpriced + m.UnpricedSessions)}
+			usd(m.Cost), usd(m.Estimated), usd(m.Margin()), number(m.Orders), number(m.Unpriced + m.UnpricedSessions),
+			number(m.Replaced), number(m.Returned)}
 	}
 	for _, l := range rep.Lines {
 		t.Rows = append(t.Rows, row{ID: "margin-" + l.Key, Cells: cells(l.Key, l.Margin)})
@@ -69,7 +71,8 @@ func (c *Console) money(r *http.Request) (page, error) {
 		{Title: "Margin",
 			Note: "Charges and refunds by when they were booked, orders at sellers by when they were confirmed; UTC, " +
 				"the last 30 days unless you choose. The total is compared with the ledger. Trial: what trial credit paid; " +
-				"Cost: as sellers named it; Unknown: orders and sessions with neither cost nor estimate.",
+				"Cost: as sellers named it; Unknown: orders and sessions with neither cost nor estimate; " +
+				"Replaced and Returned: addresses that were given back, for another one or for their unused days.",
 			Filter: []field{keys, dayField(r, "from", "From"), dayField(r, "to", "Until before")}, Table: t}}
 	return p, nil
 }
