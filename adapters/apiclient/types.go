@@ -2033,8 +2033,8 @@ type TrafficStats struct {
 type Transaction struct {
 	// The signed change of the spendable balance.
 	Amount json.Number `json:"amount"`
-	// The balance after this movement.
-	BalanceAfter json.Number `json:"balance_after"`
+	// The balance after this movement; null for a key with own.
+	BalanceAfter *json.Number `json:"balance_after"`
 	// Of a charge: what it took of the held money.
 	ChargedAmount json.Number `json:"charged_amount"`
 	// When it was made.

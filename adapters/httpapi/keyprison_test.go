@@ -355,6 +355,11 @@ func (w *world) narrowed(a, own agent, id, mine string) {
 			w.t.Errorf("the overview is %s", o.body)
 		}
 	}
+	for with, shown := range map[agent]bool{a: true, own: false} {
+		if r := w.do("GET", "/v1/billing/transactions?type=hold", "", with.as).want(200); (r.at("data.items.0.balance_after") != nil) != shown {
+			w.t.Errorf("the account's balance beside an entry: %s", r.body)
+		}
+	}
 	for query, with := range map[string]agent{"": a, "&status=active": a, "&page_size=1": a, "&key=" + id: own, "&status=failed": a} {
 		r, sum := w.do("GET", "/v1/sessions?by=key"+query, "", with.as).want(200), 0.0
 		for _, by := range r.at("data.by_key").([]any) {

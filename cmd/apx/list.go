@@ -110,8 +110,11 @@ func (t transactionsCommand) Run(ctx context.Context, c *options, s streams) err
 	return c.show(s, kept.Data(), func(w io.Writer) {
 		var rows [][]string
 		for _, t := range list.Items {
-			rows = append(rows, []string{stamp(&t.CreatedAt), string(t.Type), t.Amount.String(), t.BalanceAfter.String(),
-				text(t.SessionID)})
+			balance := ""
+			if t.BalanceAfter != nil {
+				balance = t.BalanceAfter.String()
+			}
+			rows = append(rows, []string{stamp(&t.CreatedAt), string(t.Type), t.Amount.String(), balance, text(t.SessionID)})
 		}
 		table(w, []string{"at", "type", "amount", "balance", "session"}, rows)
 	})

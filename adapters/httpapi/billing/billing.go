@@ -72,7 +72,7 @@ type transactionReply struct {
 	TransactionID string          `json:"transaction_id" doc:"Names the movement."`
 	Type          billing.Type    `json:"type" doc:"What kind it is."`
 	Amount        value.Money     `json:"amount" doc:"The signed change of the spendable balance."`
-	BalanceAfter  value.Money     `json:"balance_after" doc:"The balance after this movement."`
+	BalanceAfter  value.Limit     `json:"balance_after" doc:"The balance after this movement; null for a key with own."`
 	ChargedAmount value.Money     `json:"charged_amount" doc:"Of a charge: what it took of the held money."`
 	Currency      string          `json:"currency" enum:"USD" doc:"Of all amounts."`
 	Description   string          `json:"description" doc:"What moved the money, for people."`
@@ -236,6 +236,11 @@ func (s *service) listTransactions(ctx context.Context, in *transactionsInput) (
 		return 0, transactionsReply{}, err
 	}
 	items, pagination := endpoint.PageOf(list, toTransaction)
+	if endpoint.Spender(ctx).OwnKey() != "" { // it is the account's
+		for i := range items {
+			items[i].BalanceAfter = value.Limit{}
+		}
+	}
 	r := transactionsReply{Items: items, Pagination: pagination}
 	if in.By != "" {
 		sums, err := s.Wallet.TransactionsByKey(ctx, endpoint.Caller(ctx), filter)
@@ -275,7 +280,7 @@ func toTransaction(e billing.Entry) transactionReply {
 		TransactionID: e.ID,
 		Type:          e.Type,
 		Amount:        value.Money(e.Amount()),
-		BalanceAfter:  value.Money(e.BalanceAfter),
+		BalanceAfter:  value.Limit{Of: &e.BalanceAfter},
 		ChargedAmount: value.Money(e.Charged()),
 		Currency:      domain.Currency,
 		Description:   e.Description,
@@ -314,9 +319,8 @@ var (
 		accounts.ExampleTrial, nil}
 	exampleTransactions = transactionsReply{
 		Items: []transactionReply{{TransactionID: "txn_" + openapi.ExampleID, Type: "hold", Amount: openapi.USD("-0.25"),
-			BalanceAfter: openapi.USD(
-				"9.75",
-			), Currency: domain.Currency, Description: "1 GB of dyn_global_1", SessionID: openapi.ExampleSession,
+			BalanceAfter: value.Limit{Of: new(domain.MustMoney("9.75"))}, Currency: domain.Currency,
+			Description: "1 GB of dyn_global_1", SessionID: openapi.ExampleSession,
 			CreatedAt: value.Stamp(openapi.ExampleTime)}},
 		Pagination: endpoint.ExamplePagination,
 	}
