@@ -17,6 +17,7 @@ type repos interface {
 	Peers() ports.Peers
 	Workers() ports.Workers
 	ExitMeasures() ports.ExitMeasures
+	Replacements() ports.Replacements
 }
 
 func narrow(store ports.Store) ports.Unit[repos] {

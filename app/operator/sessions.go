@@ -12,6 +12,7 @@ import (
 	"agentproxy/domain/eventlog"
 	"agentproxy/domain/exit"
 	orders "agentproxy/domain/procurement"
+	"agentproxy/domain/replacement"
 	"agentproxy/domain/session"
 	"agentproxy/domain/traffic"
 	"agentproxy/domain/worker"
@@ -44,12 +45,26 @@ func (u *Sessions) List(
 	return list, err
 }
 
-// Exits counts the exits that agents use by source and country as sold.
+// Exits counts the exits that agents use, and the addresses that they gave back, by source and country as sold, in
+// this order.
 func (u *Sessions) Exits(ctx context.Context) (list []exit.Quality, err error) {
-	err = u.store.View(ctx, func(ctx context.Context, tx repos) error {
-		list, err = tx.ExitMeasures().Quality(ctx)
+	var back []replacement.Count
+	err = u.store.View(ctx, func(ctx context.Context, tx repos) (err error) {
+		if list, err = tx.ExitMeasures().Quality(ctx); err == nil {
+			back, err = tx.Replacements().Counts(ctx)
+		}
 		return err
 	})
+	for _, c := range back {
+		i, has := slices.BinarySearchFunc(list, c, func(q exit.Quality, c replacement.Count) int {
+			return cmp.Or(cmp.Compare(q.Source, c.Source), cmp.Compare(q.Declared, c.Country))
+		})
+		if !has {
+			list = slices.Insert(list, i, exit.Quality{Source: c.Source, Declared: c.Country})
+		}
+		q := &list[i]
+		q.Replaced, q.Ended, q.Fees, q.Refunds = c.Replaced, c.Ended, c.Fees, c.Refunds
+	}
 	return list, err
 }
 

@@ -128,10 +128,10 @@ func (exitsQualityCmd) Run(k *kit) error {
 			return err
 		}
 		t := table{columns: []string{"source", "country", "exits", "measured", "differing", "listed", "replaced",
-			"replaced_usd", "oldest_at"}}
+			"ended", "fees_usd", "refunds_usd", "oldest_at"}}
 		for _, q := range list {
 			t.add(q.Source, q.Declared, q.Exits, q.Measured, q.Differing, q.Listed, q.Replaced,
-				q.ReplacedFor.String(), timeText(q.OldestAt))
+				q.Ended, q.Fees.String(), q.Refunds.String(), timeText(q.OldestAt))
 		}
 		return t.print(k)
 	}, &sessions)

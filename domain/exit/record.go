@@ -52,10 +52,11 @@ type Quality struct {
 	// Differing were measured in another place than the one sold at least once, or sources disagreed; Listed are on a
 	// list.
 	Differing, Listed int
-	// Replaced addresses were given back for others, at this cost in all.
-	Replaced    int
-	ReplacedFor domain.Money
-	OldestAt    time.Time // of their last measurements; zero: none was measured
+	OldestAt          time.Time // of their last measurements; zero: none was measured
+	// Addresses that agents gave back ever: those Replaced by others, for which they paid Fees, and those that Ended
+	// without, of which they got Refunds.
+	Replaced, Ended int
+	Fees, Refunds   domain.Money
 }
 
 // Identity names an exit among those that a session or a worker has one after the other: the id of the worker, 0 for

@@ -99,16 +99,18 @@ func (c *Console) exitQuality(r *http.Request) (page, error) {
 	if err != nil {
 		return p, err
 	}
-	t := &table{Columns: []string{"Source", "Sold as", "Exits", "Measured", "In another place", "On a list", "Replaced",
-		"Replaced for", "Oldest"}, Empty: "No exit was measured: exit_facts names no source, or nothing is in use."}
+	t := &table{Columns: []string{"Source", "Sold as", "Exits", "Measured", "In another place", "On a list", "Oldest",
+		"Replaced", "Ended", "Fees", "Refunds"},
+		Empty: "No exit was measured: exit_facts names no source, or nothing is in use."}
 	var all exit.Quality
 	for _, q := range list {
 		all.Exits, all.Measured = all.Exits+q.Exits, all.Measured+q.Measured
 		all.Differing, all.Listed = all.Differing+q.Differing, all.Listed+q.Listed
-		all.Replaced, all.ReplacedFor = all.Replaced+q.Replaced, all.ReplacedFor+q.ReplacedFor
+		all.Replaced, all.Fees = all.Replaced+q.Replaced, all.Fees+q.Fees
+		all.Ended, all.Refunds = all.Ended+q.Ended, all.Refunds+q.Refunds
 		t.Rows = append(t.Rows, row{ID: "quality-" + q.Source + "-" + q.Declared, Cells: []cell{
 			link(q.Source, "/sellers/"), text(q.Declared), number(q.Exits), number(q.Measured), alarm(q.Differing),
-			alarm(q.Listed), number(q.Replaced), usd(q.ReplacedFor), when(q.OldestAt)}})
+			alarm(q.Listed), when(q.OldestAt), number(q.Replaced), number(q.Ended), usd(q.Fees), usd(q.Refunds)}})
 	}
 	p.Sections = []section{{Figures: []figure{
 		{Name: "Exits", ID: "exits", Value: number(all.Exits)},
@@ -116,9 +118,12 @@ func (c *Console) exitQuality(r *http.Request) (page, error) {
 		{Name: "In another place", ID: "differing", Value: alarm(all.Differing)},
 		{Name: "On a list", ID: "listed", Value: alarm(all.Listed)},
 		{Name: "Replaced", ID: "replaced", Value: number(all.Replaced)},
-		{Name: "Replaced for", ID: "replaced-for", Value: usd(all.ReplacedFor)}}},
+		{Name: "Ended", ID: "ended", Value: number(all.Ended)},
+		{Name: "Fees", ID: "fees", Value: usd(all.Fees)},
+		{Name: "Refunds", ID: "refunds", Value: usd(all.Refunds)}}},
 		{Title: "By source and country as sold", Table: t, Note: "Of sessions that live: what was measured last, and how " +
-			"many were at least once in another place than the one sold. agentproxy exits quality prints the same."}}
+			"many were at least once in another place than the one sold. Of all sessions: which addresses agents gave back, " +
+			"for another one or for a refund. agentproxy exits quality prints the same."}}
 	return p, nil
 }
 

@@ -61,5 +61,7 @@ func exitGauges(sessions *operator.Sessions, clock ports.Clock) []admin.Gauge {
 			ByPlace: of(func(q exit.Quality) int { return q.Differing })},
 		{Name: "agentproxy_exits_listed", Help: "Those of them that are on a list.",
 			ByPlace: of(func(q exit.Quality) int { return q.Listed })},
+		{Name: "agentproxy_exits_given_back", Help: "Addresses that agents gave back ever, for another one or for a refund.",
+			ByPlace: of(func(q exit.Quality) int { return q.Replaced + q.Ended })},
 	}
 }
