@@ -71,5 +71,8 @@ func rotateLearned(
 			return done, err
 		}
 	}
-	return Done{}, ports.ErrTimeout
+	if errors.Is(err, exit.ErrNotMet) {
+		err = ports.ErrTimeout
+	}
+	return done, err
 }
