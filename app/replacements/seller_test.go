@@ -2,6 +2,7 @@ package replacements_test
 
 import (
 	"net/netip"
+	"slices"
 	"testing"
 	"time"
 
@@ -191,4 +192,39 @@ func TestASellerIsOutOfStock(t *testing.T) {
 	}
 	_, err = s.replace(replacements.Replace{IP: netip.MustParseAddr("192.0.2.200"), Refund: true})
 	apptest.ErrorIs(t, err, domain.ErrInvalid)
+}
+
+// Wherever the process dies, the seller is asked once at most, and in the end the session has what its order has.
+func TestAReplacementSurvivesACrash(t *testing.T) {
+	t.Parallel()
+	for n := 1; ; n++ {
+		s := open(t, apptest.New(t), apptest.RemoteStatic, 2)
+		s.Seller.ChargeReplacements(procurement.Quote{Cost: domain.Dollar, Stock: procurement.StockYes})
+		balance := s.Balance(s.agent)
+		s.Store.FailUpdates(n)
+		_, failed := s.replace(replacements.Replace{IP: s.ip(1)})
+		updates := s.Store.CountUpdates()
+		s.Store.FailUpdates()
+		s.pass(time.Hour)
+		s.pass(25 * time.Hour)
+		state, calls := s.state(), s.Seller.Calls(fake.Exchange)
+		if calls > 1 || state == replacement.Pending || failed != nil && state == replacement.Done && calls == 0 {
+			t.Fatalf("the %d. update fails: %s after %d calls, %v", n, state, calls, failed)
+		}
+		fee := domain.Money(0)
+		if state == replacement.Done {
+			fee = domain.Dollar
+		}
+		apptest.Equal(t, "the balance", s.Balance(s.agent), balance-fee)
+		has := session.Addresses(s.Seller.Sales()[0].Delivery.Exits(session.Static))
+		if !slices.Equal(s.addresses(), has) {
+			t.Errorf("the %d. update fails: the session has %v, its order %v", n, s.addresses(), has)
+		}
+		if n > 20 || n > updates && failed == nil && state == replacement.Done {
+			if n < 4 {
+				t.Errorf("a replacement has %d updates only", n)
+			}
+			return
+		}
+	}
 }

@@ -1,6 +1,7 @@
 package e2e_test
 
 import (
+	"encoding/json"
 	"fmt"
 	"net/url"
 	"os"
@@ -250,6 +251,49 @@ func TestAddressesOfProxySellerAreSoldAsOurs(t *testing.T) {
 	m.ends(key, d)
 	within(t, soon, "the package is deleted", func() bool { return len(traffics.Refs()) == 0 })
 	m.keepsSecret(key, []string{id, d.SessionID}, proxyseller.Key, url.PathEscape(proxyseller.Key), url.QueryEscape(proxyseller.Key), "pass1", "AZT62Dx1", "3c8aa1d4001")
+	m.verify()
+}
+
+// What is wrong with an address is said once, and the session has another one: of a list at once, of a seller when it has
+// done so, with the same user name and password.
+func TestSellersReplaceAddresses(t *testing.T) {
+	t.Parallel()
+	gate := upstreamproxy.New(t, "iproyal", "user1", "pass1")
+	gate.Account("user2", "pass2", 0)
+	seller := proxyseller.New(t)
+	seller.SetDelay(0)
+	seller.SetProxy("127.0.0.1", gate.Addr().Port(), 0)
+	m := open(t, fmt.Sprintf("embedded: false\nproviders:\n"+
+		"  - {name: ps, kind: proxyseller, base_url: %q, per_second: 1000, secrets: {key: {env: PS_KEY}}, options: {purpose: tests}}\n"+
+		"  - {name: own, kind: list, options: {file: %q, sold_as: static}}\nproducts:\n",
+		seller.Base(), writeList(t, exitsOf(t, 2)...))+addresses("ps", "sta_ps", "")+addresses("own", "sta_own", ""), "PS_KEY="+proxyseller.Key)
+	key, _ := m.register("upstream")
+	for _, product := range []string{"sta_own", "sta_ps"} {
+		d := m.buy(key, static(product, 1))
+		was := d.IPList[0]
+		call := "/sessions/" + d.SessionID + "/ips/" + was.IP + "/replace"
+		var try struct {
+			Cost   json.Number
+			Ground string
+		}
+		m.must(200, "POST", call+"?dry_run=true", key, `{"reason":"blocked"}`).into(t, &try)
+		if try.Cost != "0" || try.Ground != "offered" {
+			t.Errorf("%s: a dry run: %+v", product, try)
+		}
+		if r, err := m.call(t.Context(), "POST", call, key, `{"reason":"blocked"}`); err != nil || r.status != 200 && r.status != 202 {
+			t.Fatalf("%s: %d %s, %v", product, r.status, r.body, err)
+		}
+		within(t, soon, product+" has another address", func() bool {
+			m.must(200, "GET", "/sessions/"+d.SessionID, key, "").into(t, &d)
+			return d.IPList[0].IP != was.IP
+		})
+		if is := d.IPList[0]; is.Username != was.Username || is.Password != was.Password {
+			t.Errorf("%s: the credential changed", product)
+		}
+		m.carries(key, d)
+		m.must(409, "POST", "/sessions/"+d.SessionID+"/ips/"+d.IPList[0].IP+"/replace", key, `{"reason":"blocked"}`)
+	}
+	m.keepsSecret(key, nil, proxyseller.Key)
 	m.verify()
 }
 
