@@ -228,3 +228,19 @@ func TestAReplacementSurvivesACrash(t *testing.T) {
 		}
 	}
 }
+
+// An address that was given back is not ordered for the same agent again.
+func TestASellerIsAskedForOtherAddresses(t *testing.T) {
+	t.Parallel()
+	s := open(t, apptest.New(t), apptest.RemoteStatic, 1)
+	was := s.ip(0)
+	_, err := s.replace(replacements.Replace{IP: was})
+	apptest.OK(t, err)
+	if again := s.Buy(s.agent, apptest.RemoteStatic).Exits[0].IP; again == was {
+		t.Errorf("the agent was sold %v again", again)
+	}
+	apptest.Equal(t, "the address of another agent", s.Buy(s.RegisterFunded(100), apptest.RemoteStatic).Exits[0].IP, was)
+	s.Clock.Advance(replacement.NotSoldAgain)
+	_, err = s.Sessions.Terminate(t.Context(), s.agent, s.id)
+	apptest.OK(t, err)
+}
