@@ -4,9 +4,12 @@ import (
 	"database/sql"
 	"fmt"
 	"io"
+	"log"
 	"net"
 	"net/http"
 	"net/http/httptest"
+	"net/http/httputil"
+	"net/url"
 	"os"
 	"path/filepath"
 	"slices"
@@ -95,11 +98,18 @@ func TestAgentsBuyTheOperatorsOwnProxies(t *testing.T) {
 
 // exitsOf starts proxies, each with an exit of its own, and returns their lines.
 func exitsOf(t *testing.T, n int) (lines []string) {
+	lines, _ = switchedExits(t, n)
+	return lines
+}
+
+// switchedExits is like exitsOf for proxies that can be switched off.
+func switchedExits(t *testing.T, n int) (lines []string, off *atomic.Bool) {
+	off = new(atomic.Bool)
 	for i := range n {
 		d := net.Dialer{LocalAddr: &net.TCPAddr{IP: net.IPv4(127, 128, 8, byte(1+i))}}
 		s := httptest.NewServer(http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
 			up, err := d.DialContext(r.Context(), "tcp", r.Host)
-			if err != nil {
+			if err != nil || off.Load() {
 				rw.WriteHeader(http.StatusBadGateway)
 				return
 			}
@@ -116,7 +126,55 @@ func exitsOf(t *testing.T, n int) (lines []string) {
 		t.Cleanup(s.Close)
 		lines = append(lines, strings.TrimPrefix(s.URL, "http://")+" US")
 	}
-	return lines
+	return lines, off
+}
+
+// A check that fails counts against the address if the echo answers without it, and not while the echo is down.
+func TestAFailedCheckIsTheFaultOfTheAddress(t *testing.T) {
+	t.Parallel()
+	var api atomic.Pointer[url.URL]
+	var down atomic.Bool
+	echo := httptest.NewServer(&httputil.ReverseProxy{ErrorLog: log.New(io.Discard, "", 0), Rewrite: func(r *httputil.ProxyRequest) {
+		r.SetXForwarded()
+		if r.SetURL(api.Load()); down.Load() {
+			r.Out.URL.Host = "127.0.0.1:1"
+		}
+	}})
+	t.Cleanup(echo.Close)
+	lines, off := switchedExits(t, 2)
+	api.Store(&url.URL{Scheme: "http", Host: "127.0.0.1:1"})
+	m := open(t, fmt.Sprintf("embedded: false\nproviders:\n  - {name: own, kind: list, options: {file: %q, sold_as: static}}\nproducts:\n",
+		writeList(t, lines...))+addresses("own", "sta_own", ""), "AGENTPROXY_PUBLIC_URL="+echo.URL, "AGENTPROXY_TRUSTED_PROXIES=127.0.0.1/32")
+	api.Store(&url.URL{Scheme: "http", Host: m.api})
+	key, _ := m.register("checks")
+	within(t, soon, "both lines work", func() bool {
+		_, metrics := m.page("/metrics")
+		return strings.Contains(metrics, `agentproxy_provider_lines{provider="own",state="working"} 2`)
+	})
+	d := m.buy(key, static("sta_own", 1))
+	failed := func() any {
+		r := m.must(409, "POST", "/sessions/"+d.SessionID+"/ips/"+d.IPList[0].IP+"/replace", key, `{"reason":"unreachable"}`)
+		return r.Error.Details["failed_checks"]
+	}
+	m.must(200, "POST", "/sessions/"+d.SessionID+"/ips/"+d.IPList[0].IP+"/replace", key, `{"reason":"blocked"}`)
+	m.must(200, "GET", "/sessions/"+d.SessionID, key, "").into(t, &d)
+
+	// Neither its policy nor the addresses that may use it are in the way of a check.
+	m.must(200, "PATCH", "/sessions/"+d.SessionID, key, `{"allowed_ips":["192.0.2.1"]}`)
+	m.must(200, "PUT", "/sessions/"+d.SessionID+"/policy", key, `{"allow":["nowhere.example"]}`)
+	m.must(200, "POST", "/sessions/"+d.SessionID+"/check", key, "")
+
+	down.Store(true)
+	m.must(502, "POST", "/sessions/"+d.SessionID+"/check", key, "")
+	if n := failed(); n != 0.0 {
+		t.Errorf("while the echo is down %v checks count", n)
+	}
+	down.Store(false)
+	off.Store(true)
+	m.must(502, "POST", "/sessions/"+d.SessionID+"/check", key, "")
+	if n := failed(); n != 1.0 {
+		t.Errorf("of an address that is down %v checks count", n)
+	}
 }
 
 func TestKilledWhileItSellsAListNoLineIsSoldTwice(t *testing.T) {
