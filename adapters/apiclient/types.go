@@ -490,8 +490,8 @@ const (
 // DryRun is the answer of AddTrafficDryRun, CreateRechargeDryRun, CreateSessionDryRun, DeleteSessionDryRun and
 // others.
 type DryRun struct {
-	// The balance that the call would leave.
-	BalanceAfter json.Number `json:"balance_after"`
+	// The balance that the call would leave; null for a key with own.
+	BalanceAfter *json.Number `json:"balance_after"`
 	// What the call would cost, in US dollars.
 	Cost json.Number `json:"cost"`
 	// Of all amounts.

@@ -356,6 +356,9 @@ func (w *world) narrowed(a, own agent, id, mine string) {
 		}
 	}
 	for with, shown := range map[agent]bool{a: true, own: false} {
+		if r := w.do("POST", "/v1/sessions?dry_run=true", `{"type":"dynamic","config":{"product_no":"dyn_sync"}}`, with.as).want(200); (r.at("data.balance_after") != nil) != shown {
+			w.t.Errorf("a dry run shows the balance: %t, %s", !shown, r.body)
+		}
 		if r := w.do("GET", "/v1/billing/transactions?type=hold", "", with.as).want(200); (r.at("data.items.0.balance_after") != nil) != shown {
 			w.t.Errorf("the account's balance beside an entry: %s", r.body)
 		}

@@ -255,9 +255,9 @@ func (a *api) wanted(ctx context.Context, p purchase) (map[string]any, []product
 func quote(ctx context.Context, a *api, in purchase) (reply, error) {
 	body, sold, err := a.wanted(ctx, in)
 	var q struct {
-		Cost         json.Number `json:"cost"`
-		BalanceAfter json.Number `json:"balance_after"`
-		Currency     string      `json:"currency"`
+		Cost         json.Number  `json:"cost"`
+		BalanceAfter *json.Number `json:"balance_after"`
+		Currency     string       `json:"currency"`
 	}
 	if err == nil {
 		err = a.post(ctx, "/sessions?dry_run=true", "", body, &q)

@@ -138,9 +138,17 @@ func learnListed(ctx context.Context, u *Driver, p ports.ExitLister, s session.S
 	if err := u.Gate.LearnSeen(ctx, s.Require, list); err != nil {
 		return err
 	}
+	var back map[string]bool
+	err = u.store.View(ctx, func(ctx context.Context, tx Repos) (err error) {
+		back, err = givenBack(ctx, tx, s.AgentID, u.clock.Now())
+		return err
+	})
+	if err != nil {
+		return err
+	}
 	filter, passing := u.Gate.Filter(s.Require, s.Location.Country), 0
 	for _, a := range list {
-		if filter.Passes(a) {
+		if !back[a.String()] && filter.Passes(a) {
 			passing++
 		}
 	}

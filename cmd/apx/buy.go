@@ -112,7 +112,11 @@ func (q quoteCommand) Run(ctx context.Context, c *options, s streams) error {
 		return err
 	}
 	return c.show(s, kept.Data(), func(w io.Writer) {
-		fmt.Fprintf(w, "cost %s USD, leaves %s USD\n", d.Cost, d.BalanceAfter)
+		leaves := ""
+		if d.BalanceAfter != nil { // a key with its own sessions alone does not see it
+			leaves = ", leaves " + d.BalanceAfter.String() + " USD"
+		}
+		fmt.Fprintf(w, "cost %s USD%s\n", d.Cost, leaves)
 	})
 }
 

@@ -254,8 +254,8 @@ func TestAddressesOfProxySellerAreSoldAsOurs(t *testing.T) {
 	m.verify()
 }
 
-// What is wrong with an address is said once, and the session has another one: of a list at once, of a seller when it has
-// done so, with the same user name and password.
+// An address that is blocked is replaced by one call: of a list at once, of a seller when it has done so, with the same
+// user name and password.
 func TestSellersReplaceAddresses(t *testing.T) {
 	t.Parallel()
 	gate := upstreamproxy.New(t, "iproyal", "user1", "pass1")

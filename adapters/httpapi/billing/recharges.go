@@ -211,7 +211,7 @@ func (s *service) createRecharge(ctx context.Context, in *rechargeInput) (endpoi
 		return endpoint.Result[any]{}, err
 	}
 	if done.Quote != nil {
-		return endpoint.Result[any]{Status: http.StatusOK, Data: endpoint.ToDryRun(done.Quote)}, nil
+		return endpoint.Result[any]{Status: http.StatusOK, Data: endpoint.ToDryRun(ctx, done.Quote)}, nil
 	}
 	return endpoint.Result[any]{Status: endpoint.OutcomeStatus[done.Outcome], Data: toRecharge(done.View.Order),
 			Replayed: done.Replayed},
@@ -249,7 +249,7 @@ var (
 		TxHash: value.MaybeText(strings.Repeat("9c1f", 16)),
 		PaidAt: value.MaybeStamp(openapi.ExampleTime.Add(3 * time.Minute))}
 	exampleRechargeQuote = endpoint.DryRun{DryRun: true, Cost: 0, Currency: domain.Currency,
-		BalanceAfter: openapi.USD("35.25")}
+		BalanceAfter: value.Limit{Of: new(domain.MustMoney("35.25"))}}
 )
 
 func paidExample() rechargeReply {

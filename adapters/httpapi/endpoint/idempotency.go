@@ -90,18 +90,21 @@ type DryRun struct {
 	DryRun       bool         `json:"dry_run" enum:"true" doc:"Always true."`
 	Cost         value.Money  `json:"cost" doc:"What the call would cost, in US dollars."`
 	Currency     string       `json:"currency" enum:"USD" doc:"Of all amounts."`
-	BalanceAfter value.Money  `json:"balance_after" doc:"The balance that the call would leave."`
+	BalanceAfter value.Limit  `json:"balance_after" doc:"The balance that the call would leave; null for a key with own."`
 	Refunded     *value.Money `json:"refunded,omitempty" doc:"What would be returned."`
 	Forfeited    *value.Money `json:"forfeited,omitempty" doc:"What ending a session would give up of what was paid."`
 	Ground       string       `json:"ground,omitempty" doc:"On which an address would be replaced."`
 }
 
-// ToDryRun returns the reply that shows a quote.
-func ToDryRun(q *ledger.Quote) DryRun {
-	return DryRun{DryRun: true, Cost: value.Money(q.Cost), Currency: domain.Currency,
-		BalanceAfter: value.Money(q.BalanceAfter)}
+// ToDryRun returns the reply that shows a quote. The balance is the account's, which a key with own does not see.
+func ToDryRun(ctx context.Context, q *ledger.Quote) DryRun {
+	r := DryRun{DryRun: true, Cost: value.Money(q.Cost), Currency: domain.Currency}
+	if Spender(ctx).OwnKey() == "" {
+		r.BalanceAfter = value.Limit{Of: &q.BalanceAfter}
+	}
+	return r
 }
 
 // ExampleDryRun is the dry run that the document shows.
 var ExampleDryRun = DryRun{DryRun: true, Cost: value.Money(domain.MustMoney("0.25")), Currency: domain.Currency,
-	BalanceAfter: value.Money(domain.MustMoney("9.75"))}
+	BalanceAfter: value.Limit{Of: new(domain.MustMoney("9.75"))}}

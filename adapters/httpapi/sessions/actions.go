@@ -173,7 +173,7 @@ func (s *service) renewSession(ctx context.Context, in *renewInput) (endpoint.Re
 		sessions.Renew{AgentID: endpoint.Caller(ctx), By: endpoint.Spender(ctx), SessionID: id,
 			Days: string(in.Body.DurationDays), MaxCost: in.Body.MaxCost.Money(), Call: key, DryRun: dry},
 	)
-	return s.bought(done, err)
+	return s.bought(ctx, done, err)
 }
 
 func (s *service) terminate(ctx context.Context, in *endInput) (int, any, error) {
@@ -187,7 +187,7 @@ func (s *service) terminate(ctx context.Context, in *endInput) (int, any, error)
 	}
 	if dry {
 		e, err := sessions.Endings{Service: s.Sessions}.Try(ctx, endpoint.Caller(ctx), id)
-		r := endpoint.ToDryRun(&e.Quote)
+		r := endpoint.ToDryRun(ctx, &e.Quote)
 		r.Refunded, r.Forfeited = new(value.Money(e.Refunded)), new(value.Money(e.Forfeited))
 		return http.StatusOK, r, err
 	}

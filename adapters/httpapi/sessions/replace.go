@@ -113,7 +113,7 @@ func (s *service) replace(ctx context.Context, in *replaceInput) (r endpoint.Res
 		return r, err
 	}
 	if dry {
-		quote := endpoint.ToDryRun(done.Quote)
+		quote := endpoint.ToDryRun(ctx, done.Quote)
 		quote.Refunded, quote.Ground = new(value.Money(done.Replacement.Refund)), string(done.Replacement.Ground)
 		return endpoint.Result[any]{Status: http.StatusOK, Data: quote}, nil
 	}

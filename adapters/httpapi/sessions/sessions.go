@@ -261,17 +261,17 @@ func (s *service) createSession(ctx context.Context, in *createInput) (endpoint.
 		}
 	}
 	done, err := s.Sessions.Create(ctx, create)
-	return s.bought(done, renamed(err, in.Body.path))
+	return s.bought(ctx, done, renamed(err, in.Body.path))
 }
 
 // bought returns the result of a call that buys: a dry run, or the session with
 // where to poll it while it is not ready.
-func (s *service) bought(d sessions.Done, err error) (endpoint.Result[any], error) {
+func (s *service) bought(ctx context.Context, d sessions.Done, err error) (endpoint.Result[any], error) {
 	switch {
 	case err != nil:
 		return endpoint.Result[any]{}, err
 	case d.Quote != nil:
-		return endpoint.Result[any]{Status: http.StatusOK, Data: endpoint.ToDryRun(d.Quote), Replayed: d.Replayed}, nil
+		return endpoint.Result[any]{Status: http.StatusOK, Data: endpoint.ToDryRun(ctx, d.Quote), Replayed: d.Replayed}, nil
 	}
 	r := endpoint.Result[any]{Status: endpoint.OutcomeStatus[d.Outcome], Data: s.ToSession(d.View), Replayed: d.Replayed}
 	if d.Outcome == ports.Pending {

@@ -75,5 +75,5 @@ func (s *service) addTraffic(ctx context.Context, in *topUpInput) (endpoint.Resu
 	}
 	done, err := s.Sessions.TopUp(ctx, sessions.TopUp{AgentID: endpoint.Caller(ctx), By: endpoint.Spender(ctx),
 		SessionID: id, Bytes: in.Body.TrafficGB.Bytes(), MaxCost: in.Body.MaxCost.Money(), Call: key, DryRun: dry})
-	return s.bought(done, err)
+	return s.bought(ctx, done, err)
 }

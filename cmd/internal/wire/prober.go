@@ -3,6 +3,7 @@ package wire
 import (
 	"context"
 	"errors"
+	"log/slog"
 	"net/netip"
 
 	"agentproxy/adapters/gateway"
@@ -25,10 +26,11 @@ type prober struct {
 	gateway *gateway.Gateway
 	traffic *trafficapp.Service
 	workers *workers.Service
+	log     *slog.Logger
 }
 
-func newProber(g *gateway.Gateway, t *trafficapp.Service, w *workers.Service) ports.Prober {
-	return prober{g, t, w}
+func newProber(g *gateway.Gateway, t *trafficapp.Service, w *workers.Service, log *slog.Logger) ports.Prober {
+	return prober{g, t, w, log}
 }
 
 // route returns the way of an exit, and the country that a worker's exit was sold as.
@@ -100,6 +102,7 @@ func (p prober) Probe(ctx context.Context, of exit.Ref) (ports.Probe, error) {
 		if ctx.Err() != nil {
 			return ports.Probe{}, ports.ErrTimeout
 		}
+		p.log.Debug("an exit did not reach the echo", "session_id", of.SessionID, "worker", of.Worker, "err", err)
 		failed := ports.Probe{Unreachable: p.gateway.Echoes(ctx, route.Upstreams != nil) == nil}
 		return failed, ports.ErrProvider.Msgf("the exit did not reach the service's echo; rotate and try again")
 	}
