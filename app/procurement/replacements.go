@@ -239,7 +239,7 @@ func (u exchanges) takeOver(ctx context.Context, c *change, d procurement.Delive
 		return err
 	}
 	p := change{tx: c.tx, now: c.now, session: c.session, order: bought}
-	return deliveries{u.Driver}.refresh(ctx, &p, d, g.Direct)
+	return deliveries(u).refresh(ctx, &p, d, g.Direct)
 }
 
 // refused leaves the session its address, gives back the fee, and frees the Idempotency-Key.

@@ -37,6 +37,7 @@ type commands struct {
 	Check        checkCommand        `cmd:"" help:"Try one connection through a session."`
 	Add          addCommand          `cmd:"" help:"Add traffic to a dynamic session."`
 	Renew        renewCommand        `cmd:"" help:"Extend a static session."`
+	Replace      replaceCommand      `cmd:"" help:"Replace an address of a static session."`
 	Report       reportCommand       `cmd:"" help:"Report the outcome of a request; prints whether to go on, rotate or pause."`
 	Events       eventsCommand       `cmd:"" help:"What happened to a session, the newest first; without one what happened to the account, --follow waits for more."`
 	End          endCommand          `cmd:"" help:"End a session."`

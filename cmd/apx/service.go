@@ -180,5 +180,10 @@ func factsOf(details json.RawMessage) string {
 	if list, ok := all["nearest"].([]any); ok && len(list) > 0 {
 		facts = append(facts, "nearest "+strings.Trim(fmt.Sprint(list), "[]"))
 	}
+	if list, ok := all["grounds"].([]any); ok {
+		for _, ground := range list {
+			facts = append(facts, fmt.Sprint(ground))
+		}
+	}
 	return strings.Join(facts, ", ")
 }

@@ -62,8 +62,11 @@ func TestTextsOfCommands(t *testing.T) {
 		"GET /sessions/sess_1": answer(session),
 		"GET /billing/balance": answer(`{"balance":3.5,"held":1,"currency":"USD","trial":{},` +
 			`"key":{"key_id":"key_1","spent":0.5,"held":1,"left":3.5,"sessions_live":1}}`),
-		"POST /sessions/sess_1/rotate":  answer(session),
-		"POST /sessions/sess_1/traffic": answer(session),
+		"POST /sessions/sess_1/rotate":                answer(session),
+		"POST /sessions/sess_1/traffic":               answer(session),
+		"POST /sessions/sess_1/ips/192.0.2.9/replace": refuses(409, "REPLACEMENT_REFUSED", "no ground", `{"grounds":["one: this","two: that"]}`),
+		"POST /sessions/sess_1/ips/192.0.2.7/replace": answer(`{"replacement_id":"rep_1","session_id":"sess_1","status":"done","ground":"contradicted",` +
+			`"ip":"192.0.2.7","new_ip":"192.0.2.8","cost":0,"refunded":0}`),
 		"GET /sessions/sess_1/events": answer(`{"items":[{"type":"rotated","exit_ip":"192.0.2.2","at":"2026-05-15T12:00:00Z"},` +
 			`{"type":"tunnel","exit_ip":"192.0.2.1","at":"2026-05-15T12:00:00Z"}]}`),
 	})
@@ -73,11 +76,14 @@ func TestTextsOfCommands(t *testing.T) {
 		"quote sta_1":                      "sta_1 is sold by IPs and days: give --quantity and --days (30, 90)",
 		"show sess_1":                      "\nproxy\tgw.test:8081 u\nexit\t192.0.2.7\ncost\tcharged 0.5, held 1.5, refunded 0\nlabel\ta:1\nlabel\tb:2\n",
 		"rotate sess_1":                    "sess_1\t192.0.2.1\t192.0.2.2\t3\n",
-		"add sess_1 --gb 0.5 --max-cost 1 --id k": "sess_1\tactive\t",
-		"add sess_1 --gb 0.5":                     "misuse: give --max-cost",
-		"add sess_1 --gb lots --max-cost 1":       "misuse: --gb and --max-cost take a number",
-		"help":                                    "Usage: apx <command>",
-		"help buy":                                "Usage: apx buy",
+		"add sess_1 --gb 0.5 --max-cost 1 --id k":                    "sess_1\tactive\t",
+		"add sess_1 --gb 0.5":                                        "misuse: give --max-cost",
+		"replace sess_1 192.0.2.7 --reason wrong_place --max-cost 0": "done\t192.0.2.7\t192.0.2.8\t0\t0\n",
+		"replace sess_1 192.0.2.9 --max-cost 1":                      "(one: this, two: that)",
+		"replace sess_1 192.0.2.7 --reason ugly --max-cost 0":        "must be one of",
+		"add sess_1 --gb lots --max-cost 1":                          "misuse: --gb and --max-cost take a number",
+		"help":                                                       "Usage: apx <command>",
+		"help buy":                                                   "Usage: apx buy",
 	} {
 		if status, text := printed(t, strings.Fields(args)...); !strings.Contains(text, want) || strings.Contains(text, "secret") {
 			t.Errorf("%s: %d, want %q:\n%s", args, status, want, text)
@@ -85,6 +91,9 @@ func TestTextsOfCommands(t *testing.T) {
 	}
 	if got := sent["POST /sessions/sess_1/traffic"]; got != `{"max_cost":1,"traffic_gb":0.5}` {
 		t.Errorf("it adds %s", got)
+	}
+	if got := sent["POST /sessions/sess_1/ips/192.0.2.7/replace"]; got != `{"max_cost":0,"reason":"wrong_place"}` {
+		t.Errorf("it replaces %s", got)
 	}
 }
 

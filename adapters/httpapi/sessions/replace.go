@@ -37,7 +37,8 @@ type replaceBody struct {
 
 // TransformSchema sets the bounds and the description.
 func (replaceBody) TransformSchema(_ huma.Registry, s *huma.Schema) *huma.Schema {
-	openapi.Amend(s, "max_cost", createBounds["max_cost"], "US dollars with at most 6 decimals; a dearer one is refused.")
+	openapi.Amend(s, "max_cost", huma.Schema{Minimum: new(0.0)},
+		"US dollars with at most 6 decimals; a dearer one is refused.")
 	return s
 }
 
