@@ -151,7 +151,11 @@ func (o offer) price() *domain.Money {
 func (u *Service) ask(ctx context.Context, in Replace) (o offer, err error) {
 	var s session.Session
 	var bought procurement.Order
+	repeated := false // it is answered as before, whether its source answers or not
 	err = u.store.View(ctx, func(ctx context.Context, tx Repos) (err error) {
+		if _, repeated, err = idempotency.FirstRun(ctx, tx, in.AgentID, in.Call, u.clock.Now()); err != nil || repeated {
+			return err
+		}
 		if s, err = tx.Sessions().Get(ctx, in.AgentID, in.SessionID); err != nil {
 			return err
 		}
@@ -162,8 +166,8 @@ func (u *Service) ask(ctx context.Context, in Replace) (o offer, err error) {
 	if err != nil {
 		return o, err
 	}
-	if s.MayReplace() != nil || s.IndexOf(in.IP) < 0 {
-		return o, nil // the unit refuses it, unless it is a repeated call
+	if repeated || s.MayReplace() != nil || s.IndexOf(in.IP) < 0 {
+		return o, nil // the unit refuses what is not repeated
 	}
 	if local, is := u.catalog.InProcess(s.Provider); is {
 		_, err := orders.Learn(ctx, u.driver, s)

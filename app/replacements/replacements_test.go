@@ -316,3 +316,37 @@ func TestOnlyItsAgentReplaces(t *testing.T) {
 		IP: s.ip(0), Fault: procurement.Blocked})
 	apptest.ErrorIs(t, err, session.ErrNotStatic)
 }
+
+// An agent that gives back one address after the other gets each of the others once, and none again.
+func TestReplacementsUntilTheStockIsGone(t *testing.T) {
+	t.Parallel()
+	for name, store := range map[string]func(testing.TB) *apptest.World{
+		"SQLite": func(t testing.TB) *apptest.World { return apptest.Open(t, apptest.Options{Exits: 14}) }, // 7 of them static
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := open(t, store(t), apptest.Static, 4)
+			s.measured("LT")
+			had, balance := s.addresses(), s.Balance(s.agent)
+			for i := range 3 {
+				done, err := s.replace(replacements.Replace{IP: s.ip(i)})
+				apptest.OK(t, err)
+				if new := done.Replacement.New.String(); slices.Contains(had, new) {
+					t.Errorf("it got %s again", new)
+				}
+				had = append(had, done.Replacement.New.String())
+			}
+			was := s.addresses()
+			_, err := s.replace(replacements.Replace{IP: s.ip(3)})
+			apptest.ErrorIs(t, err, catalog.ErrOutOfStock)
+			if !slices.Equal(s.addresses(), was) {
+				t.Errorf("a refused replacement made %v of %v", s.addresses(), was)
+			}
+			apptest.Equal(t, "the balance", s.Balance(s.agent), balance)
+			s.measured("LT") // of the addresses that came in place of others, whose free replacement is used
+			s.Clock.Advance(exit.Apart)
+			s.measured("LT")
+			_, err = s.replace(replacements.Replace{IP: s.ip(0), Refund: true})
+			apptest.ErrorIs(t, err, replacement.ErrRefused)
+		})
+	}
+}

@@ -244,3 +244,22 @@ func TestASellerIsAskedForOtherAddresses(t *testing.T) {
 	_, err = s.Sessions.Terminate(t.Context(), s.agent, s.id)
 	apptest.OK(t, err)
 }
+
+// A repeated call is answered as the first one, whether its seller answers now or not.
+func TestARepeatedCallDoesNotAskTheSeller(t *testing.T) {
+	t.Parallel()
+	s := open(t, apptest.New(t), apptest.RemoteStatic, 1)
+	s.Seller.ReplaceLater()
+	in := replacements.Replace{IP: s.ip(0), Call: apptest.Call("once")}
+	first, err := s.replace(in)
+	apptest.OK(t, err)
+	s.Seller.Always(fake.QuoteReplace, fake.Refuse(procurement.Temporary))
+	again, err := s.replace(in)
+	apptest.OK(t, err)
+	if !again.Replayed || again.Replacement != first.Replacement {
+		t.Errorf("repeated: %+v, first %+v", again.Replacement, first.Replacement)
+	}
+	in.Call = apptest.Call("another")
+	_, err = s.replace(in)
+	apptest.ErrorIs(t, err, ports.ErrProvider)
+}

@@ -135,11 +135,17 @@ func TestAnotherReplicaLeadsAfterACrash(t *testing.T) {
 	within(t, soon, "it is expired by the first, which leads", func() bool {
 		return both[1].session(key, d.SessionID).Status == "expired"
 	})
+	leads := func(s *service) bool {
+		_, metrics := s.page("/metrics")
+		return strings.Contains(metrics, "\nagentproxy_leader 1\n")
+	}
+	within(t, soon, "the metrics show that the first leads", func() bool { return leads(both[0]) && !leads(both[1]) })
 	both[1].must(201, "POST", "/sessions", key, staticBody).into(t, &d)
 	both[0].kill()
 	both[1].soon(time.Second)
 	within(t, soon, "the session is expired by the other", func() bool {
 		return both[1].session(key, d.SessionID).Status == "expired"
 	})
+	within(t, soon, "the metrics show who leads", func() bool { return leads(both[1]) })
 	both[1].verify()
 }

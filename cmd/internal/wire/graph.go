@@ -144,7 +144,7 @@ func Service(s configfile.Settings, log *slog.Logger) fx.Option {
 		// after them: the last observations of the gateway are stored too.
 		fx.Module("background", fx.Invoke(
 			func(st *storage.Store, r *prometheus.Registry) error { return r.Register(st) },
-			countExcess, recoverFirst, startDevchain, resumeIndexes,
+			countExcess, registerLeader, recoverFirst, startDevchain, resumeIndexes,
 			func(lc fx.Lifecycle, q *queue.Queue) { lc.Append(fx.StartStopHook(q.Start, q.Stop)) },
 			keepExits, disableScanners, runTasks, foldTelemetry, reloadOnHangup,
 			func(hub *changes.Hub, g *gateway.Gateway) { hub.Watch(watcher{g}) },

@@ -33,6 +33,17 @@ func newJobObserver(in counterIn) (queue.Observer, error) {
 	return observe, in.Registry.Register(jobs)
 }
 
+// registerLeader registers whether this process leads: of all replicas one does.
+func registerLeader(q *queue.Queue, registry *prometheus.Registry) error {
+	return registry.Register(prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: "agentproxy_leader",
+		Help: "1 while this process does the work that one replica is enough for, else 0."}, func() float64 {
+		if q.Leads() {
+			return 1
+		}
+		return 0
+	}))
+}
+
 // timedSender measures deliveries of webhooks.
 type timedSender struct {
 	ports.Sender
