@@ -350,3 +350,34 @@ func TestReplacementsUntilTheStockIsGone(t *testing.T) {
 		})
 	}
 }
+
+// movingProber reaches the echo through no exit, and something happens meanwhile.
+type movingProber struct{ meet func() }
+
+func (p movingProber) Probe(context.Context, exit.Ref) (ports.Probe, error) {
+	p.meet()
+	return ports.Probe{Unreachable: true}, ports.ErrProvider
+}
+
+// A check that fails is no evidence about the address that came in place of the checked one meanwhile.
+func TestAFailedCheckIsOfTheAddressThatWasChecked(t *testing.T) {
+	t.Parallel()
+	s := open(t, apptest.Open(t, apptest.Options{Exits: 12}), apptest.Static, 1)
+	s.measured("LT")
+	s.Clock.Advance(time.Hour)
+	checks := sessions.NewChecks(s.Sessions, movingProber{func() {
+		_, err := s.replace(replacements.Replace{IP: s.ip(0)})
+		apptest.OK(t, err)
+		again := sessions.NewChecks(s.Sessions, prober{}, facts("DE"), s.Clock)
+		_, err = again.Check(t.Context(), sessions.Check{AgentID: s.agent, SessionID: s.id})
+		apptest.OK(t, err)
+	}}, facts("DE"), s.Clock)
+	_, err := checks.Check(t.Context(), sessions.Check{AgentID: s.agent, SessionID: s.id})
+	apptest.ErrorIs(t, err, ports.ErrProvider)
+	if m := s.Read(s.agent, s.id).Measured[0]; m == nil || m.Country != "DE" {
+		t.Errorf("what was measured of the new address is %+v", m)
+	}
+	_, err = s.replace(replacements.Replace{IP: s.ip(0)})
+	apptest.ErrorIs(t, err, replacement.ErrRefused)
+	apptest.Equal(t, "failed checks of the new address", err.(*domain.Error).Details["failed_checks"], any(0))
+}
