@@ -72,16 +72,9 @@ func RenewalResource(sessionID, orderID string) string {
 
 const resourceSeparator = "#"
 
-// CutResource returns the session that a key names, and the id of what was made for it; empty if the call made the
-// session.
+// CutResource returns the session that a key names, and the id of what was made for it, such as the order of a
+// renewal; empty if the call made the session.
 func CutResource(resource string) (sessionID, id string) {
 	sessionID, id, _ = strings.Cut(resource, resourceSeparator)
 	return sessionID, id
-}
-
-// SplitResource returns the session that a key names, and whether the call was a
-// renewal.
-func SplitResource(resource string) (sessionID string, renewal bool) {
-	sessionID, _, renewal = strings.Cut(resource, resourceSeparator)
-	return sessionID, renewal
 }

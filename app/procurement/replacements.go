@@ -90,7 +90,7 @@ func (u exchanges) send(ctx context.Context, s session.Session, o procurement.Or
 	if err != nil {
 		return err
 	}
-	in := procurement.Replacement{Key: o.ID, Addr: r.Old, Fault: r.Fault, Location: s.Location, Avoid: addresses(avoid)}
+	in := procurement.Replacement{Key: o.ID, Addr: r.Old, Fault: r.Fault, Location: s.Location, Avoid: avoid}
 	if list, ok := known.(ports.ExitLister); ok && !s.Require.Empty() {
 		one := s
 		one.Quantity = 1
@@ -130,17 +130,6 @@ func (u exchanges) send(ctx context.Context, s session.Session, o procurement.Or
 	default:
 		return u.refuse(ctx, o, c, procurement.ReasonOf(err))
 	}
-}
-
-// addresses parses a set of addresses.
-func addresses(set map[string]bool) map[netip.Addr]bool {
-	out := make(map[netip.Addr]bool, len(set))
-	for text := range set {
-		if a, err := netip.ParseAddr(text); err == nil {
-			out[a] = true
-		}
-	}
-	return out
 }
 
 // resolve reads the order again.

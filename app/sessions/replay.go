@@ -20,7 +20,8 @@ func (u *Service) replayed(
 	if err != nil || !found {
 		return Done{}, false, err
 	}
-	id, renewal := idempotency.SplitResource(prev.Resource)
+	id, order := idempotency.CutResource(prev.Resource)
+	renewal := order != ""
 	r, err := tx.Sessions().Read(ctx, agentID, id)
 	if err != nil {
 		return Done{}, false, err

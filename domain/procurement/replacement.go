@@ -1,6 +1,7 @@
 package procurement
 
 import (
+	"maps"
 	"net/netip"
 
 	"agentproxy/domain/session"
@@ -27,9 +28,9 @@ type Replacement struct {
 	Addr     netip.Addr
 	Fault    Fault
 	Location session.Location // of the new address
-	// Avoid are addresses that are not to be given, where the provider can choose. What it gives at random may
+	// Avoid are addresses, as text, that are not to be given, where the provider can choose. What it gives at random may
 	// be one of them.
-	Avoid map[netip.Addr]bool
+	Avoid map[string]bool
 	// Passes reports whether an address may be given, where the provider can choose; nil: any.
 	Passes func(netip.Addr) bool
 }
@@ -38,8 +39,6 @@ type Replacement struct {
 func (r Replacement) Intent(sku string) Intent {
 	in := Intent{Key: r.Key, Type: session.Static, SKU: sku, Location: r.Location, Quantity: 1, Passes: r.Passes,
 		Avoid: map[string]bool{r.Addr.String(): true}}
-	for addr := range r.Avoid {
-		in.Avoid[addr.String()] = true
-	}
+	maps.Copy(in.Avoid, r.Avoid)
 	return in
 }

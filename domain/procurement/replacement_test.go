@@ -24,7 +24,7 @@ func TestWhatAProviderMayGive(t *testing.T) {
 		{"none that does not", procurement.Intent{Passes: is(one)}, two, false},
 		{"none that passes and is avoided", procurement.Intent{Passes: is(one), Avoid: map[string]bool{"198.51.100.1": true}}, one, false},
 		{"never the replaced one", procurement.Replacement{Addr: one}.Intent(""), one, false},
-		{"none that a replacement avoids", procurement.Replacement{Addr: one, Avoid: map[netip.Addr]bool{three: true}}.Intent(""), three, false},
+		{"none that a replacement avoids", procurement.Replacement{Addr: one, Avoid: map[string]bool{three.String(): true}}.Intent(""), three, false},
 		{"none that does not pass a replacement", procurement.Replacement{Addr: one, Passes: is(three)}.Intent(""), two, false},
 		{"what a replacement allows", procurement.Replacement{Addr: one, Passes: is(three)}.Intent(""), three, true},
 	} {

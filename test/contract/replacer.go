@@ -183,7 +183,7 @@ func replacerReplaces(t *testing.T, r replacer) {
 	}
 	first := r.replaced(r.settled(), in.Addr)
 	next := r.ask(2)
-	next.Avoid = map[netip.Addr]bool{in.Addr: true} // it may be free now
+	next.Avoid = map[string]bool{in.Addr.String(): true} // it may be free now
 	if c := r.replace(t.Context(), r.bought.Ref, next); c != "" {
 		t.Fatalf("replace another: %s", c)
 	}
@@ -288,7 +288,7 @@ func replacerChooses(t *testing.T, r replacer) {
 	}
 	first := r.replaced(r.settled(), in.Addr)[0].Addr
 	again := r.ask(1)
-	again.Avoid = map[netip.Addr]bool{in.Addr: true} // it is free now
+	again.Avoid = map[string]bool{in.Addr.String(): true} // it is free now
 	again.Passes = func(a netip.Addr) bool { return a.As4()[3]%2 == 1 }
 	if c := r.replace(t.Context(), r.bought.Ref, again); c != "" {
 		t.Fatalf("replace another: %q", c)
