@@ -2179,7 +2179,7 @@ type Webhook struct {
 type WebhookEvent struct {
 	// Ids and the new status, by the type.
 	Data map[string]string `json:"data"`
-	// When it happened, at every attempt the same.
+	// When it happened.
 	Timestamp time.Time `json:"timestamp"`
 	// What kind it is.
 	Type WebhookType `json:"type"`

@@ -17,12 +17,13 @@ Verify it with a library of [Standard Webhooks](https://www.standardwebhooks.com
 
 Answer any 2xx within 10 seconds. Anything else, a redirect included, is tried again for about two days. 410 turns the
 webhook off, and so do five days of failures; set webhook_url again to turn it on. An event can come twice, and not in
-order: webhook-id is the same at every attempt.`
+order: webhook-id and timestamp are the same at every attempt.`
 
-// webhookEvent is the body of an event.
+// webhookEvent is the body of an event. Its fields are as in events.AccountEvent, so that the document has that as this
+// and the id: a schema that no operation reaches is left out by generators of clients, which then lack it.
 type webhookEvent struct {
 	Type      string            `json:"type" doc:"What kind it is."`
-	Timestamp value.Stamp       `json:"timestamp" doc:"When it happened, at every attempt the same."`
+	Timestamp value.Stamp       `json:"timestamp" doc:"When it happened."`
 	Data      map[string]string `json:"data" doc:"Ids and the new status, by the type."`
 }
 
