@@ -4,8 +4,6 @@ import (
 	"context"
 	"net/http"
 
-	"github.com/danielgtaylor/huma/v2"
-
 	"agentproxy/adapters/httpapi/endpoint"
 	"agentproxy/adapters/httpapi/openapi"
 	"agentproxy/adapters/httpapi/value"
@@ -50,11 +48,6 @@ type budgetLeftReply struct {
 	Paused bool        `json:"paused" doc:"Refuses every purchase."`
 	Today  value.Limit `json:"left_today" doc:"In US dollars; null: no limit."`
 	Total  value.Limit `json:"left_total" doc:"In US dollars; null: no limit."`
-}
-
-// TransformSchema lets what is unlimited be null.
-func (limitsReply) TransformSchema(_ huma.Registry, s *huma.Schema) *huma.Schema {
-	return openapi.Nullable(s, "requests", "stored_today")
 }
 
 // declareLimits declares what an account may still do.

@@ -6,8 +6,6 @@ import (
 	"net/http"
 	"time"
 
-	"github.com/danielgtaylor/huma/v2"
-
 	"agentproxy/adapters/httpapi/accounts"
 	"agentproxy/adapters/httpapi/endpoint"
 	"agentproxy/adapters/httpapi/openapi"
@@ -27,11 +25,6 @@ type balanceReply struct {
 	Held     value.Money    `json:"held" doc:"Kept for what open sessions may still use."`
 	Trial    accounts.Trial `json:"trial" doc:"The trial credit."`
 	Key      *keyMoneyReply `json:"key" doc:"Of the key of this call; null without a restriction."`
-}
-
-// TransformSchema lets the key be null.
-func (balanceReply) TransformSchema(_ huma.Registry, s *huma.Schema) *huma.Schema {
-	return openapi.Nullable(s, "key")
 }
 
 type keyMoneyReply struct {

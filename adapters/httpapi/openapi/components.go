@@ -19,6 +19,7 @@ import (
 // occurs more than once, like every refusal, is a component.
 func Finish(doc *huma.OpenAPI) {
 	schemas := doc.Components.Schemas.Map()
+	allowNull(doc.Components.Schemas)
 	for _, name := range slices.Sorted(maps.Keys(schemas)) {
 		finishSchema(schemas, schemas[name])
 	}

@@ -2,6 +2,7 @@ package openapi
 
 import (
 	"maps"
+	"reflect"
 	"slices"
 
 	"github.com/danielgtaylor/huma/v2"
@@ -38,6 +39,20 @@ func finishObjects(doc *huma.OpenAPI) {
 	for name, s := range answered {
 		if base := baseOf(name, answered, texts); base != "" {
 			schemas[name] = without(s, base, answered[base])
+		}
+	}
+}
+
+// allowNull lets the objects that an answer always has be null where their fields are pointers, which tags cannot.
+func allowNull(schemas huma.Registry) {
+	for name, s := range schemas.Map() {
+		if t := schemas.TypeFromRef(schemaRef + name); t != nil && t.Kind() == reflect.Struct {
+			for _, f := range reflect.VisibleFields(t) {
+				p := s.Properties[f.Tag.Get("json")] // of a field that may be left out the tag is not the name
+				if p != nil && p.Ref != "" && f.Type.Kind() == reflect.Pointer {
+					*p = huma.Schema{Description: p.Description, AnyOf: []*huma.Schema{{Ref: p.Ref}, {Type: "null"}}}
+				}
+			}
 		}
 	}
 }

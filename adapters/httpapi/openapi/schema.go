@@ -3,7 +3,6 @@
 package openapi
 
 import (
-	"cmp"
 	"reflect"
 	"strings"
 	"sync"
@@ -87,34 +86,4 @@ func ErrorSchema() *huma.Schema {
 			"details":   {Type: huma.TypeObject, AdditionalProperties: true, Description: "What a program can act on."},
 		},
 	}
-}
-
-// Amend adds bounds and a description to a property of an object.
-func Amend(s *huma.Schema, name string, bounds huma.Schema, doc string) {
-	p := s.Properties[name]
-	p.Description = cmp.Or(doc, p.Description)
-	p.Pattern, p.PatternDescription = cmp.Or(
-		bounds.Pattern,
-		p.Pattern,
-	), cmp.Or(
-		bounds.PatternDescription,
-		p.PatternDescription,
-	)
-	p.MaxLength = cmp.Or(bounds.MaxLength, p.MaxLength)
-	p.Minimum, p.Maximum = cmp.Or(bounds.Minimum, p.Minimum), cmp.Or(bounds.Maximum, p.Maximum)
-	p.ExclusiveMinimum = cmp.Or(bounds.ExclusiveMinimum, p.ExclusiveMinimum)
-	p.MultipleOf = cmp.Or(bounds.MultipleOf, p.MultipleOf)
-	if bounds.Enum != nil {
-		p.Enum = bounds.Enum
-	}
-}
-
-// Nullable lets properties that are objects be null, which huma's tags cannot.
-func Nullable(s *huma.Schema, names ...string) *huma.Schema {
-	for _, name := range names {
-		p := s.Properties[name]
-		s.Properties[name] = &huma.Schema{Description: p.Description,
-			AnyOf: []*huma.Schema{{Ref: p.Ref}, {Type: "null"}}}
-	}
-	return s
 }

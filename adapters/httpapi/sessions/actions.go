@@ -4,8 +4,6 @@ import (
 	"context"
 	"net/http"
 
-	"github.com/danielgtaylor/huma/v2"
-
 	"agentproxy/adapters/httpapi/endpoint"
 	"agentproxy/adapters/httpapi/openapi"
 	"agentproxy/adapters/httpapi/sessionview"
@@ -30,11 +28,6 @@ type rotateReply struct {
 	RotatedAt value.MaybeStamp   `json:"rotated_at" doc:"When it rotated; null while that is under way."`
 }
 
-// TransformSchema lets the objects that may be missing be null.
-func (rotateReply) TransformSchema(_ huma.Registry, s *huma.Schema) *huma.Schema {
-	return openapi.Nullable(s, "proxy", "failure", "auto_top_up", "bought_by", "new_proxy")
-}
-
 type renewInput struct {
 	endpoint.Purchase
 	sessionview.OneSession
@@ -43,17 +36,8 @@ type renewInput struct {
 
 type renewBody struct {
 	_            struct{}      `json:"-" additionalProperties:"true"`
-	DurationDays value.Decimal `json:"duration_days,omitempty"`
-	MaxCost      value.Decimal `json:"max_cost,omitempty"`
-}
-
-// TransformSchema sets the bounds and the description.
-func (renewBody) TransformSchema(_ huma.Registry, s *huma.Schema) *huma.Schema {
-	openapi.Amend(s, "duration_days", createBounds["duration_days"],
-		"One that the product lists. The session's own is the default.")
-	openapi.Amend(s, "max_cost", createBounds["max_cost"],
-		"US dollars with at most 6 decimals; a dearer renewal is refused.")
-	return s
+	DurationDays value.Decimal `json:"duration_days,omitempty" minimum:"1" maximum:"3650" multipleOf:"1" doc:"One that the product lists. The session's own is the default."`
+	MaxCost      value.Decimal `json:"max_cost,omitempty" exclusiveMinimum:"0" doc:"US dollars with at most 6 decimals; a dearer renewal is refused."`
 }
 
 type endInput struct {

@@ -8,7 +8,6 @@ import (
 
 	"github.com/danielgtaylor/huma/v2"
 
-	"agentproxy/adapters/httpapi/openapi"
 	"agentproxy/adapters/httpapi/value"
 	"agentproxy/domain"
 	"agentproxy/domain/session"
@@ -16,20 +15,10 @@ import (
 
 // autoTopUpBody is what a session is to buy by itself.
 type autoTopUpBody struct {
-	BelowPercent value.Decimal `json:"below_percent"`
-	AddGB        value.Decimal `json:"add_gb"`
-	MaxPerDay    value.Decimal `json:"max_per_day"`
+	BelowPercent value.Decimal `json:"below_percent" minimum:"1" maximum:"99" multipleOf:"1" doc:"Buys when less than this part of the traffic is left, and less than add_gb."`
+	AddGB        value.Decimal `json:"add_gb" exclusiveMinimum:"0" doc:"At most 3 decimals, within the product's bounds."`
+	MaxPerDay    value.Decimal `json:"max_per_day" minimum:"1" maximum:"1000" multipleOf:"1" doc:"Purchases on a UTC day."`
 	MaxPrice     value.Decimal `json:"max_price_per_gb,omitempty" doc:"The most that auto_top_up pays; default: the session's price."`
-}
-
-// TransformSchema sets the bounds and the descriptions.
-func (autoTopUpBody) TransformSchema(_ huma.Registry, s *huma.Schema) *huma.Schema {
-	openapi.Amend(s, "below_percent", huma.Schema{Minimum: new(1.0), Maximum: new(float64(session.MaxBelowPercent)),
-		MultipleOf: new(1.0)}, "Buys when less than this part of the traffic is left, and less than add_gb.")
-	openapi.Amend(s, "add_gb", createBounds["traffic_gb"], "At most 3 decimals, within the product's bounds.")
-	openapi.Amend(s, "max_per_day", huma.Schema{Minimum: new(1.0), Maximum: new(float64(session.MaxTopUpsPerDay)),
-		MultipleOf: new(1.0)}, "Purchases on a UTC day.")
-	return s
 }
 
 // setting returns what the body asks for; nil means no body. A number that is none is out of bounds.

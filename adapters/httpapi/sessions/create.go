@@ -3,14 +3,12 @@ package sessions
 import (
 	"cmp"
 	"errors"
-	"fmt"
 	"maps"
-	"slices"
+	"reflect"
 	"strings"
 
 	"github.com/danielgtaylor/huma/v2"
 
-	"agentproxy/adapters/httpapi/openapi"
 	"agentproxy/adapters/httpapi/sessionview"
 	"agentproxy/adapters/httpapi/value"
 	"agentproxy/domain"
@@ -21,25 +19,26 @@ const createDoc = `Takes either of two forms. Nested: type and config. Flat: ses
 session at the top level. A body with config is nested. max_cost and provisioning_mode count in both places. Rules that
 depend on the product are in GET /products.`
 
-// createBody is the body of a create call in both of its forms.
+// createBody is the body of a create call in both of its forms. A field of the flat form names the path of the nested
+// one that means the same. The most of a quantity is the product's.
 type createBody struct {
 	_      struct{}      `json:"-" additionalProperties:"true"`
-	Type   string        `json:"type,omitempty" nullable:"true"`
+	Type   session.Type  `json:"type,omitempty" nullable:"true" doc:"Required in the nested form."`
 	Config *createConfig `json:"config,omitempty" doc:"Makes the body nested."`
 
-	SessionType      string        `json:"session_type,omitempty" nullable:"true"`
-	ProductNo        string        `json:"product_no,omitempty" nullable:"true"`
-	Quantity         value.Decimal `json:"quantity,omitempty"`
-	TrafficGB        value.Decimal `json:"traffic_gb,omitempty"`
-	Duration         value.Decimal `json:"duration,omitempty"`
-	CountryCode      string        `json:"country_code,omitempty" nullable:"true"`
-	City             string        `json:"city,omitempty" nullable:"true" doc:"A city that the product offers in the country."`
-	Protocol         string        `json:"protocol,omitempty" nullable:"true"`
-	RotationMode     string        `json:"rotation_mode,omitempty" nullable:"true" doc:"on_demand is the default. timed needs rotation_interval_seconds. fixed never rotates by itself."`
-	RotationInterval value.Decimal `json:"rotation_interval_seconds,omitempty" nullable:"true" doc:"Seconds between two timed rotations; for mode timed."`
+	SessionType      session.Type         `json:"session_type,omitempty" nested:"type" nullable:"true" doc:"Required in the flat form."`
+	ProductNo        string               `json:"product_no,omitempty" nested:"config.product_no" nullable:"true" maxLength:"64" doc:"Flat form, like the fields that follow."`
+	Quantity         value.Decimal        `json:"quantity,omitempty" nested:"config.quantity" exclusiveMinimum:"0" doc:"Static: IPs, 1 to 100. Dynamic without traffic_gb: GB."`
+	TrafficGB        value.Decimal        `json:"traffic_gb,omitempty" nested:"config.traffic_gb" exclusiveMinimum:"0" doc:"At most 3 decimals."`
+	Duration         value.Decimal        `json:"duration,omitempty" nested:"config.duration_days" minimum:"1" maximum:"3650" multipleOf:"1" doc:"Days. The product's shortest is the default."`
+	CountryCode      string               `json:"country_code,omitempty" nested:"config.country" nullable:"true" pattern:"^([A-Za-z]{2})?$" patternDescription:"an ISO 3166-1 alpha-2 code" doc:"The product's first is the default for a static session."`
+	City             string               `json:"city,omitempty" nested:"config.city" nullable:"true" pattern:"^[A-Za-z0-9_-]{0,64}$" patternDescription:"at most 64 of A-Z, a-z, 0-9, _ and -" doc:"A city that the product offers in the country."`
+	Protocol         session.Protocol     `json:"protocol,omitempty" nested:"config.protocol" nullable:"true" doc:"http is the default."`
+	RotationMode     session.RotationMode `json:"rotation_mode,omitempty" nested:"config.rotation.mode" nullable:"true" doc:"on_demand is the default. timed needs rotation_interval_seconds. fixed never rotates by itself."`
+	RotationInterval value.Decimal        `json:"rotation_interval_seconds,omitempty" nested:"config.rotation.interval_seconds" nullable:"true" minimum:"10" maximum:"86400" multipleOf:"1" doc:"Seconds between two timed rotations; for mode timed."`
 
-	ProvisioningMode string        `json:"provisioning_mode,omitempty" nullable:"true"`
-	MaxCost          value.Decimal `json:"max_cost,omitempty"`
+	ProvisioningMode session.ProvisioningMode `json:"provisioning_mode,omitempty" nullable:"true" doc:"existing attaches to the newest live session of the product. purchase is the default."`
+	MaxCost          value.Decimal            `json:"max_cost,omitempty" exclusiveMinimum:"0" doc:"US dollars with at most 6 decimals; a dearer session is refused."`
 
 	Labels     value.Labels `json:"labels,omitempty" doc:"Your own words for the session. Both forms."`
 	AllowedIPs []string     `json:"allowed_ips,omitempty" maxItems:"32" doc:"Addresses and networks (CIDR) that clients may connect from; empty is anywhere. Both forms."`
@@ -53,103 +52,42 @@ type createBody struct {
 
 // createConfig is the config of the nested form.
 type createConfig struct {
-	_                struct{}        `json:"-" additionalProperties:"true"`
-	ProductNo        string          `json:"product_no"`
-	TrafficGB        value.Decimal   `json:"traffic_gb,omitempty"`
-	Quantity         value.Decimal   `json:"quantity,omitempty"`
-	DurationDays     value.Decimal   `json:"duration_days,omitempty"`
-	Country          string          `json:"country,omitempty" nullable:"true"`
-	City             string          `json:"city,omitempty" nullable:"true" doc:"A city that the product offers in the country."`
-	Protocol         string          `json:"protocol,omitempty" nullable:"true"`
-	Rotation         *createRotation `json:"rotation,omitempty" doc:"When the exit changes."`
-	ProvisioningMode string          `json:"provisioning_mode,omitempty" nullable:"true" doc:"existing attaches to the newest live session of the product. purchase is the default."`
-	MaxCost          value.Decimal   `json:"max_cost,omitempty" doc:"US dollars with at most 6 decimals; a dearer session is refused."`
+	_                struct{}                 `json:"-" additionalProperties:"true"`
+	ProductNo        string                   `json:"product_no" maxLength:"64" doc:"A product of GET /products."`
+	TrafficGB        value.Decimal            `json:"traffic_gb,omitempty" exclusiveMinimum:"0" doc:"Dynamic. At most 3 decimals, within the product's bounds; 1 is the default."`
+	Quantity         value.Decimal            `json:"quantity,omitempty" exclusiveMinimum:"0" doc:"Static: IPs, 1 to 100, required."`
+	DurationDays     value.Decimal            `json:"duration_days,omitempty" minimum:"1" maximum:"3650" multipleOf:"1" doc:"Static: one that the product lists, required."`
+	Country          string                   `json:"country,omitempty" nullable:"true" pattern:"^([A-Za-z]{2})?$" patternDescription:"an ISO 3166-1 alpha-2 code" doc:"One that the product offers, in any case. Required for a static session."`
+	City             string                   `json:"city,omitempty" nullable:"true" pattern:"^[A-Za-z0-9_-]{0,64}$" patternDescription:"at most 64 of A-Z, a-z, 0-9, _ and -" doc:"A city that the product offers in the country."`
+	Protocol         session.Protocol         `json:"protocol,omitempty" nullable:"true" doc:"Both work on the same port; the choice shapes full_url. http is the default."`
+	Rotation         *createRotation          `json:"rotation,omitempty" doc:"When the exit changes."`
+	ProvisioningMode session.ProvisioningMode `json:"provisioning_mode,omitempty" nullable:"true" doc:"existing attaches to the newest live session of the product. purchase is the default."`
+	MaxCost          value.Decimal            `json:"max_cost,omitempty" exclusiveMinimum:"0" doc:"US dollars with at most 6 decimals; a dearer session is refused."`
 }
 
 type createRotation struct {
-	_               struct{}      `json:"-" additionalProperties:"true"`
-	Mode            string        `json:"mode,omitempty" nullable:"true"`
-	IntervalSeconds value.Decimal `json:"interval_seconds,omitempty" nullable:"true" doc:"Seconds between two timed rotations; for mode timed."`
+	_               struct{}             `json:"-" additionalProperties:"true"`
+	Mode            session.RotationMode `json:"mode,omitempty" nullable:"true" doc:"on_demand is the default. timed needs interval_seconds. fixed never rotates by itself."`
+	IntervalSeconds value.Decimal        `json:"interval_seconds,omitempty" nullable:"true" minimum:"10" maximum:"86400" multipleOf:"1" doc:"Seconds between two timed rotations; for mode timed."`
 }
 
-// The bounds of the fields, by the names that the domain gives them. Both forms
-// and the renewal share them.
-var createBounds = map[string]huma.Schema{
-	"type":       {Enum: openapi.OneOf(session.Types...)},
-	"product_no": {MaxLength: new(session.MaxLabel)},
-	// An integer of a static session, a number of GB in the flat form. The most of either is the product's.
-	"quantity":      {ExclusiveMinimum: new(0.0)},
-	"traffic_gb":    {ExclusiveMinimum: new(0.0)},
-	"duration_days": {Minimum: new(1.0), Maximum: new(float64(session.MaxDays)), MultipleOf: new(1.0)},
-	"country":       {Pattern: "^([A-Za-z]{2})?$", PatternDescription: "an ISO 3166-1 alpha-2 code"},
-	"city": {Pattern: fmt.Sprintf("^%s{0,%d}$", session.LabelClass, session.MaxLabel),
-		PatternDescription: fmt.Sprintf("at most %d of A-Z, a-z, 0-9, _ and -", session.MaxLabel)},
-	"protocol":      {Enum: openapi.OneOf(session.Protocols...)},
-	"rotation.mode": {Enum: openapi.OneOf(session.RotationModes...)},
-	"rotation.interval_seconds": {
-		Minimum:    new(session.MinInterval.Seconds()),
-		Maximum:    new(session.MaxInterval.Seconds()),
-		MultipleOf: new(1.0),
-	},
-	"provisioning_mode": {Enum: openapi.OneOf(session.ProvisioningModes...)},
-	"max_cost":          {ExclusiveMinimum: new(0.0)},
+// flatField is a field of the flat form alone: its name there, its path in the nested form, and where it is in a body.
+type flatField struct {
+	name, nested string
+	index        int
 }
 
-// flatNames are the fields that the flat form names in another way than the domain.
-var flatNames = map[string]string{
-	"type":                      "session_type",
-	"duration_days":             "duration",
-	"country":                   "country_code",
-	"rotation.mode":             "rotation_mode",
-	"rotation.interval_seconds": "rotation_interval_seconds",
-}
-
-// TransformSchema sets the bounds and the descriptions of the flat form.
-func (createBody) TransformSchema(_ huma.Registry, s *huma.Schema) *huma.Schema {
-	openapi.Amend(s, "type", createBounds["type"], "Required in the nested form.")
-	for name, bounds := range createBounds {
-		flat := cmp.Or(flatNames[name], name)
-		openapi.Amend(s, flat, bounds, flatDocs[flat])
+// flatForm lists the fields of the flat form that the nested one has elsewhere.
+var flatForm = func() (fields []flatField) {
+	t := reflect.TypeFor[createBody]()
+	for i := range t.NumField() {
+		if nested, ok := t.Field(i).Tag.Lookup("nested"); ok {
+			name, _, _ := strings.Cut(t.Field(i).Tag.Get("json"), ",")
+			fields = append(fields, flatField{name, nested, i})
+		}
 	}
-	return s
-}
-
-// TransformSchema sets the bounds and the descriptions of the nested form.
-func (createConfig) TransformSchema(_ huma.Registry, s *huma.Schema) *huma.Schema {
-	for name := range s.Properties {
-		openapi.Amend(s, name, createBounds[name], configDocs[name])
-	}
-	return s
-}
-
-// TransformSchema sets the bounds and the descriptions.
-func (createRotation) TransformSchema(_ huma.Registry, s *huma.Schema) *huma.Schema {
-	openapi.Amend(s, "mode", createBounds["rotation.mode"],
-		"on_demand is the default. timed needs interval_seconds. fixed never rotates by itself.")
-	openapi.Amend(s, "interval_seconds", createBounds["rotation.interval_seconds"], "")
-	return s
-}
-
-var flatDocs = map[string]string{
-	"session_type":      "Required in the flat form.",
-	"product_no":        "Flat form, like the fields that follow.",
-	"quantity":          "Static: IPs, 1 to 100. Dynamic without traffic_gb: GB.",
-	"traffic_gb":        "At most 3 decimals.",
-	"duration":          "Days. The product's shortest is the default.",
-	"country_code":      "The product's first is the default for a static session.",
-	"protocol":          "http is the default.",
-	"provisioning_mode": "existing attaches to the newest live session of the product. purchase is the default.",
-	"max_cost":          "US dollars with at most 6 decimals; a dearer session is refused.",
-}
-
-var configDocs = map[string]string{
-	"product_no":    "A product of GET /products.",
-	"traffic_gb":    "Dynamic. At most 3 decimals, within the product's bounds; 1 is the default.",
-	"quantity":      "Static: IPs, 1 to 100, required.",
-	"duration_days": "Static: one that the product lists, required.",
-	"country":       "One that the product offers, in any case. Required for a static session.",
-	"protocol":      "Both work on the same port; the choice shapes full_url. http is the default.",
-}
+	return fields
+}()
 
 // request returns the body as the domain checks it, whichever form it has.
 func (b createBody) request() (session.CreateRequest, error) {
@@ -169,21 +107,21 @@ func (b createBody) request() (session.CreateRequest, error) {
 			"differs from provisioning_mode at the top level; send one of them")
 	}
 	r := session.CreateRequest{
-		Type:             session.Type(b.Type),
+		Type:             b.Type,
 		ProductNo:        c.ProductNo,
 		Bytes:            c.TrafficGB.Bytes(),
 		Quantity:         c.Quantity.Integer(),
 		Days:             c.DurationDays.Integer(),
 		Location:         session.Location{Country: c.Country, City: c.City},
-		Protocol:         session.Protocol(c.Protocol),
-		ProvisioningMode: session.ProvisioningMode(cmp.Or(b.ProvisioningMode, c.ProvisioningMode)),
+		Protocol:         c.Protocol,
+		ProvisioningMode: cmp.Or(b.ProvisioningMode, c.ProvisioningMode),
 		MaxCost:          cmp.Or(b.MaxCost, c.MaxCost).Money(),
 		Labels:           session.Labels(b.Labels),
 		AllowedIPs:       b.AllowedIPs,
 		AutoTopUp:        b.AutoTopUp.setting(),
 	}
 	if c.Rotation != nil {
-		r.RotationMode, r.RotationInterval = session.RotationMode(c.Rotation.Mode), c.Rotation.IntervalSeconds.Seconds()
+		r.RotationMode, r.RotationInterval = c.Rotation.Mode, c.Rotation.IntervalSeconds.Seconds()
 	}
 	return r, nil
 }
@@ -201,36 +139,31 @@ func (b createBody) misplaced() error {
 	return domain.InvalidFields(issues...)
 }
 
-// flatField is a field of the flat form and the path of the nested form that means the same.
-type flatField struct{ name, value, nested string }
-
 // flatFields returns the fields of the flat form alone that the body has.
-func (b createBody) flatFields() []flatField {
-	all := []flatField{
-		{"session_type", b.SessionType, "type"}, {"product_no", b.ProductNo, "config.product_no"},
-		{"quantity", string(b.Quantity), "config.quantity"}, {"traffic_gb", string(b.TrafficGB), "config.traffic_gb"},
-		{"duration", string(b.Duration), "config.duration_days"}, {"country_code", b.CountryCode, "config.country"},
-		{"city", b.City, "config.city"}, {"protocol", b.Protocol, "config.protocol"},
-		{"rotation_mode", b.RotationMode, "config.rotation.mode"},
-		{"rotation_interval_seconds", string(b.RotationInterval), "config.rotation.interval_seconds"},
+func (b createBody) flatFields() (given []flatField) {
+	body := reflect.ValueOf(b)
+	for _, f := range flatForm {
+		if text := body.Field(f.index).String(); text != "" && text != "null" {
+			given = append(given, f)
+		}
 	}
-	return slices.DeleteFunc(all, func(f flatField) bool { return f.value == "" || f.value == "null" })
+	return given
 }
 
 // flat returns a body of the flat form, whose quantity is the traffic of a
 // dynamic session without traffic_gb.
 func (b createBody) flat() session.CreateRequest {
 	r := session.CreateRequest{
-		Type:             session.Type(cmp.Or(b.SessionType, b.Type)),
+		Type:             cmp.Or(b.SessionType, b.Type),
 		ProductNo:        b.ProductNo,
 		Bytes:            b.TrafficGB.Bytes(),
 		Quantity:         b.Quantity.Integer(),
 		Days:             b.Duration.Integer(),
 		Location:         session.Location{Country: b.CountryCode, City: b.City},
-		Protocol:         session.Protocol(b.Protocol),
-		RotationMode:     session.RotationMode(b.RotationMode),
+		Protocol:         b.Protocol,
+		RotationMode:     b.RotationMode,
 		RotationInterval: b.RotationInterval.Seconds(),
-		ProvisioningMode: session.ProvisioningMode(b.ProvisioningMode),
+		ProvisioningMode: b.ProvisioningMode,
 		MaxCost:          b.MaxCost.Money(),
 		Labels:           session.Labels(b.Labels),
 		AllowedIPs:       b.AllowedIPs,
@@ -250,7 +183,12 @@ func (b createBody) path(field string) string {
 	case b.Config == nil && field == "traffic_gb" && b.TrafficGB == "" && b.Quantity != "":
 		return "quantity"
 	case b.Config == nil && len(b.flatFields()) > 0:
-		return cmp.Or(flatNames[field], field)
+		for _, f := range flatForm {
+			if strings.TrimPrefix(f.nested, "config.") == field {
+				return f.name
+			}
+		}
+		return field
 	case field == "type", field == "max_cost", field == "provisioning_mode", topLevel(field):
 		return field
 	}

@@ -5,8 +5,6 @@ import (
 	"net/http"
 	"net/netip"
 
-	"github.com/danielgtaylor/huma/v2"
-
 	"agentproxy/adapters/httpapi/endpoint"
 	"agentproxy/adapters/httpapi/openapi"
 	"agentproxy/adapters/httpapi/sessionview"
@@ -32,14 +30,7 @@ type replaceInput struct {
 type replaceBody struct {
 	Reason  procurement.Fault `json:"reason" doc:"What is wrong with it."`
 	Refund  bool              `json:"refund,omitempty" doc:"If there is no other address, this one ends and its whole unused days come back."`
-	MaxCost value.Decimal     `json:"max_cost,omitempty"`
-}
-
-// TransformSchema sets the bounds and the description.
-func (replaceBody) TransformSchema(_ huma.Registry, s *huma.Schema) *huma.Schema {
-	openapi.Amend(s, "max_cost", huma.Schema{Minimum: new(0.0)},
-		"US dollars with at most 6 decimals; a dearer one is refused.")
-	return s
+	MaxCost value.Decimal     `json:"max_cost,omitempty" minimum:"0" doc:"US dollars with at most 6 decimals; a dearer one is refused."`
 }
 
 // replacementReply is what became of an address, or would.

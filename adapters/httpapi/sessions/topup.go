@@ -4,10 +4,7 @@ import (
 	"context"
 	"net/http"
 
-	"github.com/danielgtaylor/huma/v2"
-
 	"agentproxy/adapters/httpapi/endpoint"
-	"agentproxy/adapters/httpapi/openapi"
 	"agentproxy/adapters/httpapi/sessionview"
 	"agentproxy/adapters/httpapi/value"
 	"agentproxy/app/sessions"
@@ -23,16 +20,8 @@ type topUpInput struct {
 }
 
 type topUpBody struct {
-	TrafficGB value.Decimal `json:"traffic_gb"`
-	MaxCost   value.Decimal `json:"max_cost,omitempty"`
-}
-
-// TransformSchema sets the bounds and the description.
-func (topUpBody) TransformSchema(_ huma.Registry, s *huma.Schema) *huma.Schema {
-	openapi.Amend(s, "traffic_gb", createBounds["traffic_gb"], "At most 3 decimals, within the product's bounds.")
-	openapi.Amend(s, "max_cost", createBounds["max_cost"],
-		"US dollars with at most 6 decimals; a dearer addition is refused.")
-	return s
+	TrafficGB value.Decimal `json:"traffic_gb" exclusiveMinimum:"0" doc:"At most 3 decimals, within the product's bounds."`
+	MaxCost   value.Decimal `json:"max_cost,omitempty" exclusiveMinimum:"0" doc:"US dollars with at most 6 decimals; a dearer addition is refused."`
 }
 
 // declareTopUp declares what adds traffic to a session.

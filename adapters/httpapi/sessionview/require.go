@@ -3,31 +3,20 @@ package sessionview
 import (
 	"fmt"
 
-	"github.com/danielgtaylor/huma/v2"
-
-	"agentproxy/adapters/httpapi/openapi"
 	"agentproxy/adapters/httpapi/value"
 	"agentproxy/domain"
 	"agentproxy/domain/exit"
 )
 
-// Require is what an exit must be, as a call asks for it.
+// Require is what an exit must be, as a call asks for it. Its risk is a number, since clients that are generated leave
+// out an integer of 0.
 type Require struct {
 	Agreed       bool            `json:"agreed,omitempty" doc:"Measured where it was sold."`
-	MaxRisk      value.Decimal   `json:"max_risk,omitempty"`
+	MaxRisk      value.Decimal   `json:"max_risk,omitempty" minimum:"0" maximum:"100" doc:"Of exit.risk; a whole number."`
 	NetworkTypes []string        `json:"network_types,omitempty" nullable:"true" maxItems:"4" doc:"One of these."`
 	ASNs         []value.Decimal `json:"asns,omitempty" nullable:"true" maxItems:"64" doc:"One of these autonomous systems."`
 	NotIn        []string        `json:"not_in,omitempty" nullable:"true" maxItems:"64" doc:"Networks (CIDR) that have it not."`
-	Attempts     value.Decimal   `json:"attempts,omitempty"`
-}
-
-// TransformSchema sets the bounds.
-func (Require) TransformSchema(_ huma.Registry, s *huma.Schema) *huma.Schema {
-	// A number, since clients that are generated leave out an integer of 0.
-	openapi.Amend(s, "max_risk", huma.Schema{Minimum: new(0.0), Maximum: new(100.0)}, "Of exit.risk; a whole number.")
-	openapi.Amend(s, "attempts", huma.Schema{Minimum: new(1.0), Maximum: new(float64(exit.MaxAttempts)),
-		MultipleOf: new(1.0)}, "Exits that a seller is asked for; 3 is the default.")
-	return s
+	Attempts     value.Decimal   `json:"attempts,omitempty" minimum:"1" maximum:"10" multipleOf:"1" doc:"Exits that a seller is asked for; 3 is the default."`
 }
 
 // Rule returns what is asked for; nil if nothing is given.

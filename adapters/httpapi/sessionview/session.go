@@ -6,9 +6,6 @@ import (
 	"net/netip"
 	"time"
 
-	"github.com/danielgtaylor/huma/v2"
-
-	"agentproxy/adapters/httpapi/openapi"
 	"agentproxy/adapters/httpapi/value"
 	"agentproxy/app/sessions"
 	"agentproxy/domain"
@@ -44,11 +41,6 @@ type Session struct {
 	EndedAt      value.MaybeStamp   `json:"ended_at" doc:"When the session ended; null while it lives."`
 }
 
-// TransformSchema lets the objects that may be missing be null.
-func (Session) TransformSchema(_ huma.Registry, s *huma.Schema) *huma.Schema {
-	return openapi.Nullable(s, "proxy", "failure", "auto_top_up", "bought_by")
-}
-
 func toBuyer(b session.Buyer) *buyerReply {
 	if b.KeyID == "" {
 		return nil
@@ -82,11 +74,6 @@ type ipListReply struct {
 	Exit *ExitFacts `json:"exit" doc:"null: not measured yet."`
 }
 
-// TransformSchema lets the exit be null.
-func (ipListReply) TransformSchema(_ huma.Registry, s *huma.Schema) *huma.Schema {
-	return openapi.Nullable(s, "exit")
-}
-
 // Location is where an exit is.
 type Location struct {
 	Country value.MaybeText `json:"country" doc:"ISO 3166-1 alpha-2; null: any."`
@@ -113,11 +100,6 @@ type SessionHealthBrief struct {
 type workersHealthReply struct {
 	SessionHealthBrief
 	Workers *WorkerCount `json:"workers" doc:"null without workers."`
-}
-
-// TransformSchema lets the workers be null.
-func (workersHealthReply) TransformSchema(_ huma.Registry, s *huma.Schema) *huma.Schema {
-	return openapi.Nullable(s, "workers")
 }
 
 // WorkerCount counts the workers of a session.

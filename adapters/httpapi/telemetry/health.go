@@ -5,8 +5,6 @@ import (
 	"net/http"
 	"strconv"
 
-	"github.com/danielgtaylor/huma/v2"
-
 	"agentproxy/adapters/httpapi/endpoint"
 	"agentproxy/adapters/httpapi/openapi"
 	"agentproxy/adapters/httpapi/sessionview"
@@ -25,11 +23,6 @@ type sessionHealthReply struct {
 	WorstHosts        []worstHostReply         `json:"worst_hosts" doc:"At most five target hosts, the worst first."`
 	Stats             healthStatsReply         `json:"stats" doc:"What the score is made from."`
 	Workers           *sessionview.WorkerCount `json:"workers" doc:"null without workers."`
-}
-
-// TransformSchema lets the workers be null.
-func (sessionHealthReply) TransformSchema(_ huma.Registry, s *huma.Schema) *huma.Schema {
-	return openapi.Nullable(s, "workers")
 }
 
 type worstHostReply struct {

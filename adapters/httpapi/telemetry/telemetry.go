@@ -7,8 +7,6 @@ import (
 	"net/http"
 	"slices"
 
-	"github.com/danielgtaylor/huma/v2"
-
 	"agentproxy/adapters/httpapi/endpoint"
 	"agentproxy/adapters/httpapi/openapi"
 	"agentproxy/adapters/httpapi/sessionview"
@@ -18,7 +16,6 @@ import (
 	"agentproxy/domain/account"
 	"agentproxy/domain/health"
 	"agentproxy/domain/session"
-	"agentproxy/domain/worker"
 )
 
 // batchBodyLimit is the size of the largest telemetry batch.
@@ -26,34 +23,17 @@ const batchBodyLimit = 2 << 20
 
 // eventFields are the fields that a single event and one of a batch share.
 type eventFields struct {
-	EventType    string        `json:"event_type" doc:"What came of the request."`
-	StatusCode   value.Decimal `json:"status_code,omitempty" nullable:"true" doc:"0: no answer."`
-	LatencyMS    value.Decimal `json:"latency_ms,omitempty" nullable:"true" doc:"Rounded to milliseconds."`
-	TargetHost   string        `json:"target_host,omitempty" nullable:"true" doc:"The host of the request, or null."`
-	ErrorMessage string        `json:"error_message,omitempty" nullable:"true" doc:"What the client saw, or null."`
-	Worker       string        `json:"worker,omitempty" nullable:"true" doc:"Whose request it was; left out: the session's own exit."`
-	OccurredAt   string        `json:"occurred_at,omitempty" nullable:"true" format:"date-time"`
+	EventType    health.Type   `json:"event_type" doc:"What came of the request."`
+	StatusCode   value.Decimal `json:"status_code,omitempty" nullable:"true" minimum:"0" maximum:"599" multipleOf:"1" doc:"0: no answer."`
+	LatencyMS    value.Decimal `json:"latency_ms,omitempty" nullable:"true" minimum:"0" maximum:"600000" doc:"Rounded to milliseconds."`
+	TargetHost   string        `json:"target_host,omitempty" nullable:"true" maxLength:"253" doc:"The host of the request, or null."`
+	ErrorMessage string        `json:"error_message,omitempty" nullable:"true" maxLength:"1000" doc:"What the client saw, or null."`
+	Worker       string        `json:"worker,omitempty" nullable:"true" maxLength:"32" doc:"Whose request it was; left out: the session's own exit."`
+	OccurredAt   string        `json:"occurred_at,omitempty" nullable:"true" format:"date-time" doc:"Only shown. More than 5 minutes ahead is refused."`
 }
 
 // EventFields is eventFields under an exported name, by which huma reads it where it is embedded.
 type EventFields = eventFields
-
-// TransformSchema sets the bounds of the domain.
-func (eventFields) TransformSchema(_ huma.Registry, s *huma.Schema) *huma.Schema {
-	openapi.Amend(s, "event_type", huma.Schema{Enum: openapi.OneOf(health.Types()...)}, "")
-	openapi.Amend(
-		s,
-		"status_code",
-		huma.Schema{Minimum: new(0.0), Maximum: new(float64(health.MaxStatusCode)), MultipleOf: new(1.0)},
-		"",
-	)
-	openapi.Amend(s, "latency_ms", huma.Schema{Minimum: new(0.0), Maximum: new(float64(health.MaxLatencyMS))}, "")
-	openapi.Amend(s, "worker", huma.Schema{MaxLength: new(worker.MaxName)}, "")
-	openapi.Amend(s, "target_host", huma.Schema{MaxLength: new(health.MaxHost)}, "")
-	openapi.Amend(s, "error_message", huma.Schema{MaxLength: new(health.MaxErrorMessage)}, "")
-	openapi.Amend(s, "occurred_at", huma.Schema{}, "Only shown. More than 5 minutes ahead is refused.")
-	return s
-}
 
 type reportInput struct {
 	sessionview.OneSession
@@ -98,11 +78,6 @@ type resultReply struct {
 	SessionID string            `json:"session_id" doc:"The session."`
 	Status    string            `json:"status" enum:"accepted,rejected" doc:"Its state."`
 	Error     *resultErrorReply `json:"error" doc:"Why it was refused; null if it was accepted."`
-}
-
-// TransformSchema lets the objects that may be missing be null.
-func (resultReply) TransformSchema(_ huma.Registry, s *huma.Schema) *huma.Schema {
-	return openapi.Nullable(s, "error")
 }
 
 type resultErrorReply struct {
@@ -207,7 +182,7 @@ func (s *service) reports(ctx context.Context) reporting {
 
 // report converts the fields to what the domain checks.
 func (e eventFields) report() (health.Report, error) {
-	r := health.Report{Type: e.EventType, TargetHost: e.TargetHost, ErrorMessage: e.ErrorMessage}
+	r := health.Report{Type: string(e.EventType), TargetHost: e.TargetHost, ErrorMessage: e.ErrorMessage}
 	if e.StatusCode.Given() {
 		r.StatusCode = new(statusCode([]byte(e.StatusCode)))
 	}

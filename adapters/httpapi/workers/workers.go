@@ -8,8 +8,6 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/danielgtaylor/huma/v2"
-
 	"agentproxy/adapters/httpapi/endpoint"
 	"agentproxy/adapters/httpapi/openapi"
 	"agentproxy/adapters/httpapi/sessionview"
@@ -37,27 +35,16 @@ type makeWorkersInput struct {
 }
 
 type makeWorkersBody struct {
-	Count       value.Decimal `json:"count,omitempty"`
+	Count       value.Decimal `json:"count,omitempty" minimum:"1" maximum:"1000" multipleOf:"1" doc:"Makes w1 to wN."`
 	Names       []string      `json:"names,omitempty" nullable:"true" maxItems:"1000" doc:"In place of count; each 1 to 32 letters, digits and _."`
 	Country     string        `json:"country,omitempty" nullable:"true" doc:"An ISO 3166-1 alpha-2 code."`
 	City        string        `json:"city,omitempty" nullable:"true" doc:"A city that the product offers in the country."`
-	TTLSeconds  value.Decimal `json:"ttl_seconds,omitempty"`
+	TTLSeconds  value.Decimal `json:"ttl_seconds,omitempty" minimum:"10" maximum:"86400" multipleOf:"1" doc:"How long an exit is kept."`
 	Strict      bool          `json:"strict,omitempty" nullable:"true" doc:"A lost exit is not replaced."`
 	UniqueExits bool          `json:"unique_exits,omitempty" nullable:"true" doc:"No two such workers share an exit."`
-	MaxBytes    value.Decimal `json:"max_bytes,omitempty"`
+	MaxBytes    value.Decimal `json:"max_bytes,omitempty" minimum:"1" maximum:"9007199254740992" multipleOf:"1" doc:"The worker stops there; others go on."`
 
 	Require *sessionview.Require `json:"require,omitempty" doc:"What exits must be; {}: anything. It stays with the session."`
-}
-
-// TransformSchema sets the bounds.
-func (makeWorkersBody) TransformSchema(_ huma.Registry, s *huma.Schema) *huma.Schema {
-	whole := func(least, most float64) huma.Schema {
-		return huma.Schema{Minimum: new(least), Maximum: new(most), MultipleOf: new(1.0)}
-	}
-	openapi.Amend(s, "count", whole(1, worker.MaxPerSession), "Makes w1 to wN.")
-	openapi.Amend(s, "ttl_seconds", whole(worker.MinTTL.Seconds(), worker.MaxTTL.Seconds()), "How long an exit is kept.")
-	openapi.Amend(s, "max_bytes", whole(1, 1<<53), "The worker stops there; others go on.")
-	return s
 }
 
 // make returns what the body asks for.
@@ -138,11 +125,6 @@ type workerReply struct {
 	LastError     *workerErrorReply              `json:"last_error" doc:"What a connection of it last failed with; null if none did."`
 	CreatedAt     value.Stamp                    `json:"created_at" doc:"When it was made."`
 	LastUsedAt    value.MaybeStamp               `json:"last_used_at" doc:"null before the first use."`
-}
-
-// TransformSchema lets the objects that may be missing be null.
-func (workerReply) TransformSchema(_ huma.Registry, s *huma.Schema) *huma.Schema {
-	return openapi.Nullable(s, "proxy", "exit", "last_error")
 }
 
 type workerUsageReply struct {
