@@ -156,6 +156,7 @@ func (s *service) declareAccounts() {
 	}
 	endpoint.Declare(s.api, endpoint.Operation{
 		ID:      "get-account",
+		Keys:    endpoint.AnyKey,
 		Method:  http.MethodGet,
 		Path:    "/account/info",
 		Tag:     "account",

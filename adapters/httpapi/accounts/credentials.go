@@ -63,6 +63,7 @@ func (s *service) declareCredentials() {
 	})
 	endpoint.Declare(s.api, endpoint.Operation{
 		ID:      "refresh-token",
+		Keys:    endpoint.AnyKey,
 		Method:  http.MethodPost,
 		Path:    "/auth/refresh",
 		Tag:     "account",

@@ -53,7 +53,7 @@ type budgetLeftReply struct {
 // declareLimits declares what an account may still do.
 func (s *service) declareLimits() {
 	endpoint.Declare(s.api, endpoint.Operation{
-		ID: "get-limits", Method: http.MethodGet, Path: "/account/limits", Tag: "account",
+		ID: "get-limits", Keys: endpoint.WholeKeys, Method: http.MethodGet, Path: "/account/limits", Tag: "account",
 		Summary: "What the account may still do now",
 		Doc:     "The limits in force with what is left of them, before a call is refused for one.",
 		Scope:   account.AccountRead,

@@ -159,6 +159,7 @@ func Declare(a *endpoint.API, u UseCases) {
 func (s *service) declareBilling() {
 	endpoint.Declare(s.api, endpoint.Operation{
 		ID:      "get-balance",
+		Keys:    endpoint.AnyKey,
 		Method:  http.MethodGet,
 		Path:    "/billing/balance",
 		Tag:     "billing",
@@ -177,6 +178,7 @@ func (s *service) declareBilling() {
 	})
 	endpoint.Declare(s.api, endpoint.Operation{
 		ID:      "list-transactions",
+		Keys:    endpoint.AnyKey,
 		Method:  http.MethodGet,
 		Path:    "/billing/transactions",
 		Tag:     "billing",
@@ -189,6 +191,7 @@ func (s *service) declareBilling() {
 	}, s.listTransactions)
 	endpoint.Declare(s.api, endpoint.Operation{
 		ID:      "get-usage-report",
+		Keys:    endpoint.AnyKey,
 		Method:  http.MethodGet,
 		Path:    "/billing/usage-report",
 		Tag:     "billing",

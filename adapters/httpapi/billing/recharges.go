@@ -97,6 +97,7 @@ credited once, with or without an order. At most 10 orders are open at a time. d
 func (s *service) declareRecharges() {
 	endpoint.DeclareResult(s.api, endpoint.Operation{
 		ID:         "create-recharge",
+		Keys:       endpoint.WholeKeys,
 		Method:     http.MethodPost,
 		Path:       "/billing/recharge",
 		Tag:        "billing",
@@ -113,6 +114,7 @@ func (s *service) declareRecharges() {
 	}, s.createRecharge)
 	endpoint.Declare(s.api, endpoint.Operation{
 		ID:      "list-recharges",
+		Keys:    endpoint.WholeKeys,
 		Method:  http.MethodGet,
 		Path:    "/billing/recharge",
 		Tag:     "billing",
@@ -130,6 +132,7 @@ func (s *service) declareRecharges() {
 	}, s.listRecharges)
 	endpoint.Declare(s.api, endpoint.Operation{
 		ID:      "get-recharge-status",
+		Keys:    endpoint.WholeKeys,
 		Method:  http.MethodGet,
 		Path:    "/billing/recharge/{order_id}/status",
 		Tag:     "billing",
@@ -142,6 +145,7 @@ later money is credited without the order.`,
 	}, s.rechargeStatus)
 	endpoint.Declare(s.api, endpoint.Operation{
 		ID:      "get-recharge-qr",
+		Keys:    endpoint.WholeKeys,
 		Method:  http.MethodGet,
 		Path:    "/billing/recharge/{order_id}/qr",
 		Tag:     "billing",

@@ -70,7 +70,7 @@ type costStatsReply struct {
 // declareStats declares the figures over all sessions.
 func (s *service) declareStats() {
 	endpoint.Declare(s.api, endpoint.Operation{
-		ID:      "get-overview",
+		ID: "get-overview", Keys: endpoint.AnyKey,
 		Method:  http.MethodGet,
 		Path:    "/stats/overview",
 		Tag:     "stats",
@@ -93,7 +93,7 @@ func (s *service) declareStats() {
 			o.Rotations}, err
 	})
 	endpoint.Declare(s.api, endpoint.Operation{
-		ID:      "get-traffic-stats",
+		ID: "get-traffic-stats", Keys: endpoint.AnyKey,
 		Method:  http.MethodGet,
 		Path:    "/stats/traffic",
 		Tag:     "stats",
@@ -116,7 +116,7 @@ func (s *service) declareStats() {
 		})}, err
 	})
 	endpoint.Declare(s.api, endpoint.Operation{
-		ID:      "get-cost-stats",
+		ID: "get-cost-stats", Keys: endpoint.AnyKey,
 		Method:  http.MethodGet,
 		Path:    "/stats/cost",
 		Tag:     "stats",

@@ -98,49 +98,16 @@ func (a *API) mayStore(c *Call) error {
 	return err
 }
 
-// keyRule is what an operation is to a restricted key.
-type keyRule int
-
-// The rules. An operation that is not in the table is for free keys alone, so that a new one is closed until someone
-// decides.
-const (
-	freeKeys   keyRule = iota // refused to every restricted key
-	wholeKeys                 // shows or changes the account: refused to a key that sees its own sessions alone
-	ownSession                // on the session of its path, which does not exist for a key that did not buy it and has own
-	anyKey                    // shows what is the same for all, or narrows to the key by itself
-)
-
-// keyRules has the rules by the ids of operations.
-var keyRules = map[string]keyRule{
-	"get-account": anyKey, "get-limits": wholeKeys, "refresh-token": anyKey,
-	"list-products": anyKey, "list-regions": anyKey, "recommend-products": anyKey,
-	"create-session": anyKey, "list-sessions": anyKey, "report-batch": anyKey,
-	"get-session": ownSession, "get-session-usage": ownSession, "get-session-health": ownSession,
-	"change-session": ownSession, "rotate-session": ownSession, "renew-session": ownSession,
-	"terminate-session": ownSession, "delete-session": ownSession, "connect-session": ownSession,
-	"list-session-events": ownSession, "check-session": ownSession, "list-session-clients": ownSession,
-	"list-session-hosts": ownSession, "get-session-policy": ownSession, "set-session-policy": ownSession,
-	"rotate-password": ownSession, "add-traffic": ownSession, "report-event": ownSession, "get-session-exit": ownSession,
-	"replace-ip":   ownSession,
-	"make-workers": ownSession, "list-workers": ownSession, "get-worker": ownSession, "rotate-worker": ownSession,
-	"delete-worker": ownSession,
-	"get-balance":   anyKey, "list-transactions": anyKey, "get-usage-report": anyKey, "get-budget": wholeKeys,
-	"get-statement": anyKey, "get-overview": anyKey, "get-traffic-stats": anyKey, "get-cost-stats": anyKey,
-	"create-recharge": wholeKeys, "list-recharges": wholeKeys, "get-recharge-status": wholeKeys,
-	"get-recharge-qr": wholeKeys,
-	"list-events":     anyKey, "get-webhook": wholeKeys, "list-webhook-deliveries": wholeKeys,
-}
-
 // mayKey refuses a restricted key what its operation is not for.
 func (a *API) mayKey(c *Call) error {
 	limits := c.Caller.Limits()
 	if c.op.Open || !limits.Restricted() {
 		return nil
 	}
-	switch rule := keyRules[c.op.ID]; {
-	case rule == freeKeys, rule == wholeKeys && limits.Own:
+	switch rule := c.op.Keys; {
+	case rule == FreeKeys, rule == WholeKeys && limits.Own:
 		return account.ErrKeyRestricted
-	case rule == ownSession:
+	case rule == OwnSession:
 		return a.Sees(c, c, c.gin.Param("session_id"))
 	}
 	return nil

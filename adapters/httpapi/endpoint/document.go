@@ -85,7 +85,7 @@ func (o *Operation) usualRefusals() (refuses []*domain.Error) {
 		if o.Scope != "" {
 			refuses = append(refuses, account.ErrScope)
 		}
-		if keyRules[o.ID] <= wholeKeys {
+		if o.Keys <= WholeKeys {
 			refuses = append(refuses, account.ErrKeyRestricted)
 		}
 		refuses = append(

@@ -20,6 +20,17 @@ const (
 	openBodyTime  = 4 * time.Second
 )
 
+// KeyRule is what an operation is to a restricted key.
+type KeyRule int
+
+// The rules. An operation that names none is for free keys alone, so that a new one is closed until it does.
+const (
+	FreeKeys   KeyRule = iota // refused to every restricted key
+	WholeKeys                 // shows or changes the account: refused to a key that sees its own sessions alone
+	OwnSession                // on the session of its path, which does not exist for a key that did not buy it and has own
+	AnyKey                    // shows what is the same for all, or narrows to the key by itself
+)
+
 // Operation declares one route. The document, the validation and the refusals are
 // made from it.
 type Operation struct {
@@ -32,6 +43,7 @@ type Operation struct {
 
 	Open       bool          // takes no credential
 	Scope      account.Scope // that a token needs; empty: any token does
+	Keys       KeyRule       // which restricted keys it is for
 	OK         []Reply
 	Refuses    []*domain.Error // beside those that every operation of its kind has
 	Example    any             // of the request body

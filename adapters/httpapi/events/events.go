@@ -49,6 +49,7 @@ type UseCases struct {
 func Declare(a *endpoint.API, u UseCases) {
 	endpoint.Declare(a, endpoint.Operation{
 		ID:      "list-events",
+		Keys:    endpoint.AnyKey,
 		Method:  http.MethodGet,
 		Path:    "/events",
 		Tag:     "account",

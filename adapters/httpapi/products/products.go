@@ -73,6 +73,7 @@ type regionsReply struct {
 // declareProducts declares what is sold, and where.
 func (s *service) declareProducts() {
 	list := endpoint.Operation{
+		Keys:   endpoint.AnyKey,
 		Method: http.MethodGet,
 		Tag:    "products",
 		OK:     []endpoint.Reply{{Status: http.StatusOK, Doc: "A page of products.", Data: exampleProducts}},
@@ -87,6 +88,7 @@ func (s *service) declareProducts() {
 
 	endpoint.Declare(s.api, endpoint.Operation{
 		ID:      "list-regions",
+		Keys:    endpoint.AnyKey,
 		Method:  http.MethodGet,
 		Path:    "/products/regions",
 		Tag:     "products",
@@ -99,6 +101,7 @@ func (s *service) declareProducts() {
 	})
 	endpoint.Declare(s.api, endpoint.Operation{
 		ID:      "recommend-products",
+		Keys:    endpoint.AnyKey,
 		Method:  http.MethodPost,
 		Path:    "/products/recommend",
 		Tag:     "products",

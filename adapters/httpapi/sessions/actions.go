@@ -48,7 +48,7 @@ type endInput struct {
 // declareChanges declares what changes a session.
 func (s *service) declareChanges() {
 	endpoint.DeclareResult(s.api, endpoint.Operation{
-		ID: "rotate-session", Stores: true, Method: http.MethodPost,
+		ID: "rotate-session", Keys: endpoint.OwnSession, Stores: true, Method: http.MethodPost,
 		Path:       "/sessions/{session_id}/rotate",
 		Tag:        "sessions",
 		Summary:    "Give a dynamic session a new exit",
@@ -65,7 +65,7 @@ func (s *service) declareChanges() {
 		Example: map[string]any{"reason": "http_403"},
 	}, s.rotateSession)
 	endpoint.DeclareResult(s.api, endpoint.Operation{
-		ID:         "renew-session",
+		ID: "renew-session", Keys: endpoint.OwnSession,
 		Method:     http.MethodPost,
 		Path:       "/sessions/{session_id}/renew",
 		Tag:        "sessions",
@@ -97,7 +97,7 @@ func (s *service) declareChanges() {
 		Example: map[string]any{"duration_days": 30},
 	}, s.renewSession)
 	end := endpoint.Operation{
-		ID:        "terminate-session",
+		ID: "terminate-session", Keys: endpoint.OwnSession,
 		Method:    http.MethodPost,
 		Path:      "/sessions/{session_id}/terminate",
 		Tag:       "sessions",

@@ -47,6 +47,7 @@ type connectedReply struct {
 func (s *service) declareConnect() {
 	endpoint.Declare(s.api, endpoint.Operation{
 		ID:      "connect-session",
+		Keys:    endpoint.OwnSession,
 		Method:  http.MethodGet,
 		Path:    "/sessions/{session_id}/connect",
 		Tag:     "sessions",

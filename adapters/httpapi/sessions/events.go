@@ -61,6 +61,7 @@ type checkReply struct {
 func (s *service) declareSessionViews() {
 	endpoint.Declare(s.api, endpoint.Operation{
 		ID:      "list-session-events",
+		Keys:    endpoint.OwnSession,
 		Method:  http.MethodGet,
 		Path:    "/sessions/{session_id}/events",
 		Tag:     "sessions",
@@ -87,6 +88,7 @@ func (s *service) declareSessionViews() {
 	})
 	endpoint.Declare(s.api, endpoint.Operation{
 		ID:      "check-session",
+		Keys:    endpoint.OwnSession,
 		Method:  http.MethodPost,
 		Path:    "/sessions/{session_id}/check",
 		Tag:     "sessions",
@@ -106,7 +108,8 @@ func (s *service) declareSessionViews() {
 // declareExit declares what is known about an exit.
 func (s *service) declareExit() {
 	endpoint.Declare(s.api, endpoint.Operation{
-		ID: "get-session-exit", Method: http.MethodGet, Path: "/sessions/{session_id}/exit", Tag: "sessions",
+		ID: "get-session-exit", Keys: endpoint.OwnSession,
+		Method: http.MethodGet, Path: "/sessions/{session_id}/exit", Tag: "sessions",
 		Summary: "What was measured of the exit", Scope: account.SessionsRead,
 		Doc: "If nothing was yet, it measures as check does.",
 		Refuses: endpoint.And(sessionview.OfLive, account.ErrRateLimited, worker.ErrNotFound, ports.ErrProvider,

@@ -56,6 +56,7 @@ type hostsReply struct {
 func (s *service) declarePeers() {
 	endpoint.Declare(s.api, endpoint.Operation{
 		ID:      "list-session-clients",
+		Keys:    endpoint.OwnSession,
 		Method:  http.MethodGet,
 		Path:    "/sessions/{session_id}/clients",
 		Tag:     "sessions",
@@ -81,6 +82,7 @@ func (s *service) declarePeers() {
 	})
 	endpoint.Declare(s.api, endpoint.Operation{
 		ID:      "list-session-hosts",
+		Keys:    endpoint.OwnSession,
 		Method:  http.MethodGet,
 		Path:    "/sessions/{session_id}/hosts",
 		Tag:     "sessions",

@@ -148,6 +148,7 @@ func (s *service) declarePolicy() {
 		Ports: []string{"80", "443", "8000-8010"}})
 	endpoint.Declare(s.api, endpoint.Operation{
 		ID:      "get-session-policy",
+		Keys:    endpoint.OwnSession,
 		Method:  http.MethodGet,
 		Path:    "/sessions/{session_id}/policy",
 		Tag:     "sessions",
@@ -167,6 +168,7 @@ func (s *service) declarePolicy() {
 	})
 	endpoint.Declare(s.api, endpoint.Operation{
 		ID:        "set-session-policy",
+		Keys:      endpoint.OwnSession,
 		Stores:    true,
 		Method:    http.MethodPut,
 		Path:      "/sessions/{session_id}/policy",

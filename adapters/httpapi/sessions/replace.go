@@ -64,6 +64,7 @@ func (s *service) declareReplace() {
 	pending.Status, pending.NewIP = replacement.Pending, ""
 	endpoint.DeclareResult(s.api, endpoint.Operation{
 		ID:         "replace-ip",
+		Keys:       endpoint.OwnSession,
 		Method:     http.MethodPost,
 		Path:       "/sessions/{session_id}/ips/{ip}/replace",
 		Tag:        "sessions",

@@ -106,6 +106,7 @@ func (s *service) declareSessions() {
 	documentForms(s.api.OpenAPI().Components.Schemas.Map())
 	endpoint.Declare(s.api, endpoint.Operation{
 		ID:      "list-sessions",
+		Keys:    endpoint.AnyKey,
 		Method:  http.MethodGet,
 		Path:    "/sessions",
 		Tag:     "sessions",
@@ -123,6 +124,7 @@ func (s *service) declareSessions() {
 	}, s.listSessions)
 	endpoint.Declare(s.api, endpoint.Operation{
 		ID:      "get-session",
+		Keys:    endpoint.OwnSession,
 		Method:  http.MethodGet,
 		Path:    "/sessions/{session_id}",
 		Tag:     "sessions",
@@ -134,6 +136,7 @@ func (s *service) declareSessions() {
 	}, s.session)
 	endpoint.Declare(s.api, endpoint.Operation{
 		ID:      "get-session-usage",
+		Keys:    endpoint.OwnSession,
 		Method:  http.MethodGet,
 		Path:    "/sessions/{session_id}/usage",
 		Tag:     "sessions",
@@ -148,6 +151,7 @@ func (s *service) declareSessions() {
 func createOperation() endpoint.Operation {
 	return endpoint.Operation{
 		ID:         "create-session",
+		Keys:       endpoint.AnyKey,
 		Stores:     true,
 		Method:     http.MethodPost,
 		Path:       "/sessions",

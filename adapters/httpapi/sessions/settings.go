@@ -41,6 +41,7 @@ func (b changeBody) change(agentID, sessionID string, by account.Spender) sessio
 func (s *service) declareSettings() {
 	endpoint.Declare(s.api, endpoint.Operation{
 		ID:        "change-session",
+		Keys:      endpoint.OwnSession,
 		Method:    http.MethodPatch,
 		Path:      "/sessions/{session_id}",
 		Tag:       "sessions",
@@ -56,6 +57,7 @@ func (s *service) declareSettings() {
 	}, s.changeSession)
 	endpoint.DeclareResult(s.api, endpoint.Operation{
 		ID:      "rotate-password",
+		Keys:    endpoint.OwnSession,
 		Method:  http.MethodPost,
 		Path:    "/sessions/{session_id}/rotate-password",
 		Tag:     "sessions",

@@ -28,6 +28,7 @@ type topUpBody struct {
 func (s *service) declareTopUp() {
 	endpoint.DeclareResult(s.api, endpoint.Operation{
 		ID:         "add-traffic",
+		Keys:       endpoint.OwnSession,
 		Method:     http.MethodPost,
 		Path:       "/sessions/{session_id}/traffic",
 		Tag:        "sessions",

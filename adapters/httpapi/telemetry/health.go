@@ -78,6 +78,7 @@ type exitReply struct {
 func (s *service) declareHealth() {
 	endpoint.Declare(s.api, endpoint.Operation{
 		ID:      "get-session-health",
+		Keys:    endpoint.OwnSession,
 		Method:  http.MethodGet,
 		Path:    "/sessions/{session_id}/health",
 		Tag:     "sessions",

@@ -105,6 +105,7 @@ func Declare(a *endpoint.API, u UseCases) {
 func (s *service) declareReports() {
 	endpoint.Declare(s.api, endpoint.Operation{
 		ID:      "report-event",
+		Keys:    endpoint.OwnSession,
 		Stores:  true,
 		Method:  http.MethodPost,
 		Path:    "/sessions/{session_id}/report-event",
@@ -124,6 +125,7 @@ func (s *service) declareReports() {
 	}, s.report)
 	endpoint.Declare(s.api, endpoint.Operation{
 		ID:        "report-batch",
+		Keys:      endpoint.AnyKey,
 		Stores:    true,
 		Method:    http.MethodPost,
 		Path:      "/telemetry/batch",

@@ -79,7 +79,7 @@ type service struct {
 func Declare(a *endpoint.API, u UseCases) {
 	s := &service{u, a}
 	endpoint.Declare(s.api, endpoint.Operation{
-		ID:      "get-webhook",
+		ID: "get-webhook", Keys: endpoint.WholeKeys,
 		Method:  http.MethodGet,
 		Path:    "/account/webhook",
 		Tag:     "webhooks",
@@ -115,7 +115,7 @@ func Declare(a *endpoint.API, u UseCases) {
 			Data: webhookTestReply{"evt_" + openapi.ExampleID}}},
 	}, s.testWebhook)
 	endpoint.Declare(s.api, endpoint.Operation{
-		ID:      "list-webhook-deliveries",
+		ID: "list-webhook-deliveries", Keys: endpoint.WholeKeys,
 		Method:  http.MethodGet,
 		Path:    "/account/webhook/deliveries",
 		Tag:     "webhooks",

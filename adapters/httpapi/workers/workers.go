@@ -161,7 +161,8 @@ func Declare(a *endpoint.API, u UseCases, g sessionview.Gateway) {
 	s := &service{u, g, a}
 	const many, one = "/sessions/{session_id}/workers", "/sessions/{session_id}/workers/{name}"
 	endpoint.Declare(s.api, endpoint.Operation{
-		ID: "make-workers", Stores: true, Method: http.MethodPost, Path: many, Tag: "workers", Scope: account.SessionsWrite,
+		ID: "make-workers", Keys: endpoint.OwnSession, Stores: true,
+		Method: http.MethodPost, Path: many, Tag: "workers", Scope: account.SessionsWrite,
 		Summary: "Make or read workers of a session",
 		Doc: "A worker is a sticky exit of its own, used by its name in the proxy user name. Free, and without this call " +
 			"its first use makes it. If one cannot be made, none is.",
@@ -173,19 +174,21 @@ func Declare(a *endpoint.API, u UseCases, g sessionview.Gateway) {
 		Example: map[string]any{"count": 50, "unique_exits": true},
 	}, s.makeWorkers)
 	endpoint.Declare(s.api, endpoint.Operation{
-		ID: "list-workers", Method: http.MethodGet, Path: many, Tag: "workers", Scope: account.SessionsRead,
+		ID: "list-workers", Keys: endpoint.OwnSession,
+		Method: http.MethodGet, Path: many, Tag: "workers", Scope: account.SessionsRead,
 		Summary: "The workers of a session, by name", Doc: "Of any status, or of one.", Refuses: sessionview.OfSession,
 		OK: []endpoint.Reply{{Status: http.StatusOK, Doc: "A page of workers.",
 			Data: workersReply{[]workerReply{exampleWorker}, endpoint.ExamplePagination}}},
 	}, s.listWorkers)
 	endpoint.Declare(s.api, endpoint.Operation{
-		ID: "get-worker", Method: http.MethodGet, Path: one, Tag: "workers", Scope: account.SessionsRead,
+		ID: "get-worker", Keys: endpoint.OwnSession,
+		Method: http.MethodGet, Path: one, Tag: "workers", Scope: account.SessionsRead,
 		Summary: "One worker", Doc: "With its usage and health.",
 		Refuses: endpoint.And(sessionview.OfSession, worker.ErrNotFound),
 		OK:      []endpoint.Reply{{Status: http.StatusOK, Doc: "The worker.", Data: exampleWorker}},
 	}, s.worker)
 	endpoint.DeclareResult(s.api, endpoint.Operation{
-		ID: "rotate-worker", Stores: true,
+		ID: "rotate-worker", Keys: endpoint.OwnSession, Stores: true,
 		Method: http.MethodPost, Path: one + "/rotate", Tag: "workers", Scope: account.SessionsWrite,
 		Summary: "Give a worker another exit", Doc: "Open tunnels finish on the old one. Its next use may change its words.",
 		Idempotent: true, EmptyBody: true, Refuses: endpoint.And(ofWorkers, worker.ErrNotFound, catalog.ErrOutOfStock,
@@ -194,7 +197,8 @@ func Declare(a *endpoint.API, u UseCases, g sessionview.Gateway) {
 		Example: map[string]any{"reason": "http_403"},
 	}, s.rotateWorker)
 	endpoint.Declare(s.api, endpoint.Operation{
-		ID: "delete-worker", Method: http.MethodDelete, Path: one, Tag: "workers", Scope: account.SessionsWrite,
+		ID: "delete-worker", Keys: endpoint.OwnSession,
+		Method: http.MethodDelete, Path: one, Tag: "workers", Scope: account.SessionsWrite,
 		Summary: "Remove a worker",
 		Doc:     "Its tunnels are cut and its exit is free. What it used stays in the session's usage.",
 		Refuses: endpoint.And(sessionview.OfSession, worker.ErrNotFound),
