@@ -141,7 +141,7 @@ func TestAnotherReplicaLeadsAfterACrash(t *testing.T) {
 	}
 	within(t, soon, "the metrics show that the first leads", func() bool { return leads(both[0]) && !leads(both[1]) })
 	both[1].must(201, "POST", "/sessions", key, staticBody).into(t, &d)
-	both[0].kill()
+	both[0].crash()
 	both[1].soon(time.Second)
 	within(t, soon, "the session is expired by the other", func() bool {
 		return both[1].session(key, d.SessionID).Status == "expired"

@@ -51,20 +51,23 @@ func TestAKillTopsUpEachSessionOnce(t *testing.T) {
 	victim.kill()
 	goOn()
 	wg.Wait()
+	var s struct {
+		TrafficGB float64 `json:"traffic_gb"`
+	}
+	for _, id := range ids {
+		lives.promised(reclaimed, "the addition", func() bool {
+			lives.must(200, "GET", "/sessions/"+id, key, "").into(t, &s)
+			return s.TrafficGB >= 0.2
+		})
+		lives.must(200, "POST", "/sessions/"+id+"/terminate", key, "")
+	}
+	lives.inherits()
 	for i, id := range ids {
 		var feed struct {
 			Items []struct {
 				Type string `json:"type"`
 			}
 		}
-		var s struct {
-			TrafficGB float64 `json:"traffic_gb"`
-		}
-		lives.promised(reclaimed, "the addition", func() bool {
-			lives.must(200, "GET", "/sessions/"+id, key, "").into(t, &s)
-			return s.TrafficGB >= 0.2
-		})
-		lives.must(200, "POST", "/sessions/"+id+"/terminate", key, "")
 		lives.settled(key, id, delivered[i][1].Load(), delivered[i][0].Load()+delivered[i][1].Load())
 		lives.must(200, "GET", "/sessions/"+id, key, "").into(t, &s)
 		lives.must(200, "GET", "/sessions/"+id+"/events?page_size=100", key, "").into(t, &feed)
