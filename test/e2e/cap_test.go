@@ -2,6 +2,7 @@ package e2e_test
 
 import (
 	"bufio"
+	"context"
 	"encoding/base64"
 	"fmt"
 	"io"
@@ -40,6 +41,8 @@ func listen(t *testing.T, serve func(io.Writer)) string {
 				return
 			}
 			go func() {
+				// A service that stops would wait for the tunnel.
+				defer context.AfterFunc(t.Context(), func() { c.Close() })()
 				defer c.Close()
 				serve(c)
 			}()
