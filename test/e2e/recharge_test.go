@@ -61,7 +61,7 @@ func TestMoneyArrivesByTheDevelopmentChain(t *testing.T) {
 
 func moneyArrivesByTheDevelopmentChain(t *testing.T, store ...string) {
 	// A transfer is in the next block, and final after five of them or when another duration is set.
-	s := serve(t, append(slices.Clone(store), "AGENTPROXY_DEVCHAIN_BLOCK_MS=20000", "AGENTPROXY_RATE_LIMIT_PER_MINUTE=0")...)
+	s := serve(t, append(slices.Clone(store), "AGENTPROXY_DEVCHAIN_BLOCK_MS=6000", "AGENTPROXY_RATE_LIMIT_PER_MINUTE=0")...)
 	key, id := s.register("payer")
 	o := s.recharge(key, "12.50")
 	if o.Status != "pending" || o.AmountUSDT != "12.5" || len(o.Wallet) != 34 || !strings.HasPrefix(o.Wallet, "T") {

@@ -210,7 +210,7 @@ func TestKilledAtRandomMomentsEveryEventArrives(t *testing.T) {
 		}
 		// The moment is a number of calls: a slow machine would be killed before it
 		// has made any.
-		moment := hook.called() + 1 + moments.IntN(2**hookEvents / *hookKills)
+		moment := hook.called() + 1 + moments.IntN(*hookEvents / *hookKills)
 		within(t, 5*soon, "calls to kill it in", func() bool {
 			return hook.called() >= moment || count() >= goal && s.waits()
 		})
