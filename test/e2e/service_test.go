@@ -51,9 +51,9 @@ func TestMain(m *testing.M) {
 			return 1
 		}
 		flag.Parse()
-		// A test waits two thirds of its time. Six more of them than there are processors leave
+		// A test waits half of its time. Four more of them than there are processors leave
 		// few of these idle, and starve no browser whose client gives up after 30 s.
-		if err := flag.Set("test.parallel", strconv.Itoa(runtime.GOMAXPROCS(0)+6)); err != nil {
+		if err := flag.Set("test.parallel", strconv.Itoa(runtime.GOMAXPROCS(0)+4)); err != nil {
 			fmt.Fprintln(os.Stderr, err)
 			return 1
 		}
@@ -219,7 +219,7 @@ func (s *service) crash() {
 // dead one has expired, after some 15 s.
 func (s *service) kill() {
 	s.crash()
-	if slices.ContainsFunc(s.env, func(v string) bool { return strings.HasPrefix(v, "AGENTPROXY_DATABASE_URL=") }) {
+	if slices.ContainsFunc(s.env, func(v string) bool { return strings.HasPrefix(v, "AGENTPROXY_DATABASE_URL=postgres") }) {
 		s.sqlRun("DELETE FROM river_leader")
 	}
 }
