@@ -4,6 +4,8 @@ import (
 	"context"
 	"flag"
 	"fmt"
+	"slices"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -75,6 +77,23 @@ func killAfter(t *testing.T, s *service, seen []*answered, answers int) {
 	for ; count() < until && time.Now().Before(deadline); time.Sleep(time.Millisecond) {
 	}
 	s.kill()
+}
+
+// crash ends the program as a power cut would.
+func (s *service) crash() {
+	s.alone()
+	_ = s.cmd.Process.Kill()
+	<-s.ended
+	s.cmd = nil
+}
+
+// kill is crash for tests of something else than who leads: on PostgreSQL another process leads when the claim of a
+// dead one has expired, after some 15 s.
+func (s *service) kill() {
+	s.crash()
+	if slices.ContainsFunc(s.env, func(v string) bool { return strings.HasPrefix(v, "AGENTPROXY_DATABASE_URL=postgres") }) {
+		s.sqlRun("DELETE FROM river_leader")
+	}
 }
 
 // trouble creates, rotates and terminates until the service is gone.

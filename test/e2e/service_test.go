@@ -12,7 +12,6 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime"
-	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -206,23 +205,6 @@ func (s *service) logs(text string) {
 
 // unreachable is printed by a program that ends because the database did not answer in time.
 const unreachable = "the PostgreSQL server cannot be reached"
-
-// crash ends the program as a power cut would.
-func (s *service) crash() {
-	s.alone()
-	_ = s.cmd.Process.Kill()
-	<-s.ended
-	s.cmd = nil
-}
-
-// kill is crash for tests of something else than who leads: on PostgreSQL another process leads when the claim of a
-// dead one has expired, after some 15 s.
-func (s *service) kill() {
-	s.crash()
-	if slices.ContainsFunc(s.env, func(v string) bool { return strings.HasPrefix(v, "AGENTPROXY_DATABASE_URL=postgres") }) {
-		s.sqlRun("DELETE FROM river_leader")
-	}
-}
 
 // stop ends the program as an operator would.
 func (s *service) stop() {
