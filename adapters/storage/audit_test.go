@@ -62,7 +62,7 @@ func buy(ctx context.Context, tx ports.Tx) error {
 	for n, status := range []procurement.Status{procurement.Refused, procurement.Confirmed, procurement.Confirmed} {
 		id, sessionID := fmt.Sprint("ord_", n), "sess_00000000000000007919"
 		o := procurement.Order{ID: id, Kind: procurement.Purchase, SessionID: sessionID, Provider: "embedded", Status: status,
-			Intent: procurement.Intent{Key: id, SessionID: sessionID, Type: session.Dynamic, Quantity: 1,
+			Intent: procurement.Intent{Key: id, SessionID: sessionID, Type: session.Dynamic, Quantity: 1, Bytes: billing.GB,
 				Location: session.Location{Country: "DE"}}, SealedDelivery: []byte("sealed"), PlannedAt: now, NextAt: now}
 		switch n {
 		case 0:
@@ -175,7 +175,9 @@ func verifyNamesWhatWasBroken(t *testing.T, open func(testing.TB) *storage.Store
 	books := unguarded(t, first, open)
 	// What takes several statements is in TestVerifySeesTheCorruptionsOfTheAudit.
 	covered := map[string]bool{"what an operator decides of an account is an action of his": true, "every old entry is proved": true,
-		"no action of an operator that was proved has changed": true}
+		"no action of an operator that was proved has changed": true,
+		// In TestEveryColumnOfMoneyIsProved: it takes days that are kept.
+		"what is kept of the deliveries of an agent in process is of its hours and terms": true}
 	for breaking, rule := range map[string]string{
 		"UPDATE ledger_entries SET counter = counter + 1 WHERE ref = 'charge:1'":   "every entry sums to zero",
 		"UPDATE ledger_entries SET account = '' WHERE ref = 'charge:1'":            "every entry sums to zero",
@@ -288,11 +290,22 @@ func verifyNamesWhatWasBroken(t *testing.T, open func(testing.TB) *storage.Store
 		"INSERT INTO ledger_months (agent_id, month, type, moved, revenue) VALUES ('agt_1', 0, 'recharge', 1, 0)":                                  "the sums of an agent's months are those of its entries",
 		"INSERT INTO ledger_counted (agent_id, entries) VALUES ('agt_2', 1)":                                                                       "the sums of an agent's months are those of its entries",
 		"INSERT INTO ledger_counted (agent_id, entries) VALUES ('agt_9', 1)":                                                                       "the sums of an agent's months are those of its entries",
-		"INSERT INTO ledger_month_sessions (agent_id, month, ord, held, charged, released, refunded, moved) VALUES ('agt_1', 0, 1, 0, 1, 0, 0, 0)": "the sums of months by session are those by type",
+		"INSERT INTO ledger_month_sessions (agent_id, month, ord, held, charged, released, refunded, moved) VALUES ('agt_1', 0, 1, 0, 1, 0, 0, 0)": "the sums of an agent's months by session are those of its entries",
 
 		"INSERT INTO account_days (day, account, counter) VALUES (0, 'revenue', 5)": "the sums of the service's accounts by day are those of the entries",
 		`INSERT INTO margin_days (day, by_key, name, charged, refunded, trial, given, cost, orders)
 			VALUES (0, 'agent', 'agt_1', 1, 0, 0, 0, 0, 0)`: "what is kept of the margin of a day is of its entries",
+		`INSERT INTO margin_days (day, by_key, name, charged, refunded, trial, given, cost, orders)
+			VALUES (0, 'agent', 'agt_1', 0, 0, 0, 0, 0, 1)`: "what is kept of the costs of a day is of its orders",
+		`INSERT INTO delivery_days (day, by_key, name, provider, product_no, type, ordered, ips, days, charged, bytes, n)
+			VALUES (0, 'product', 'x', 'p', 'x', 'dynamic', 0, 0, 0, 0, 1, 0)`: "what is kept of the deliveries of a day is of its orders, and the same by each key",
+		"UPDATE key_wallets SET spent_today = 1":                             "what a restricted key spent on its day was held on it",
+		"UPDATE key_wallets SET spent_day = spent_day + 1":                   "what a restricted key spent on its day was held on it",
+		"UPDATE wallets SET spent_day = spent_day + 1":                       "what a wallet spent on its day was held on it",
+		"UPDATE wallets SET trial_expired = 1":                               "trial credit ends a number of days after it was granted",
+		"UPDATE sessions SET leased = 0":                                     "what leases have left their sessions leased",
+		"UPDATE sessions SET days = 1":                                       "a dynamic session has one address and no days",
+		"UPDATE upstream_orders SET bytes = bytes + 1 WHERE id = 'ord_1'":    "a session is what was ordered for it",
 		"UPDATE sessions SET type = 'static', expires_at = activated_at + 1": "a static session lasts as many days as were paid",
 		"UPDATE sessions SET activated_at = 1":                               "a session begins before it is active and ends",
 		`UPDATE sessions SET type = 'static', status = 'terminated', reason = 'provider_lost', ended_at = created_at + 5 * 86400000000,
@@ -356,7 +369,7 @@ func TestKeysAreProvedWithTheirAgents(t *testing.T) {
 	onEachStore(t, func(t *testing.T, open func(testing.TB) *storage.Store) {
 		st := openBooks(t, open)
 		execAll(t, st, "UPDATE sessions SET bought_by = 'key_a'",
-			"UPDATE key_wallets SET spent = 1000, held = 399000, live_sessions = 1")
+			"UPDATE key_wallets SET spent = 1000, held = 399000, live_sessions = 1, spent_today = 400000")
 		verify(t, st)
 		execAll(t, st, "UPDATE key_wallets SET spent = 1001")
 		if faults, _, err := st.Verify(t.Context()); err != nil || len(faults) != 1 {

@@ -198,8 +198,10 @@ func (r overview) deliveries(
 // never change then. A report sums the days that are kept, and reads entries and hours of the others alone.
 
 const (
-	// keepDayAfter is how long after its end a day is kept: by then what was used in it is charged.
-	keepDayAfter = 4 * 24 * time.Hour
+	// chargedAfter is how long after its end what was used on a day is charged at the latest. The proof has it too.
+	chargedAfter = 4 * 24 * time.Hour
+	// keepDayAfter is how long after its end a day is kept: no charge of that time is on its way then.
+	keepDayAfter = chargedAfter + time.Hour
 	// keepDays is how many days a run keeps.
 	keepDays = 20
 )
@@ -310,7 +312,7 @@ func (s *Store) keepNextDay(ctx context.Context, over int64) (more bool, err err
 			err = errors.Join(err, r.sumMargins(ctx, day, by, func(name string, m billing.Margin) error {
 				sums[name] = sums[name].Plus(m)
 				return nil
-			}), r.sumDeliveries(ctx, day, by, keepDayAfter, func(d ports.Delivery) error {
+			}), r.sumDeliveries(ctx, day, by, chargedAfter, func(d ports.Delivery) error {
 				list = append(list, d)
 				return nil
 			}))

@@ -9,7 +9,6 @@ import (
 
 	"agentproxy/adapters/storage/column"
 	"agentproxy/adapters/storage/work"
-	"agentproxy/domain"
 	"agentproxy/domain/billing"
 	"agentproxy/ports"
 )
@@ -24,24 +23,25 @@ type proofRow struct {
 	Digest                       string // hexadecimal; empty before the first entry
 }
 
-// entry is what is proved of a row of ledger_entries. A digest holds all of it.
+// entry is what is proved of a row of ledger_entries. A digest holds all of it. Its fields have the types of drivers:
+// others are converted by reflection, in each of millions of rows.
 type entry struct {
 	ID           string
 	AgentID      string
 	Ord          int64
-	Type         billing.Type
-	Trial        domain.Money
-	Own          domain.Money
-	HeldTrial    domain.Money
-	HeldOwn      domain.Money
-	Account      billing.Account
-	Counter      domain.Money
+	Type         string
+	Trial        int64
+	Own          int64
+	HeldTrial    int64
+	HeldOwn      int64
+	Account      string
+	Counter      int64
 	Ref          string
 	SessionID    string
 	OrderID      string
 	Description  string
 	At           int64
-	BalanceAfter domain.Money
+	BalanceAfter int64
 }
 
 var (
@@ -59,23 +59,23 @@ var (
 func (e *entry) movesByType() bool {
 	free, held := e.Trial == 0 && e.Own == 0, e.HeldTrial == 0 && e.HeldOwn == 0
 	toHeld := e.Trial == -e.HeldTrial && e.Own == -e.HeldOwn
-	switch e.Type {
+	switch billing.Type(e.Type) {
 	case billing.TrialGrant:
-		return e.Account == billing.TrialGrants && e.Trial >= 0 && e.Own == 0 && held
+		return billing.Account(e.Account) == billing.TrialGrants && e.Trial >= 0 && e.Own == 0 && held
 	case billing.Recharge:
-		return e.Account == billing.USDT && e.Trial == 0 && e.Own >= 0 && held
+		return billing.Account(e.Account) == billing.USDT && e.Trial == 0 && e.Own >= 0 && held
 	case billing.HoldEntry:
-		return e.Account == billing.NoAccount && e.HeldTrial >= 0 && e.HeldOwn >= 0 && toHeld
+		return billing.Account(e.Account) == billing.NoAccount && e.HeldTrial >= 0 && e.HeldOwn >= 0 && toHeld
 	case billing.ChargeEntry:
-		return e.Account == billing.Revenue && free && e.HeldTrial <= 0 && e.HeldOwn <= 0
+		return billing.Account(e.Account) == billing.Revenue && free && e.HeldTrial <= 0 && e.HeldOwn <= 0
 	case billing.Release:
-		return e.Account == billing.NoAccount && e.HeldTrial <= 0 && e.HeldOwn <= 0 && toHeld
+		return billing.Account(e.Account) == billing.NoAccount && e.HeldTrial <= 0 && e.HeldOwn <= 0 && toHeld
 	case billing.RefundEntry:
-		return e.Account == billing.Revenue && e.Trial >= 0 && e.Own >= 0 && held
+		return billing.Account(e.Account) == billing.Revenue && e.Trial >= 0 && e.Own >= 0 && held
 	case billing.TrialExpiry:
-		return e.Account == billing.TrialExpired && e.Trial <= 0 && e.Own == 0 && held
+		return billing.Account(e.Account) == billing.TrialExpired && e.Trial <= 0 && e.Own == 0 && held
 	case billing.Adjustment:
-		return e.Account == billing.Corrections && held
+		return billing.Account(e.Account) == billing.Corrections && held
 	}
 	return false
 }
@@ -104,26 +104,26 @@ func newChain(from proofRow) (*chain, error) {
 // add takes the next entry.
 func (c *chain) add(e *entry) {
 	b := append(c.buffer[:0], c.digest[:]...)
-	for _, text := range [...]string{e.ID, e.AgentID, string(e.Type), string(e.Account), e.Ref, e.SessionID, e.OrderID,
+	for _, text := range [...]string{e.ID, e.AgentID, e.Type, e.Account, e.Ref, e.SessionID, e.OrderID,
 		e.Description} {
 		b = binary.BigEndian.AppendUint32(b, uint32(len(text)))
 		b = append(b, text...)
 	}
-	for _, n := range [...]int64{e.Ord, int64(e.Trial), int64(e.Own), int64(e.HeldTrial), int64(e.HeldOwn),
-		int64(e.Counter), e.At, int64(e.BalanceAfter)} {
+	for _, n := range [...]int64{e.Ord, e.Trial, e.Own, e.HeldTrial, e.HeldOwn,
+		e.Counter, e.At, e.BalanceAfter} {
 		b = binary.BigEndian.AppendUint64(b, uint64(n))
 	}
 	c.buffer, c.digest = b, sha256.Sum256(b)
 	c.Entries++
-	c.Trial, c.Own = c.Trial+int64(e.Trial), c.Own+int64(e.Own)
-	c.HeldTrial, c.HeldOwn = c.HeldTrial+int64(e.HeldTrial), c.HeldOwn+int64(e.HeldOwn)
-	switch e.Type {
+	c.Trial, c.Own = c.Trial+e.Trial, c.Own+e.Own
+	c.HeldTrial, c.HeldOwn = c.HeldTrial+e.HeldTrial, c.HeldOwn+e.HeldOwn
+	switch billing.Type(e.Type) {
 	case billing.ChargeEntry:
-		c.Charged += int64(e.Counter)
+		c.Charged += e.Counter
 	case billing.RefundEntry:
-		c.Refunded += int64(e.Trial + e.Own)
+		c.Refunded += e.Trial + e.Own
 	case billing.Recharge:
-		c.Recharged += int64(e.Trial + e.Own)
+		c.Recharged += e.Trial + e.Own
 	}
 }
 
@@ -141,7 +141,7 @@ func (c *chain) check(e *entry) (f ports.Fault) {
 			Detail: fmt.Sprintf("entry %d is where entry %d should be", e.Ord, c.Entries)}
 	case e.Trial+e.Own+e.HeldTrial+e.HeldOwn+e.Counter != 0:
 		return ports.Fault{Rule: sumsToZero, Where: e.ID, Detail: "it does not"}
-	case int64(e.BalanceAfter) != c.Trial+c.Own:
+	case e.BalanceAfter != c.Trial+c.Own:
 		return ports.Fault{Rule: balanceAfter, Where: e.ID,
 			Detail: fmt.Sprintf("balance %d; sum %d", e.BalanceAfter, c.Trial+c.Own)}
 	}

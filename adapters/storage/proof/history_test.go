@@ -54,6 +54,7 @@ func beginHistory(t *testing.T, database string) (h *history, done func()) {
 	payer := paid.AgentID
 	h.statics(payer)
 	h.dynamics(payer)
+	h.keys(h.RegisterFunded(10))
 	h.Clock.Advance(23 * 24 * time.Hour) // the trials of then are over, and so is a month
 	young := h.Register()
 	h.act("agent disable", h.disabled())

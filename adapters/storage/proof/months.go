@@ -26,20 +26,24 @@ type monthKey struct {
 // monthSum is what a row has.
 type monthSum struct{ moved, revenue int64 }
 
+// sessionMonth is what the sessions of an agent have of a month.
+type sessionMonth struct{ held, charged, released, refunded, moved int64 }
+
 // months are the stored sums of an agent, less what was walked of the entries that they are of. A nil one has none.
 type months struct {
 	counted    int64 // of the entries
 	since      int64 // months that begin before it are not compared
 	sums       map[monthKey]monthSum
-	start, end int64 // of the month of the last entry
+	sessions   map[int64]sessionMonth // by month
+	start, end int64                  // of the month of the last entry
 }
 
-// readMonths reads the sums of a range of agents.
-func readMonths(ctx context.Context, conn engine.Conn, from, to string) (map[string]*months, error) {
+// readMonths reads the sums of a range of agents, those by session since they are sealed.
+func readMonths(ctx context.Context, conn engine.Conn, from, to string, sealed int64) (map[string]*months, error) {
 	all := map[string]*months{}
 	of := func(agent string) *months {
 		if all[agent] == nil {
-			all[agent] = &months{sums: map[monthKey]monthSum{}}
+			all[agent] = &months{sums: map[monthKey]monthSum{}, sessions: map[int64]sessionMonth{}}
 		}
 		return all[agent]
 	}
@@ -62,6 +66,21 @@ func readMonths(ctx context.Context, conn engine.Conn, from, to string) (map[str
 		of(agent).sums[k] = s
 		return err
 	})
+	if err != nil {
+		return nil, err
+	}
+	err = conn.Rows(ctx, `SELECT m.agent_id, m.month, CAST(SUM(m.held) AS BIGINT), CAST(SUM(m.charged) AS BIGINT),
+		CAST(SUM(m.released) AS BIGINT), CAST(SUM(m.refunded) AS BIGINT), CAST(SUM(m.moved) AS BIGINT)
+		FROM wallets w LEFT JOIN ledger_seals l ON l.agent_id = w.agent_id AND l.month = ?3
+		JOIN ledger_month_sessions m ON m.agent_id = w.agent_id AND m.month >= COALESCE(l.month, 0)
+		WHERE w.agent_id >= ?1 AND w.agent_id < ?2 GROUP BY m.agent_id, m.month`, []any{from, to, sealed},
+		func(row engine.Row) error {
+			var month int64
+			var s sessionMonth
+			err := row.Scan(&agent, &month, &s.held, &s.charged, &s.released, &s.refunded, &s.moved)
+			of(agent).sessions[month] = s
+			return err
+		})
 	return all, err
 }
 
@@ -78,17 +97,50 @@ func (m *months) add(e *entry) {
 	if m.start < m.since {
 		return
 	}
-	k := monthKey{m.start, e.Type}
+	k := monthKey{m.start, billing.Type(e.Type)}
 	s := m.sums[k]
-	s.moved -= int64(e.Trial + e.Own)
-	if e.Account == billing.Revenue {
-		s.revenue -= int64(e.Counter)
+	s.moved -= e.Trial + e.Own
+	if e.Account == string(billing.Revenue) {
+		s.revenue -= e.Counter
 	}
 	m.sums[k] = s
+	if e.SessionID != "" {
+		m.addSession(e)
+	}
+}
+
+// addSession takes the next entry of a session.
+func (m *months) addSession(e *entry) {
+	s, moved := m.sessions[m.start], e.Trial+e.Own
+	s.moved -= moved
+	switch billing.Type(e.Type) {
+	case billing.HoldEntry:
+		s.held += moved
+	case billing.ChargeEntry:
+		s.charged -= e.Counter
+	case billing.Release:
+		s.released -= moved
+	case billing.RefundEntry:
+		s.refunded -= moved
+	}
+	m.sessions[m.start] = s
+}
+
+// compareSessions returns how the sums by session differ from the entries; "" if they do not.
+func (m *months) compareSessions() string {
+	for _, month := range slices.Sorted(maps.Keys(m.sessions)) {
+		if s := m.sessions[month]; s != (sessionMonth{}) && month >= m.since {
+			return fmt.Sprintf("%s: %+v too much", column.Time(month).Format("2006-01"), s)
+		}
+	}
+	return ""
 }
 
 // compare returns how the sums differ from the entries, all of which were added; "" if they do not.
-func (m *months) compare() string {
+func (m *months) compare(entries int64) string {
+	if m.counted > entries {
+		return fmt.Sprintf("of %d entries, of %d", m.counted, entries)
+	}
 	keys := slices.SortedFunc(maps.Keys(m.sums), func(a, b monthKey) int {
 		return cmp.Or(cmp.Compare(a.month, b.month), cmp.Compare(a.of, b.of))
 	})
@@ -191,12 +243,17 @@ func findDays(ctx context.Context, conn engine.Conn, month int64) (faults []port
 				Detail: fmt.Sprintf("%s: %d too little", k.account, sum)})
 		}
 	}
-	more, err := findMargins(ctx, conn, max(kept.From, month), kept.To, margins)
+	kept.From = max(kept.From, month)
+	more, err := findMargins(ctx, conn, kept.From, kept.To, margins)
+	if err != nil {
+		return nil, err
+	}
 	faults = append(faults, more...)
 	slices.SortFunc(faults, func(a, b ports.Fault) int {
 		return slices.Compare([]string{a.Where, a.Detail}, []string{b.Where, b.Detail})
 	})
-	return faults[:min(len(faults), maxFaults)], err
+	more, err = findDeliveries(ctx, conn, kept)
+	return append(faults[:min(len(faults), maxFaults)], more...), err
 }
 
 // findMargins compares the kept days in a time with what entries make of them, which takes the sums.

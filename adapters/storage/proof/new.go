@@ -242,6 +242,7 @@ type due struct {
 	since   int64 // if they are as old as that
 	before  int64 // and older than that
 	settled int64 // what ended before it must be over; 0: not known
+	now     int64 // what is over ended before it, by a clock that is an hour ahead at most
 }
 
 // has reports whether an entry must be proved.
@@ -251,18 +252,19 @@ func (d due) has(seq, at int64) bool { return seq <= d.seq && at >= d.since && a
 // proved that was booked since there are proofs: who can remove the digests can remove the state.
 func (p *Prover) dueOf(conn engine.Conn, state *proofState) (due, error) {
 	now, new := p.clock.Now(), &state.New
+	soon := column.Micros(now.Add(late))
 	switch {
 	case !new.At.IsZero():
 		before := column.Micros(new.At.Add(-late))
-		return due{seq: new.Mark, before: before, settled: before}, nil
+		return due{seq: new.Mark, before: before, settled: before, now: soon}, nil
 	case state.stored:
-		return due{seq: new.Mark, before: column.Micros(now.Add(-late))}, nil
+		return due{seq: new.Mark, before: column.Micros(now.Add(-late)), now: soon}, nil
 	}
 	query := "SELECT CAST(strftime('%s', tstamp) AS INTEGER) * 1000000"
 	if p.postgres {
 		query = "SELECT CAST(extract(epoch FROM tstamp) * 1000000 AS BIGINT)"
 	}
-	d := due{seq: math.MaxInt64, before: column.Micros(now.Add(-late))}
+	d := due{seq: math.MaxInt64, before: column.Micros(now.Add(-late)), now: soon}
 	err := conn.Row(query+" FROM goose_db_version WHERE version_id = 30 AND is_applied ORDER BY id DESC LIMIT 1", nil).
 		Scan(&d.since)
 	if errors.Is(err, sql.ErrNoRows) {

@@ -58,7 +58,8 @@ func (p *Prover) Rules() (names []string) {
 	for _, r := range p.checks() {
 		names = append(names, r.name)
 	}
-	return append(append(names, walkRules...), guarded, actionsStay, accountSums, marginSums)
+	return append(append(names, walkRules...), guarded, actionsStay, accountSums, marginSums, orderSums,
+		deliverySums)
 }
 
 // proofName is the name under which the state of the proof is kept.

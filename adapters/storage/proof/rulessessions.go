@@ -88,11 +88,10 @@ var sessionRules = []rule{
 	{"no session used more than it bought",
 		`SELECT id, 'bought ' || bytes || ', used ' || (up + down) || ', leased ' || leased
 		FROM sessions WHERE bytes > 0 AND up + down + leased > bytes`},
-	{"what a session leased its leases have left",
-		`SELECT s.id, 'session ' || s.leased || '; leases ' || COALESCE(l.unused, 0)
+	{leasesLeft, `SELECT s.id, 'session ' || s.leased || '; leases ' || COALESCE(l.unused, 0)
 		FROM sessions s LEFT JOIN (SELECT session_id, SUM(granted - up - down) AS unused
 		FROM leases GROUP BY session_id) l ON l.session_id = s.id
-		WHERE s.leased <> COALESCE(l.unused, 0)`},
+		WHERE s.leased <> 0 AND s.leased <> COALESCE(l.unused, 0)`},
 	{"what a session holds, was charged and refunded equals its entries",
 		sessionMoney("(SELECT session_id, held_trial, held_own, " + entryMoney +
 			" FROM ledger_entries WHERE session_id <> '') u")},
@@ -139,8 +138,11 @@ var sessionRules = []rule{
 		sessionHours("usage_hours u WHERE u.session_id <> ''")},
 }
 
-// workerRules are those of workers, which name a session and not its agent.
+// workerRules are those of workers and leases, which name a session and not its agent.
 var workerRules = []rule{
+	{"what leases have left their sessions leased", `SELECT l.session_id, 'leases ' || l.unused || '; session ' ||
+		COALESCE(s.leased, 0) FROM (SELECT session_id, SUM(granted - up - down) AS unused FROM leases
+		GROUP BY session_id) l LEFT JOIN sessions s ON s.id = l.session_id WHERE COALESCE(s.leased, 0) <> l.unused`},
 	{"no workers moved more than their session",
 		`SELECT s.id, 'session ' || (s.up + s.down) || ' by ' || s.connections || '; workers ' || w.bytes || ' by ' || w.n
 		FROM sessions s JOIN (SELECT session, SUM(up + down) AS bytes, SUM(connections) AS n
@@ -172,16 +174,6 @@ var countRules = []rule{
 		-connections, -charged, -refunded, -recharged FROM usage_hours WHERE counted = 1) x
 		GROUP BY x.agent_id, x.hour, x.of_sessions HAVING SUM(x.up) <> 0 OR SUM(x.down) <> 0 OR SUM(x.connections) <> 0
 		OR SUM(x.charged) <> 0 OR SUM(x.refunded) <> 0 OR SUM(x.recharged) <> 0`},
-	{"the sums of months by session are those by type", // for what a session moves; others have no session
-		`SELECT x.agent_id, 'month ' || x.month || ': ' || SUM(x.held) || ', ' || SUM(x.charged) || ', ' ||
-		SUM(x.released) || ', ' || SUM(x.refunded) || ' too much'
-		FROM (SELECT agent_id, month, SUM(held) AS held, SUM(charged) AS charged, SUM(released) AS released,
-		SUM(refunded) AS refunded FROM ledger_month_sessions GROUP BY agent_id, month
-		UNION ALL SELECT agent_id, month, CASE type WHEN 'hold' THEN moved ELSE 0 END,
-		CASE type WHEN 'charge' THEN -revenue ELSE 0 END, CASE type WHEN 'release' THEN -moved ELSE 0 END,
-		CASE type WHEN 'refund' THEN -moved ELSE 0 END FROM ledger_months) x
-		GROUP BY x.agent_id, x.month HAVING SUM(x.held) <> 0 OR SUM(x.charged) <> 0 OR SUM(x.released) <> 0
-		OR SUM(x.refunded) <> 0`},
 	{"the counts of sessions by their last hour are right", `SELECT x.agent_id, 'hour ' || x.hour || ': ' || SUM(x.n) ||
 		' too many' FROM (SELECT agent_id, hour, last AS n FROM agent_hours
 		UNION ALL SELECT agent_id, MAX(hour), -1 FROM usage_hours WHERE counted = 1 AND session_id <> ''

@@ -69,7 +69,7 @@ var soldRules = []rule{
 		' of ' || x.due || '; ' || x.n || ' of ' || x.ended FROM (SELECT s.id, s.kept, ` + endedExits + ` AS n,
 		COALESCE((SELECT CAST(SUM(r.kept) AS BIGINT) FROM replacements r WHERE r.session_id = s.id), 0) AS due,
 		(SELECT COUNT(*) FROM replacements r WHERE r.session_id = s.id AND r.status = 'ended') AS ended
-		FROM sessions s WHERE s.type = 'static') x WHERE x.kept <> x.due OR x.n <> x.ended`},
+		FROM sessions s) x WHERE x.kept <> x.due OR x.n <> x.ended`},
 	{"an active static session is charged, and holds nothing but for a renewal",
 		`SELECT s.id, 'holds ' || (s.held_trial + s.held_own) || ', charged ' || (s.charged_trial + s.charged_own)
 		FROM sessions s WHERE s.type = 'static' AND s.activated_at > 0 AND (s.status = 'active'
@@ -77,23 +77,26 @@ var soldRules = []rule{
 		AND o.kind = 'renewal' AND o.status IN ('planned', 'sent', 'unknown'))
 		OR s.price BETWEEN 0 AND 9000000000 AND s.quantity BETWEEN 0 AND 1000000000
 		AND s.charged_trial + s.charged_own < s.price * s.quantity)`},
-	{"a session is what was ordered for it", `SELECT s.id, s.provider || ', ' || s.type || ', ' || s.country || ' ' ||
+	{isOrdered, `SELECT s.id, s.provider || ', ' || s.type || ', ' || s.country || ' ' ||
 		s.city || ', ' || s.quantity || ' for ' || s.days || ' days; order ' || o.id || ' of ' || o.provider || ', ' ||
 		o.type || ', ' || o.country || ' ' || o.city || ', ' || o.quantity || ' for ' || o.days || ' days' FROM sessions s
 		JOIN upstream_orders o ON o.session_id = s.id AND o.kind = 'purchase' AND o.status = 'confirmed'
+` + additions + `
 		WHERE o.provider <> s.provider OR o.type <> s.type OR o.country <> s.country OR o.city <> s.city
-		OR o.quantity <> s.quantity OR o.days <> s.days`},
+		OR o.quantity <> s.quantity OR o.days <> s.days OR o.bytes <> s.bytes - COALESCE(a.bytes, 0)`},
+	{dynamicTerms, `SELECT s.id, s.quantity || ' addresses, ' || s.days || ' days' FROM sessions s
+		WHERE ` + oddSessions[dynamicTerms]},
 	{"a session is of the product that it was held for", heldProduct("ledger_entries")},
-	{"an active session of a seller has its order there",
+	{orderThere,
 		`SELECT s.id, s.provider FROM sessions s WHERE s.status = 'active'
 		AND EXISTS (SELECT 1 FROM upstream_orders p WHERE p.provider = s.provider)
 		AND NOT EXISTS (SELECT 1 FROM upstream_orders o WHERE o.session_id = s.id AND o.kind = 'purchase'
 		AND o.status = 'confirmed' AND o.provider = s.provider AND o.state <> 'gone' AND o.closed_at = 0 AND o.next_at > 0)`},
-	{"an active session of a list has its lines", `SELECT s.id, s.provider || ', order ' || o.id || ' of ' || o.quantity
+	{linesThere, `SELECT s.id, s.provider || ', order ' || o.id || ' of ' || o.quantity
 		FROM sessions s JOIN upstream_orders o ON o.session_id = s.id AND o.kind = 'purchase' AND o.status = 'confirmed'
 		WHERE s.status = 'active' AND o.ref = o.id AND o.quantity <> (SELECT COUNT(*) FROM list_claims c
 		WHERE c.provider = o.provider AND c.order_id = o.id)`},
-	{"the counter of a direct session began anew within what was used", `SELECT s.id, 'order ' || o.id || ' from ' ||
+	{counterFell, `SELECT s.id, 'order ' || o.id || ' from ' ||
 		o.counter_base || ', used ' || (s.up + s.down) FROM upstream_orders o JOIN sessions s ON s.id = o.session_id
 		WHERE o.counter_base NOT BETWEEN 0 AND s.up + s.down`},
 	{"a session is settled soon after it was used or ended", // by the last count of a direct one: 73 hours
@@ -107,7 +110,10 @@ var soldRules = []rule{
 		UNION ALL SELECT s.id, 'run of ' || t.bytes || ' at ' || t.price || '; ' || s.top_ups FROM (SELECT session_id, price,
 		CAST(SUM(bytes) AS BIGINT) AS bytes FROM session_topups WHERE run > 0 GROUP BY session_id, run, price) t
 		JOIN sessions s ON s.id = t.session_id
-		WHERE s.top_ups NOT LIKE '%{"bytes":' || t.bytes || ',"price":' || t.price || '}%'`},
+		WHERE s.top_ups NOT LIKE '%{"bytes":' || t.bytes || ',"price":' || t.price || '}%'
+		UNION ALL SELECT s.id, 'addition ' || t.no || ' of run ' || t.run || ', from ' || t.start || ' on'
+		FROM session_topups t JOIN sessions s ON s.id = t.session_id WHERE t.start <> CASE t.run WHEN 0 THEN 0 ELSE
+		s.bytes - (SELECT SUM(l.bytes) FROM session_topups l WHERE l.session_id = t.session_id AND l.run >= t.run) END`},
 	{"the hours of a session lie within its life", // but for a replica whose clock was a day off
 		`SELECT s.id, 'hour ' || h.hour || '; created at ' || s.created_at || ', used at ' || s.usage_at
 		FROM usage_hours h JOIN sessions s ON s.id = h.session_id

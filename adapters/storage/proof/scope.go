@@ -7,7 +7,7 @@ import "strings"
 
 // scopedTables are the tables of the rules that are proved by ranges of agents.
 var scopedTables = []string{"wallets", "ledger_entries", "sessions", "usage_hours", "session_topups",
-	"session_counts", "agent_hours", "ledger_months", "ledger_month_sessions", "key_wallets"}
+	"session_counts", "agent_hours", "key_wallets"}
 
 const ofRange = "agent_id >= ?1 AND agent_id < ?2"
 
@@ -73,8 +73,6 @@ func (p *Prover) open() string {
 		of("ledger_entries", "x.ord > o.entries", "x.ord"),
 		of("usage_hours", "x.counted IN (0, 1) AND x.hour >= o.month", "x.hour"),
 		of("agent_hours", "x.hour >= o.month", "x.hour"),
-		of("ledger_months", "x.month >= o.month", "x.month"),
-		of("ledger_month_sessions", "x.month >= o.month", "x.month"),
 	}
 	sessions := of("sessions", "x.status IN ("+statuses+") AND x.counted = 0", "x.ord")
 	sessions.query += " UNION ALL " + of("sessions", "x.counted = 1 AND x.ended_at >= o.month", "x.ended_at").query
@@ -101,7 +99,8 @@ const left = ""
 // openRules are the texts of rules in the scope of what is in no sealed month, where they differ. What they need of
 // sealed months they take from the seals, or look up by a key.
 var openRules = map[string]string{
-	"what a restricted key spent and holds its sessions cost and hold": keyMoney("all_sessions"),
+	keyCosts:   keyMoney("all_sessions"),
+	spentByKey: keyDay("all_sessions", "?3"),
 	"what the hours of an agent were charged, refunded and recharged equals its wallet": `SELECT w.agent_id, 'wallet ' ||
 		w.charged || ', ' || w.refunded || ', ' || w.recharged || '; hours ' || COALESCE(h.charged, 0) || ', ' ||
 		COALESCE(h.refunded, 0) || ', ' || COALESCE(h.recharged, 0)

@@ -66,6 +66,12 @@ type openingRow struct {
 	Renewed                    int64 // the end before the last renewal, in seconds since 1970
 }
 
+// sums returns what the columns of openings are scanned into.
+func (o *openingRow) sums() []any {
+	return []any{&o.AgentID, &o.SessionID, &o.HeldTrial, &o.HeldOwn, &o.ChargedTrial, &o.ChargedOwn, &o.RefundedTrial,
+		&o.RefundedOwn, &o.Paid, &o.Renewals, &o.Renewed}
+}
+
 var (
 	sealSelect = "SELECT " + strings.Join(column.Names(new(sealRow)), ", ") +
 		" FROM ledger_seals WHERE agent_id >= ?1 AND agent_id < ?2"
@@ -211,6 +217,9 @@ func (s *sealing) take(w *walk) {
 }
 
 const (
+	openingSelect = `SELECT agent_id, session_id, held_trial, held_own, charged_trial, charged_own, refunded_trial,
+		refunded_own, paid, renewals, renewed FROM ledger_openings WHERE agent_id >= ?1 AND agent_id < ?2 AND month = ?3`
+
 	// sealedSessions sums what the sessions that ended before ?3 moved.
 	sealedSessions = `SELECT agent_id, CAST(SUM(up + down) AS BIGINT), CAST(SUM(rotations + worker_rotations) AS BIGINT)
 		FROM sessions WHERE agent_id >= ?1 AND agent_id < ?2 AND counted = 1 AND ended_at < ?3 GROUP BY agent_id`
@@ -252,18 +261,8 @@ func (p *Prover) seals(
 		return nil, nil, err
 	}
 	if column.Micros(state.Sealed) == found.month {
-		there, err := readSeals(ctx, conn, r.from, r.to, found.month)
-		if err != nil {
+		if faults, err = found.compare(ctx, conn, r); err != nil {
 			return nil, nil, err
-		}
-		for _, agent := range slices.Sorted(maps.Keys(there)) {
-			s, is := there[agent][0], found.agents[agent]
-			delete(found.agents, agent)
-			if is.Entries > 0 && (is.Bytes != s.Bytes || is.Rotations != s.Rotations) {
-				faults = append(faults, ports.Fault{Rule: sealsStay, Where: agent, Detail: fmt.Sprintf(
-					"%d bytes and %d rotations of sessions that ended before %s, sealed %d and %d", is.Bytes, is.Rotations,
-					s.day(), s.Bytes, s.Rotations)})
-			}
 		}
 	}
 	if len(found.agents) == 0 {
@@ -278,6 +277,64 @@ func (p *Prover) seals(
 		list = append(list, write{"seal the months of " + agent, putSeal, column.Values(&s)})
 	}
 	return list, faults, err
+}
+
+// compare returns the seals in use of a range of agents that are of other sessions than there are, and leaves out the
+// agents that have them.
+func (s *sealing) compare(ctx context.Context, conn engine.Conn, r reading) (faults []ports.Fault, err error) {
+	there, err := readSeals(ctx, conn, r.from, r.to, s.month)
+	if err != nil {
+		return nil, err
+	}
+	for _, agent := range slices.Sorted(maps.Keys(there)) {
+		was, is := there[agent][0], s.agents[agent]
+		delete(s.agents, agent)
+		if is.Entries > 0 && (is.Bytes != was.Bytes || is.Rotations != was.Rotations) {
+			faults = append(faults, ports.Fault{Rule: sealsStay, Where: agent, Detail: fmt.Sprintf(
+				"%d bytes and %d rotations of sessions that ended before %s, sealed %d and %d", is.Bytes, is.Rotations,
+				was.day(), was.Bytes, was.Rotations)})
+		}
+	}
+	if len(there) == 0 {
+		return nil, nil
+	}
+	more, err := s.compareOpenings(ctx, conn, r, there)
+	return append(faults, more...), err
+}
+
+// compareOpenings returns what is kept of sessions that went on, beside the seals in use of agents, and is not what
+// their entries have.
+func (s *sealing) compareOpenings(
+	ctx context.Context, conn engine.Conn, r reading, sealed map[string][]sealRow,
+) (faults []ports.Fault, err error) {
+	kept, args := map[string]openingRow{}, []any{r.from, r.to, s.month}
+	o := openingRow{Month: s.month}
+	fault := func(o openingRow) {
+		faults = append(faults, ports.Fault{Rule: sealsStay, Where: o.SessionID,
+			Detail: "what it held, was charged and refunded before " + sealRow{Month: s.month}.day()})
+	}
+	err = conn.Rows(ctx, openingSelect, args, func(row engine.Row) error {
+		err := row.Scan(o.sums()...)
+		kept[o.SessionID] = o
+		return err
+	})
+	if err != nil {
+		return nil, work.Wrap("read what sessions had", err)
+	}
+	err = conn.Rows(ctx, openings, args, func(row engine.Row) error {
+		err := row.Scan(o.sums()...)
+		if _, ok := sealed[o.AgentID]; ok && kept[o.SessionID] != o {
+			fault(o)
+		}
+		delete(kept, o.SessionID)
+		return err
+	})
+	for _, id := range slices.Sorted(maps.Keys(kept)) {
+		if _, ok := sealed[kept[id].AgentID]; ok {
+			fault(kept[id])
+		}
+	}
+	return faults, work.Wrap("sum the sessions that go on", err)
 }
 
 // readSessions adds what the sessions of a range of agents moved that ended before the month, and drops the agents with
@@ -309,8 +366,7 @@ func (s *sealing) readSessions(ctx context.Context, conn engine.Conn, r reading)
 func (s *sealing) readOpenings(ctx context.Context, conn engine.Conn, r reading) (list []write, err error) {
 	o := openingRow{Month: s.month}
 	err = conn.Rows(ctx, openings, []any{r.from, r.to, s.month}, func(row engine.Row) error {
-		err := row.Scan(&o.AgentID, &o.SessionID, &o.HeldTrial, &o.HeldOwn, &o.ChargedTrial, &o.ChargedOwn,
-			&o.RefundedTrial, &o.RefundedOwn, &o.Paid, &o.Renewals, &o.Renewed)
+		err := row.Scan(o.sums()...)
 		if _, ok := s.agents[o.AgentID]; ok {
 			list = append(list, write{"keep what a session had", putOpening, column.Values(&o)})
 		}

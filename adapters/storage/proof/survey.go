@@ -35,6 +35,9 @@ type sold struct {
 	entries bool   // there are any
 	hours   used
 
+	first usedDay // of its days, with what it used,
+	later []usedDay
+
 	begin, end int64 // of its hours with traffic or a charge,
 	isUsed     bool  // if there is one
 	counted    int64 // its last hour that is counted,
@@ -68,6 +71,13 @@ type survey struct {
 	sums   map[hourOf]used // what is counted less the kept sums
 	lasts  map[hourOf]int64
 	ended  map[endedOf]int64
+
+	kept       KeptDays
+	charges    map[hourOf]struct{} // days on which an agent was charged,
+	lastCharge hourOf              // and the last of them
+	delivered  map[delivery]delivered
+	terms      bool // a static session is served in process
+	orders     bool // one names a session
 }
 
 // endedOf are the sessions that are counted together.
@@ -75,7 +85,8 @@ type endedOf struct{ agent, product, kind, status string }
 
 func newSurvey() *survey {
 	return &survey{of: map[string]*sold{}, doubt: map[string]bool{}, agents: map[string]agentSum{},
-		moved: map[hourOf]used{}, sums: map[hourOf]used{}, lasts: map[hourOf]int64{}, ended: map[endedOf]int64{}}
+		moved: map[hourOf]used{}, sums: map[hourOf]used{}, lasts: map[hourOf]int64{}, ended: map[endedOf]int64{},
+		charges: map[hourOf]struct{}{}, delivered: map[delivery]delivered{}}
 }
 
 // session returns what is known of a session of an agent; nil if not everything is.
@@ -105,10 +116,11 @@ func (s *survey) holds(rule string) bool {
 
 // add takes the next entry.
 func (s *survey) add(e *entry) {
-	if !s.mixed && (e.Type == billing.RefundEntry || e.Type == billing.Recharge) {
+	s.addCharge(e)
+	if !s.mixed && (e.Type == string(billing.RefundEntry) || e.Type == string(billing.Recharge)) {
 		k, moved := hourOf{e.AgentID, e.SessionID, e.At - e.At%3_600_000_000}, int64(e.Trial+e.Own)
 		m := s.moved[k]
-		if e.Type == billing.Recharge {
+		if e.Type == string(billing.Recharge) {
 			m.recharged -= moved
 		} else {
 			m.refunded -= moved
@@ -126,12 +138,12 @@ func (s *survey) add(e *entry) {
 	}
 	x.entries = true
 	sum := &x.sum
-	sum.heldTrial, sum.heldOwn = sum.heldTrial+int64(e.HeldTrial), sum.heldOwn+int64(e.HeldOwn)
-	switch e.Type {
+	sum.heldTrial, sum.heldOwn = sum.heldTrial+e.HeldTrial, sum.heldOwn+e.HeldOwn
+	switch billing.Type(e.Type) {
 	case billing.ChargeEntry:
-		sum.chargedTrial, sum.chargedOwn = sum.chargedTrial-int64(e.HeldTrial), sum.chargedOwn-int64(e.HeldOwn)
+		sum.chargedTrial, sum.chargedOwn = sum.chargedTrial-e.HeldTrial, sum.chargedOwn-e.HeldOwn
 	case billing.RefundEntry:
-		sum.refundedTrial, sum.refundedOwn = sum.refundedTrial+int64(e.Trial), sum.refundedOwn+int64(e.Own)
+		sum.refundedTrial, sum.refundedOwn = sum.refundedTrial+e.Trial, sum.refundedOwn+e.Own
 	}
 	switch {
 	case !holds:
@@ -164,7 +176,13 @@ const (
 	lastHours      = "the counts of sessions by their last hour are right"
 	hourMoves      = "refunds and recharges are summed in their hours"
 	endedCounts    = "the counts of ended sessions are right"
+	leasesLeft     = "what a session leased its leases have left"
+	isOrdered      = "a session is what was ordered for it"
+	orderThere     = "an active session of a seller has its order there"
+	linesThere     = "an active session of a list has its lines"
+	counterFell    = "the counter of a direct session began anew within what was used"
 	additionsThere = "a session has the additions that were bought for it"
+	dynamicTerms   = "a dynamic session has one address and no days"
 )
 
 // oddSessions has conditions of a session s. If no session meets it, the rule holds.
@@ -193,6 +211,9 @@ var oddSessions = map[string]string{
 		AND (s.top_ups <> '' OR s.charged_trial + s.charged_own > ` + simplePrice + `
 		OR ` + ended + ` AND s.held_trial + s.held_own = 0 AND s.charged_trial + s.charged_own <> ` + simplePrice + `)`,
 	additionsThere: "s.top_ups <> ''",
+	leasesLeft:     "s.leased <> 0",
+	orderThere:     "s.status = 'active' AND EXISTS (SELECT 1 FROM upstream_orders p WHERE p.provider = s.provider)",
+	dynamicTerms:   "s.type = 'dynamic' AND (s.quantity <> 1 OR s.days <> 0)",
 	"a static session lasts as many days as were paid": "s.type = 'static' AND s.activated_at > 0",
 	"a static session that ends early is refunded its unused days by its reason": `s.type = 'static'
 		AND s.activated_at > 0 AND s.ended_at > 0`,
@@ -226,11 +247,14 @@ type surveyed struct {
 	status                     string
 	up, down, connections      int64
 	createdAt, usedAt, counted int64
+	provider                   string
+	ordered                    int64 // an order names it
 }
 
 const surveySelect = `SELECT s.agent_id, s.id, s.product_no, s.type, s.price, s.quantity, s.bytes, s.held_trial,
 	s.held_own, s.charged_trial, s.charged_own, s.refunded_trial, s.refunded_own, CASE WHEN ` + live + ` THEN 1 ELSE 0 END,
-	s.rotations + s.worker_rotations, s.status, s.up, s.down, s.connections, s.created_at, s.usage_at, s.counted, `
+	s.rotations + s.worker_rotations, s.status, s.up, s.down, s.connections, s.created_at, s.usage_at, s.counted,
+	s.provider, CASE WHEN ` + inProcess + ` THEN 0 ELSE 1 END, `
 
 // read compares the sessions of a range of agents, in a scope, with their entries and their agents.
 func (s *survey) read(ctx context.Context, conn engine.Conn, scope string, r reading, args []any) error {
@@ -252,7 +276,7 @@ func (s *survey) read(ctx context.Context, conn engine.Conn, scope string, r rea
 	var x surveyed
 	into := []any{&x.agent, &x.id, &x.product, &x.kind, &x.price, &x.quantity, &x.bytes, &x.heldTrial, &x.heldOwn,
 		&x.chargedTrial, &x.chargedOwn, &x.refundedTrial, &x.refundedOwn, &x.live, &x.rotations, &x.status, &x.up, &x.down,
-		&x.connections, &x.createdAt, &x.usedAt, &x.counted, &x.odd}
+		&x.connections, &x.createdAt, &x.usedAt, &x.counted, &x.provider, &x.ordered, &x.odd}
 	err = conn.Rows(ctx, scope+surveySelect+oddBits+" FROM sessions s", args, func(row engine.Row) error {
 		if err := row.Scan(into...); err != nil {
 			return err
@@ -265,6 +289,8 @@ func (s *survey) read(ctx context.Context, conn engine.Conn, scope string, r rea
 		} else if e.entries {
 			found++
 		}
+		s.deliver(&x, e)
+		s.orders = s.orders || x.ordered == 1
 		sums = sums || e.sum != x.sessionSum || e.entries && e.agent != x.agent
 		prices = prices || e.held && (e.price != x.firstPrice() ||
 			e.product != "" && !strings.HasSuffix(e.product, x.product))
@@ -290,10 +316,14 @@ func (s *survey) read(ctx context.Context, conn engine.Conn, scope string, r rea
 		s.doubt[name] = sums || prices || additions > 0
 	}
 	s.doubt[addedIsPrice] = s.mixed || s.traffic || additions > 0
+	for _, name := range []string{isOrdered, linesThere, counterFell} {
+		s.doubt[name] = s.orders
+	}
 	for _, name := range []string{additionsThere, trafficCharged, trafficSettled} {
 		s.doubt[name] = s.doubt[name] || additions > 0
 	}
-	return errors.Join(s.readAgents(ctx, conn, scope, args), s.readCounts(ctx, conn, scope, args))
+	return errors.Join(s.readAgents(ctx, conn, scope, args), s.readCounts(ctx, conn, scope, args),
+		s.readDeliveries(ctx, conn, r))
 }
 
 // none is what is known of a session without entries and hours.
@@ -314,12 +344,15 @@ func (s *survey) addAgent(x *surveyed) {
 func (s *survey) readAgents(ctx context.Context, conn engine.Conn, scope string, args []any) error {
 	var agent string
 	var is agentSum
-	differs, money := false, s.mixed
+	var keys, counted int64
+	differs, money, restricted, miscounted := false, s.mixed, false, false
 	err := conn.Rows(ctx, scope+`SELECT w.agent_id, w.held_trial, w.held_own, w.live_sessions, COALESCE(c.bytes, 0),
-		COALESCE(c.rotations, 0), w.charged, w.refunded, w.recharged FROM wallets w
+		COALESCE(c.rotations, 0), w.charged, w.refunded, w.recharged, w.restricted_keys,
+		(SELECT COUNT(*) FROM key_wallets k WHERE k.agent_id = w.agent_id) FROM wallets w
 		LEFT JOIN counters c ON c.agent_id = w.agent_id`, args, func(row engine.Row) error {
 		err := row.Scan(&agent, &is.heldTrial, &is.heldOwn, &is.live, &is.bytes, &is.rotations, &is.charged, &is.refunded,
-			&is.recharged)
+			&is.recharged, &keys, &counted)
+		restricted, miscounted = restricted || keys > 0 || counted > 0, miscounted || keys != counted
 		sum := s.agents[agent]
 		delete(s.agents, agent)
 		money = money || sum.charged != is.charged || sum.refunded != is.refunded || sum.recharged != is.recharged
@@ -330,6 +363,7 @@ func (s *survey) readAgents(ctx context.Context, conn engine.Conn, scope string,
 	for _, name := range []string{walletHolds, walletLives, agentTraffic} {
 		s.doubt[name] = differs || len(s.agents) > 0
 	}
+	s.doubt[keyCosts], s.doubt[spentByKey], s.doubt[keysCounted] = restricted, restricted, miscounted
 	s.doubt[hoursOfAgent] = money || len(s.agents) > 0
 	return work.Wrap("survey agents", err)
 }

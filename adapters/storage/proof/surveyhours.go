@@ -54,6 +54,7 @@ func (s *survey) addHour(agent, id string, hour, counted int64, u used) {
 		return
 	}
 	x.hours.add(u)
+	x.addDay(hour, u.up+u.down)
 	if u.up+u.down+u.connections > 0 || u.charged > 0 {
 		if !x.isUsed {
 			x.begin, x.end, x.isUsed = hour, hour, true

@@ -4,8 +4,11 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strconv"
+	"strings"
 	"time"
 
+	"agentproxy/adapters/storage/column"
 	"agentproxy/adapters/storage/engine"
 	"agentproxy/ports"
 )
@@ -28,7 +31,7 @@ type check struct {
 // rows; what they compare never belongs to two agents.
 func (p *Prover) checks() []check {
 	var all []check
-	for _, r := range slices.Concat(ledgerRules, sessionRules, soldRules, countRules) {
+	for _, r := range slices.Concat(ledgerRules, sessionRules, soldRules, countRules, keptRules) {
 		all = append(all, check{r, true})
 	}
 	for _, r := range slices.Concat(placeRules(p.postgres), workerRules, rechargeRules, orderRules, accountRules) {
@@ -91,11 +94,17 @@ func (p *Prover) findIn(ctx context.Context, conn engine.Conn, r reading) (fault
 	if r.month > 0 {
 		scope, args = p.open(), append(args, r.month)
 	}
+	kept, err := keptOf(conn, r.month)
+	if err != nil {
+		return nil, err
+	}
+	r.survey.kept = kept
+	bounds := strings.NewReplacer("{from}", strconv.FormatInt(kept.From, 10), "{to}", strconv.FormatInt(kept.To, 10))
 	if err := r.survey.read(ctx, conn, scope, r, args); err != nil {
 		return nil, err
 	}
 	for _, c := range p.checks() {
-		query := c.broken
+		query := bounds.Replace(c.broken)
 		if text, differs := openRules[c.name]; differs && r.month > 0 {
 			query = text
 		}
@@ -195,6 +204,9 @@ func (v *verification) ranges(ctx context.Context) error {
 			if _, err := v.nextRange(ctx, conn, &r); err != nil {
 				return err
 			}
+			if v.state.Whole && !v.state.Sealed.IsZero() {
+				r.sealing = &sealing{month: column.Micros(v.state.Sealed), agents: map[string]sealRow{}}
+			}
 			faults, entries, err := v.follow(ctx, conn, r)
 			if err != nil {
 				return err
@@ -202,6 +214,15 @@ func (v *verification) ranges(ctx context.Context) error {
 			v.add(faults)
 			faults, err = v.findIn(ctx, conn, r)
 			v.add(faults)
+			if r.sealing != nil {
+				if err := r.sealing.readSessions(ctx, conn, r); err != nil {
+					return err
+				}
+				if faults, err = r.sealing.compare(ctx, conn, r); err != nil {
+					return err
+				}
+				v.add(faults)
+			}
 			v.entries += entries
 			from = r.to
 			return err

@@ -17,25 +17,28 @@ import (
 // The rules of entries and wallets that are checked entry by entry, in the one walk that computes the
 // digests.
 const (
-	sumsToZero   = "every entry sums to zero"
-	balanceAfter = "the balance after an entry is the sum up to it"
-	walletSums   = "every wallet equals its entries"
-	walletTotals = "what a wallet was charged, refunded and recharged equals its entries"
-	noneMissing  = "no entry is missing"
-	provedStay   = "no entry that was proved has changed"
-	oldProved    = "every old entry is proved"
-	creditedOwn  = "a wallet has the sum and the flags of the own money that its entries credit"
-	spentOnDay   = "what a wallet spent on its day was held on it"
-	trialEnds    = "trial credit ends a number of days after it was granted"
-	trialOver    = "expired trial credit is not spendable"
-	ofWallet     = "every entry belongs to a wallet"
-	ofItsType    = "every entry moves what its type moves"
-	monthSums    = "the sums of an agent's months are those of its entries"
+	sumsToZero    = "every entry sums to zero"
+	balanceAfter  = "the balance after an entry is the sum up to it"
+	walletSums    = "every wallet equals its entries"
+	walletTotals  = "what a wallet was charged, refunded and recharged equals its entries"
+	noneNegative  = "no part of a wallet is negative"
+	noneMissing   = "no entry is missing"
+	provedStay    = "no entry that was proved has changed"
+	oldProved     = "every old entry is proved"
+	creditedOwn   = "a wallet has the sum and the flags of the own money that its entries credit"
+	spentOnDay    = "what a wallet spent on its day was held on it"
+	trialEnds     = "trial credit ends a number of days after it was granted"
+	trialOver     = "expired trial credit is not spendable"
+	ofWallet      = "every entry belongs to a wallet"
+	ofItsType     = "every entry moves what its type moves"
+	monthSessions = "the sums of an agent's months by session are those of its entries"
+	monthSums     = "the sums of an agent's months are those of its entries"
 )
 
 // walkRules are their names.
-var walkRules = []string{sumsToZero, balanceAfter, walletSums, walletTotals, noneMissing, provedStay, oldProved,
-	creditedOwn, spentOnDay, trialEnds, trialOver, monthSums, sealsStay, ofWallet, ofItsType}
+var walkRules = []string{sumsToZero, balanceAfter, walletSums, walletTotals, noneNegative, noneMissing, provedStay,
+	oldProved,
+	creditedOwn, spentOnDay, trialEnds, trialOver, monthSums, monthSessions, sealsStay, ofWallet, ofItsType}
 
 // wallet is what a walk compares with entries.
 type wallet struct {
@@ -141,7 +144,7 @@ func (p *Prover) follow(ctx context.Context, conn engine.Conn, r reading) (
 // begin reads what the entries are compared with.
 func (w *walk) begin(ctx context.Context, conn engine.Conn) (err error) {
 	w.wallets, w.proved = map[string]wallet{}, map[string]proofRow{}
-	if w.months, err = readMonths(ctx, conn, w.from, w.to); err != nil {
+	if w.months, err = readMonths(ctx, conn, w.from, w.to, w.month); err != nil {
 		return work.Wrap("read the sums of months", err)
 	}
 	if w.sealed, err = readSeals(ctx, conn, w.from, w.to, w.month); err != nil {
@@ -204,7 +207,7 @@ func (w *walk) add(e *entry, seq int64) {
 		w.fault(ofItsType, e.ID, "%s of %d, %d, held %d and %d, %s %d", e.Type, e.Trial, e.Own, e.HeldTrial, e.HeldOwn,
 			e.Account, e.Counter)
 	}
-	if int64(e.BalanceAfter) != c.Trial+c.Own {
+	if e.BalanceAfter != c.Trial+c.Own {
 		w.fault(balanceAfter, e.ID, "balance %d; sum %d", e.BalanceAfter, c.Trial+c.Own)
 	}
 	if p, left := w.proved[e.AgentID]; left && c.Entries == p.Entries {
@@ -225,7 +228,7 @@ func (w *walk) add(e *entry, seq int64) {
 // add notes what follows from an entry.
 func (f *facts) add(e *entry) {
 	f.lastOrd = e.Ord
-	switch e.Type {
+	switch billing.Type(e.Type) {
 	case billing.TrialGrant:
 		f.grantedAt = e.At
 	case billing.Recharge:
@@ -233,7 +236,7 @@ func (f *facts) add(e *entry) {
 	case billing.Adjustment:
 		if e.Own > 0 {
 			f.credited = 1
-			f.adjusted += int64(e.Own)
+			f.adjusted += e.Own
 		}
 	case billing.HoldEntry:
 		if e.Trial+e.Own < 0 {
@@ -246,11 +249,11 @@ func (f *facts) add(e *entry) {
 	if f.on++; f.since == 0 {
 		f.since = e.Ord
 	}
-	switch e.Type {
+	switch billing.Type(e.Type) {
 	case billing.HoldEntry:
-		f.held -= int64(e.Trial + e.Own)
+		f.held -= e.Trial + e.Own
 	case billing.Release:
-		f.released += int64(e.Trial + e.Own)
+		f.released += e.Trial + e.Own
 	}
 }
 
@@ -260,8 +263,11 @@ func (w *walk) endAgent() {
 	w.sealing.end(w)
 	w.endSeals()
 	if w.sums != nil {
-		if detail := w.sums.compare(); detail != "" {
+		if detail := w.sums.compare(w.chain.Entries); detail != "" {
 			w.fault(monthSums, w.chain.AgentID, "%s", detail)
+		}
+		if detail := w.sums.compareSessions(); detail != "" {
+			w.fault(monthSessions, w.chain.AgentID, "%s", detail)
 		}
 		w.sums = nil
 	}
@@ -270,6 +276,9 @@ func (w *walk) endAgent() {
 	}
 	c, f := &w.chain, w.facts
 	x := f.wallet
+	if min(x.Trial, x.Own, x.HeldTrial, x.HeldOwn) < 0 {
+		w.fault(noneNegative, x.AgentID, "trial %d, own %d, held %d and %d", x.Trial, x.Own, x.HeldTrial, x.HeldOwn)
+	}
 	if c.Trial != x.Trial || c.Own != x.Own || c.HeldTrial != x.HeldTrial || c.HeldOwn != x.HeldOwn {
 		w.fault(walletSums, x.AgentID, "wallet %d, %d, %d, %d; entries %d, %d, %d, %d", x.Trial, x.Own, x.HeldTrial,
 			x.HeldOwn, c.Trial, c.Own, c.HeldTrial, c.HeldOwn)
@@ -300,6 +309,9 @@ func (w *walk) trial(f facts) {
 		w.fault(trialEnds, f.AgentID, "granted at %d, ends at %d, which is not a number of days later", f.grantedAt,
 			f.TrialExpiresAt)
 	}
+	if f.TrialExpired != 0 && (f.TrialExpiresAt == 0 || f.TrialExpiresAt > w.due.now) {
+		w.fault(trialEnds, f.AgentID, "ends at %d, and is over", f.TrialExpiresAt)
+	}
 	if f.Trial > 0 && (f.TrialExpired == 1 || f.TrialExpiresAt > 0 && f.TrialExpiresAt < w.due.settled) {
 		w.fault(trialOver, f.AgentID, "trial %d, ended at %d", f.Trial, f.TrialExpiresAt)
 	}
@@ -313,7 +325,8 @@ func (w *walk) spent(f facts) {
 		f.held, f.released, f.SpentToday = 0, 0, 0
 	}
 	ordered := f.since == 0 || f.lastOrd-f.since+1 == f.on
-	if f.SpentToday < f.held-f.released || ordered && f.SpentToday > f.held || f.lastHold >= f.SpentDay+dayMicros {
+	if f.SpentDay%dayMicros != 0 || f.SpentToday < f.held-f.released || ordered && f.SpentToday > f.held ||
+		f.lastHold >= f.SpentDay+dayMicros {
 		w.fault(spentOnDay, f.AgentID, "day %d, spent %d; held %d, released %d", f.SpentDay, f.SpentToday, f.held, f.released)
 	}
 }
