@@ -14,6 +14,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/caddyserver/certmagic"
+
 	"agentproxy/adapters/certificate"
 	"agentproxy/adapters/storage"
 	"agentproxy/ports"
@@ -32,8 +34,10 @@ func both(t *testing.T, a, b *certificate.Keeper) {
 
 // Two replicas ask once, at first and when the certificate is due, and keep it while the authority is down for a week.
 func TestReplicasAskOnce(t *testing.T) {
+	t.Parallel()
 	for name, database := range databases {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			const host = "gw.proxy.test"
 			ca, at, c := newAuthority(t, 30*day), database(t), &clock{}
 			var log locked
@@ -149,14 +153,22 @@ func sealed(t *testing.T, st ports.Store, log string) {
 	}
 }
 
-// alone runs a replica in a process of its own until it has a certificate.
+// TestMain has the authority neither wait nor refuse by chance, and lifts the bound of certmagic on the attempts of a
+// process, 10 in 10 s: a test makes those of a week at once. In a process that has REPLICA_DATABASE it runs a replica.
 func TestMain(m *testing.M) {
+	for name, value := range map[string]string{"PEBBLE_VA_NOSLEEP": "1", "PEBBLE_WFE_NONCEREJECT": "0", "PEBBLE_AUTHZREUSE": "0"} {
+		if err := os.Setenv(name, value); err != nil {
+			panic(err)
+		}
+	}
+	certmagic.RateLimitEventsWindow = 0
 	if os.Getenv("REPLICA_DATABASE") != "" {
 		os.Exit(alone())
 	}
 	os.Exit(m.Run())
 }
 
+// alone runs a replica in a process of its own until it has a certificate.
 func alone() int {
 	t := &testing.T{}
 	trusted := x509.NewCertPool()
@@ -196,8 +208,10 @@ func process(t *testing.T, ca *authority, at storage.Config, host string) (*exec
 
 // A replica answers the challenges of another one, by each of the two ways.
 func TestAnotherReplicaAnswersTheAuthority(t *testing.T) {
+	t.Parallel()
 	for way, off := range map[string][2]bool{"HTTP-01": {false, true}, "TLS-ALPN-01": {true, false}} {
 		t.Run(way, func(t *testing.T) {
+			t.Parallel()
 			const host = "gw.proxy.test"
 			ca, at := newAuthority(t, 30*day), databases["SQLite"](t)
 			ca.httpOff, ca.tlsOff = off[0], off[1]
@@ -218,6 +232,7 @@ func TestAnotherReplicaAnswersTheAuthority(t *testing.T) {
 // A replica that is killed while it has a certificate is followed by another one, after the time of its lock and of an
 // attempt that fails.
 func TestAReplicaIsKilledInAnOrder(t *testing.T) {
+	t.Parallel()
 	const host = "gw.proxy.test"
 	ca, at, c := newAuthority(t, 30*day), databases["SQLite"](t), &clock{}
 	var log locked

@@ -55,9 +55,7 @@ func listen(t *testing.T) net.Listener {
 }
 
 func newAuthority(t *testing.T, lifetime time.Duration) *authority {
-	t.Setenv("PEBBLE_VA_NOSLEEP", "1")
-	t.Setenv("PEBBLE_WFE_NONCEREJECT", "0")
-	t.Setenv("PEBBLE_AUTHZREUSE", "0")
+	t.Helper()
 	a := &authority{web: listen(t), tls: listen(t), finalizing: make(chan struct{}, 8)}
 	names := listen(t)
 	a.names = names.Addr().String()
