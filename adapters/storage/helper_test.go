@@ -36,7 +36,14 @@ var now = time.Date(2026, 3, 14, 9, 26, 53, 589793000, time.UTC)
 
 func openAt(t testing.TB, path string) *storage.Store {
 	t.Helper()
-	st, err := storage.Open(t.Context(), storage.Config{Path: path, Now: func() time.Time { return now }})
+	return openWith(t, storage.Config{Path: path})
+}
+
+// openWith opens a SQLite database at the time of the tests.
+func openWith(t testing.TB, c storage.Config) *storage.Store {
+	t.Helper()
+	c.Now = func() time.Time { return now }
+	st, err := storage.Open(t.Context(), c)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -51,9 +58,10 @@ func openAt(t testing.TB, path string) *storage.Store {
 	return st
 }
 
+// openStore opens a new database. Each reader takes some milliseconds to open.
 func openStore(t testing.TB) *storage.Store {
 	t.Helper()
-	return openAt(t, sqlitetest.File(t))
+	return openWith(t, storage.Config{Path: sqlitetest.File(t), Readers: 3})
 }
 
 // openPostgres opens a database of the shared server.
