@@ -19,7 +19,7 @@ lint: ## formatting, vet and golangci-lint
 	! gofmt -l $$(git ls-files '*.go') | grep . && go vet -tags campaign ./... && go tool -modfile=.ci/tools/go.mod golangci-lint run
 
 generate: ## every file that is written from the code, in the order in which one is made from another
-	go test ./cmd/apx ./domain/connect ./adapters/configfile ./adapters/admin -update
+	go test ./cmd/apx ./domain/connect ./adapters/configfile ./adapters/upstream ./adapters/admin -update
 	go test ./adapters/httpapi ./adapters/apiclient ./adapters/httpapi/pages ./test/arch -update
 
 bench: ## every benchmark, or those of PACKAGES

@@ -27,9 +27,11 @@ func open(t *testing.T, kind string, options map[string]string) ports.Provider {
 		t.Fatal(err)
 	}
 	s := upstream.Spec{Name: kind, Kind: kind, Dir: dir, Options: options, Secrets: map[string]string{}}
-	for _, f := range upstream.Kinds()[kind].Secrets {
-		if kind != "list" {
-			s.Secrets[f.Name] = "psx_secret12345678"
+	for _, k := range upstream.Kinds() {
+		for _, f := range k.Settings {
+			if f.Secret && k.Name == kind && kind != "list" {
+				s.Secrets[f.Name] = "psx_secret12345678"
+			}
 		}
 	}
 	p, err := upstream.New(s, nil)
@@ -54,9 +56,9 @@ func TestThePageNamesWhoReplacesAddresses(t *testing.T) {
 		if len(cells) < 4 {
 			continue
 		}
-		for kind := range upstream.Kinds() {
-			if strings.Contains(cells[1], "`"+kind+"`") {
-				documented[kind] = strings.TrimSpace(cells[2])
+		for _, k := range upstream.Kinds() {
+			if strings.Contains(cells[1], "`"+k.Name+"`") {
+				documented[k.Name] = strings.TrimSpace(cells[2])
 			}
 		}
 		if strings.TrimSpace(cells[1]) == embedded.Name {
@@ -68,8 +70,8 @@ func TestThePageNamesWhoReplacesAddresses(t *testing.T) {
 		t.Fatal(err)
 	}
 	providers := map[string]ports.Provider{embedded.Name: own}
-	for kind := range upstream.Kinds() {
-		providers[kind] = open(t, kind, settings[kind])
+	for _, k := range upstream.Kinds() {
+		providers[k.Name] = open(t, k.Name, settings[k.Name])
 	}
 	for kind, p := range providers {
 		want := "no"

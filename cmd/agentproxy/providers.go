@@ -1,12 +1,10 @@
 package main
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"log/slog"
-	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -58,18 +56,11 @@ type providerKindsCmd struct{}
 // Run lists the kinds; it needs no configuration.
 func (providerKindsCmd) Run(k *kit) error {
 	t := table{columns: []string{"kind", "setting", "required", "help"}}
-	kinds := upstream.Kinds()
-	for _, name := range slices.Sorted(maps.Keys(kinds)) {
-		all := map[string][]upstream.Field{"options": kinds[name].Options, "secrets": kinds[name].Secrets}
-		for what, fields := range all {
-			for _, f := range fields {
-				t.add(name, what+"."+f.Name, f.Required, f.Help)
-			}
+	for _, k := range upstream.Kinds() {
+		for _, s := range k.Settings {
+			t.add(k.Name, s.String(), s.Required, s.Help)
 		}
 	}
-	slices.SortFunc(t.rows, func(a, b []any) int {
-		return cmp.Or(cmp.Compare(fmt.Sprint(a[0]), fmt.Sprint(b[0])), cmp.Compare(fmt.Sprint(a[1]), fmt.Sprint(b[1])))
-	})
 	return t.print(k)
 }
 

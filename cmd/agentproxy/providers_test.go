@@ -278,7 +278,7 @@ func TestProvidersKinds(t *testing.T) {
 	}
 	want := 0
 	for _, k := range upstream.Kinds() {
-		want += len(k.Secrets) + len(k.Options)
+		want += len(k.Settings)
 	}
 	seen := map[string]bool{}
 	for _, x := range list {

@@ -17,7 +17,7 @@ func exits() []exitlog.Connection {
 			Opened: at, Closed: at.Add(time.Second), Seen: at.Add(2 * time.Second), Bytes: 1 << 40, End: exitlog.Finished},
 		{Number: 8, Agent: "agt_1", Session: "sess_2", Client: netip.MustParseAddrPort("[2001:db8::1]:1"), Host: "shop.example",
 			Target: netip.AddrPortFrom(netip.Addr{}, 80), Exit: netip.AddrPortFrom(netip.MustParseAddr("2001:db8::2"), 0),
-			Seller: "iproyal", Token: "user-session-1", Opened: at.Add(-time.Hour), Seen: at},
+			Seller: "royal", Token: "user-session-1", Opened: at.Add(-time.Hour), Seen: at},
 		{Number: 9, Opened: at, Closed: at, Seen: at, End: exitlog.Idle},
 	}
 }

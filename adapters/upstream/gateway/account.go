@@ -17,17 +17,19 @@ import (
 // Login is an account at a gateway as the operator writes it. Empty fields have the
 // profile's defaults.
 type Login struct {
-	Username, Password string
-	Zone               string // brightdata
-	Package            string // soax
-	Network            string // the name of one of the seller's networks
-	Numbers            string // webshare: the number of proxies in the plan
-	Host, Port         string // instead of those of the profile
-	Protocol           string // http or socks5, for targets without one
-	State              string // a country and the seller's spelling of its state: US/california
-	ASN                string // the number of a network
-	TLS                string // true: over TLS, where the seller documents that
-	Strict             string // true: a session fails rather than get another exit
+	Username string `option:"username" help:"the user name of the account (brightdata: the customer id)"`
+	Password string `secret:"password" required:"true" help:"the password of the account at the gateway"`
+	Host     string `option:"host" help:"another host of the gateway than the seller's usual one"`
+	Port     string `option:"port" help:"another port; it is taken for both protocols"`
+	Protocol string `option:"protocol" help:"http or socks5, for sessions without a protocol"`
+	Zone     string `option:"zone" help:"brightdata: the zone"`
+	Package  string `option:"package" help:"soax: the number of the package"`
+	Network  string `option:"network" help:"brightdata: residential, mobile, isp, datacenter; anyip: residential, mobile; webshare: residential, datacenter; proxies.sx: any, mbl, peer, best"`
+	Numbers  string `option:"numbers" help:"webshare: how many proxies the plan lists"`
+	State    string `option:"state" help:"a country and the seller's spelling of its state, such as US/california: exits there alone"`
+	ASN      string `option:"asn" help:"the number of a network, such as 7922: exits in it alone"`
+	TLS      bool   `option:"tls" help:"true: over TLS, with a certificate that is valid for the host (oxylabs and custom)"`
+	Strict   bool   `option:"strict" help:"true: a session fails where its exit is lost, rather than get another one"`
 	// Places are the seller's spellings, by country ("US") or country and city
 	// ("US/newyork").
 	Places map[string]string
@@ -105,14 +107,12 @@ func (p Profile) Account(in Login) (Account, error) {
 		faults = append(faults, errors.New("options.protocol must be http or socks5"))
 	}
 	switch {
-	case in.TLS != "" && in.TLS != "true" && in.TLS != "false":
-		faults = append(faults, errors.New("options.tls must be true or false"))
-	case in.TLS == "true" && !p.tls:
+	case in.TLS && !p.tls:
 		faults = append(faults, errors.New("options.tls: the seller documents no way to its proxies over TLS"))
-	case in.TLS == "true" && a.Protocol == session.SOCKS5:
+	case in.TLS && a.Protocol == session.SOCKS5:
 		faults = append(faults, errors.New("options.tls is for HTTP, not for socks5"))
 	}
-	a.tls = in.TLS == "true"
+	a.tls = in.TLS
 	if a.Password != "" && !visibleForm.MatchString(a.Password) {
 		faults = append(faults, errors.New("secrets.password must be of visible ASCII characters"))
 	}

@@ -19,29 +19,18 @@ const CustomProfile = "custom"
 // placeholders; what is in square brackets is left out where a placeholder in it has no
 // value.
 type Custom struct {
-	HTTPPort, SOCKS5Port string
-	User, Password       string // templates; empty: {username} and {password}
-	CountryCase          string // lower (default), upper or name
-	CityGap              string // between the words of a city; empty: none
-	Separators           string // that no value may contain; empty: the punctuation of the templates
-	TokenAlphabet        string // letters (and digits, default) or digits
-	TokenLength          string // 6 to 25; empty: 8
-	TTLUnit              string // s, m or h
-	TTLMin, TTLMax       string // in that unit
-}
-
-// given returns the names of the options that are set.
-func (c Custom) given() (names []string) {
-	for name, value := range map[string]string{"http_port": c.HTTPPort, "socks5_port": c.SOCKS5Port,
-		"user_template": c.User, "password_template": c.Password, "country_case": c.CountryCase, "city_gap": c.CityGap,
-		"separators": c.Separators, "token_alphabet": c.TokenAlphabet, "token_length": c.TokenLength, "ttl_unit": c.TTLUnit,
-		"ttl_min": c.TTLMin, "ttl_max": c.TTLMax} {
-		if value != "" {
-			names = append(names, name)
-		}
-	}
-	slices.Sort(names)
-	return names
+	User          string `option:"user_template" help:"custom: such as customer-{username}[-cc-{country}]-sessid-{token}; what is in brackets is left out without a value. Placeholders: username, country, state, city, asn, token, ttl"`
+	Password      string `option:"password_template" help:"custom: such as {password}[_country-{country}]; default {password}"`
+	HTTPPort      string `option:"http_port" help:"custom: the port for HTTP"`
+	SOCKS5Port    string `option:"socks5_port" help:"custom: the port for SOCKS5"`
+	CountryCase   string `option:"country_case" help:"custom: lower (default), upper, or name for English names"`
+	CityGap       string `option:"city_gap" help:"custom: what is between the words of a city; default nothing"`
+	Separators    string `option:"separators" help:"custom: characters that no value may have; default: the punctuation of the templates"`
+	TokenAlphabet string `option:"token_alphabet" help:"custom: letters (lower case, and digits; default) or digits"`
+	TokenLength   string `option:"token_length" help:"custom: 6 to 25; default 8"`
+	TTLUnit       string `option:"ttl_unit" help:"custom: s, m or h, the unit of {ttl}"`
+	TTLMin        string `option:"ttl_min" help:"custom: the least {ttl}"`
+	TTLMax        string `option:"ttl_max" help:"custom: the most {ttl}, which sessions get"`
 }
 
 // customWords are the placeholders that a template may have.
@@ -148,7 +137,7 @@ func (c Custom) profile(in Login) (p Profile, err error) {
 	if !slices.Contains([]string{"", "lower", "upper", "name"}, c.CountryCase) {
 		fault("options.country_case must be lower, upper or name")
 	}
-	if in.TLS == "true" && p.ports[session.HTTP] == 0 && in.Port == "" {
+	if in.TLS && p.ports[session.HTTP] == 0 && in.Port == "" {
 		fault("options.http_port is missing: options.tls needs it")
 	}
 	faults = append(faults, c.templates(&p, in)...)

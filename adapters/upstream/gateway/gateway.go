@@ -7,8 +7,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"log/slog"
+	"strings"
 
+	"agentproxy/adapters/upstream/kind"
 	"agentproxy/domain/procurement"
 	"agentproxy/domain/session"
 	"agentproxy/ports"
@@ -16,12 +17,14 @@ import (
 
 // Config is an account at a gateway as the operator writes it.
 type Config struct {
-	Name    string // of the provider
-	Profile string // one of Profiles
-	BaseURL string // must be empty: a gateway has no API
+	kind.Common
+	Profile string `option:"profile" required:"true"` // one of Profiles
 	Login
 	Custom Custom // of CustomProfile alone
 }
+
+// Kind is the kind of these providers.
+var Kind = kind.Of("gateway", New).Describe("profile", "the gateway: "+strings.Join(Profiles(), ", "))
 
 // Validate returns an error that names every invalid setting.
 func (c Config) Validate() error {
@@ -36,6 +39,7 @@ func (c Config) account() (Account, error) {
 
 // resolve returns the profile and the checked account.
 func (c Config) resolve() (p Profile, a Account, err error) {
+	c.Places = c.Locations
 	p, ok := profiles[c.Profile]
 	var faults []error
 	switch {
@@ -47,7 +51,7 @@ func (c Config) resolve() (p Profile, a Account, err error) {
 	case !ok:
 		return p, a, fmt.Errorf("options.profile must be one of %v, not %q", Profiles(), c.Profile)
 	default:
-		for _, name := range c.Custom.given() {
+		for _, name := range kind.Given(c.Custom) {
 			faults = append(faults, fmt.Errorf("options.%s means something to the profile custom alone", name))
 		}
 	}
@@ -74,13 +78,13 @@ type Provider struct {
 var _ ports.Dynamic = (*Provider)(nil)
 
 // New returns a provider, or the error of Validate.
-func New(c Config, log *slog.Logger) (*Provider, error) {
+func New(c Config) (*Provider, error) {
 	p, a, err := c.resolve()
 	if err != nil {
 		return nil, err
 	}
 	if p.unverified {
-		log.Warn("the grammar of this gateway is unverified: check it with the seller", "provider", c.Name, "profile",
+		c.Log.Warn("the grammar of this gateway is unverified: check it with the seller", "provider", c.Name, "profile",
 			c.Profile)
 	}
 	return &Provider{name: c.Name, profile: p, account: a}, nil

@@ -24,7 +24,7 @@ var (
 	stateForm = regexp.MustCompile(`^[A-Za-z0-9_.+-]+$`)
 )
 
-// narrowing checks the options state, asn and strict.
+// narrowing returns what the options state, asn and strict restrict.
 func (p Profile) narrowing(in Login) (n narrowing, err error) {
 	var faults []error
 	fault := func(format string, args ...any) { faults = append(faults, fmt.Errorf(format, args...)) }
@@ -44,14 +44,8 @@ func (p Profile) narrowing(in Login) (n narrowing, err error) {
 	} else if n.asn != "" && !asnForm.MatchString(n.asn) {
 		fault("options.asn must be the number alone, such as 7922")
 	}
-	switch in.Strict {
-	case "", "false":
-	case "true":
-		if n.strict = true; p.strict == nil {
-			fault("options.strict means nothing to the profile")
-		}
-	default:
-		fault("options.strict must be true or false")
+	if n.strict = in.Strict; in.Strict && p.strict == nil {
+		fault("options.strict means nothing to the profile")
 	}
 	return n, errors.Join(faults...)
 }

@@ -31,10 +31,10 @@ func (p *Provider) NewExit(procurement.Intent, session.Exit) (session.Exit, erro
 	return session.Exit{}, p.sells(session.Dynamic)
 }
 
-// parseGateway reads the setting gateway; empty is DefaultGateway.
+// parseGateway reads the setting gateway; empty is defaultGateway.
 func parseGateway(text string) (host string, port uint16, err error) {
 	if text == "" {
-		text = DefaultGateway
+		text = defaultGateway
 	}
 	host, service, err := net.SplitHostPort(text)
 	n, bad := strconv.ParseUint(service, 10, 16)

@@ -5,12 +5,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"log/slog"
 	"net/http"
 	"strconv"
 	"strings"
 	"time"
 
+	"agentproxy/adapters/upstream/kind"
 	"agentproxy/adapters/upstream/rest"
 	"agentproxy/domain/procurement"
 	"agentproxy/domain/session"
@@ -23,26 +23,23 @@ import (
 const (
 	resellerHost    = "https://apid.iproyal.com"
 	residentialHost = "https://resi-api.iproyal.com"
-	// DefaultGateway is the host and port of the residential proxy.
-	DefaultGateway = "geo.iproyal.com:12321"
+	// defaultGateway is the host and port of the residential proxy.
+	defaultGateway = "geo.iproyal.com:12321"
 	// trafficSKU is the SKU of residential traffic, which has no product number.
 	trafficSKU = "residential"
 )
 
 // Config is an account as the operator writes it.
 type Config struct {
-	Name           string // of the provider
-	BaseURL        string // of both APIs; empty: the seller's own
-	Key            string // of the reseller API; empty: no addresses are sold
-	ResidentialKey string // of the residential API; empty: no traffic is sold
-	Gateway        string // host:port; empty: DefaultGateway
-	Answers        string // JSON object with the answers to the questions of products
-	// Locations are the seller's numbers of places, by country ("US") or country and
-	// city ("US/newyork").
-	Locations map[string]string
-	PerSecond float64       // calls; 0: the client's default
-	Timeout   time.Duration // of a call; 0: the client's default
+	kind.Common           // its BaseURL is of both APIs, its Locations are the seller's numbers of places
+	Key            string `secret:"key" help:"access token of the reseller API; without it no static product can be sold"`
+	ResidentialKey string `secret:"residential_key" help:"token of the residential API; without it no dynamic product can be sold"`
+	Gateway        string `option:"gateway" help:"host:port of the residential proxy"`
+	Answers        string `option:"answers" help:"answers to the questions of products, a JSON object such as {\"12\":\"scraping\"}"`
 }
+
+// Kind is the kind of these providers.
+var Kind = kind.Of("iproyal", New).Describe("gateway", "host:port of the residential proxy; empty: "+defaultGateway)
 
 // Validate returns an error that names every invalid setting and no secret.
 func (c Config) Validate() error {
@@ -89,30 +86,23 @@ var (
 )
 
 // New returns a provider, or the error of Validate.
-func New(c Config, log *slog.Logger) (*Provider, error) {
+func New(c Config) (*Provider, error) {
 	if err := c.Validate(); err != nil {
 		return nil, err
 	}
 	p := &Provider{config: c, now: time.Now}
 	p.host, p.port, _ = parseGateway(c.Gateway)
 	p.answers, _ = parseAnswers(c.Answers)
-	api := rest.Config{Hide: []string{c.Key, c.ResidentialKey}, PerSecond: c.PerSecond, Timeout: c.Timeout, Log: log,
-		Name: c.Name, Explain: explain}
-	base := func(own string) string {
-		if c.BaseURL != "" {
-			return strings.TrimSuffix(c.BaseURL, "/")
-		}
-		return own
+	connect := func(host, path string, header http.Header) *rest.Client {
+		api := kind.API(&c, host)
+		api.Base, api.Header, api.Explain = api.Base+path, header, explain
+		return rest.New(api)
 	}
 	if c.Key != "" {
-		a := api
-		a.Base, a.Header = base(resellerHost)+"/v1/reseller", http.Header{"X-Access-Token": {c.Key}}
-		p.reseller = rest.New(a)
+		p.reseller = connect(resellerHost, "/v1/reseller", http.Header{"X-Access-Token": {c.Key}})
 	}
 	if c.ResidentialKey != "" {
-		a := api
-		a.Base, a.Header = base(residentialHost)+"/v1", http.Header{"Authorization": {"Bearer " + c.ResidentialKey}}
-		p.residential = rest.New(a)
+		p.residential = connect(residentialHost, "/v1", http.Header{"Authorization": {"Bearer " + c.ResidentialKey}})
 	}
 	return p, nil
 }

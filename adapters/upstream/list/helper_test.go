@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"agentproxy/adapters/storage"
+	"agentproxy/adapters/upstream/kind"
 	"agentproxy/adapters/upstream/list"
 	"agentproxy/domain/procurement"
 	"agentproxy/domain/session"
@@ -127,8 +128,8 @@ func (w *world) probe(_ context.Context, l list.Line) (list.Probe, error) {
 
 // config is the configuration of a provider of the world.
 func (w *world) config(soldAs string) list.Config {
-	return list.Config{Name: "own", SoldAs: soldAs, File: w.file, Store: w.store, Now: w.time, Probe: w.probe,
-		Log: slog.New(slog.NewTextHandler(&locked{w: w}, nil))}
+	return list.Config{Common: kind.Common{Name: "own", Env: kind.Env{Store: w.store}, Log: slog.New(slog.NewTextHandler(&locked{w: w}, nil))},
+		Pool: list.Pool{SoldAs: soldAs}, File: w.file, Now: w.time, Probe: w.probe}
 }
 
 // locked writes the log of the world.

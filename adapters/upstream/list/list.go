@@ -11,6 +11,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"agentproxy/adapters/upstream/kind"
 	"agentproxy/domain/country"
 	"agentproxy/domain/procurement"
 	"agentproxy/domain/session"
@@ -19,25 +20,36 @@ import (
 
 // Config is a list as the operator writes it.
 type Config struct {
-	Name   string // of the provider
-	SoldAs string // static or dynamic
-	// File is the path of the list, or URL its address, which may hold a credential. Source
-	// replaces both.
-	File, URL string
-	Dir       string // that a relative File is in
-	Source    Source
-	Protocol  string // of lines without a scheme: http or socks5; empty: http
-	Country   string // of lines without one
-	Echo      string // URL that answers with the address it was called from
+	kind.Common
+	// URL is the address of the list, which may hold a credential. Source replaces it and the file.
+	URL    string        `secret:"url" help:"the address of the list, in place of options.file; https"`
+	File   string        `option:"file" help:"the file with the list, one proxy a line; a relative path is beside the configuration file"`
+	Reload time.Duration `option:"reload_minutes" help:"how often the list of secrets.url is loaded again, 1 to 1440; default 10"`
+	Pool
+	Source Source
 	// Trusted is set if the operator named the hosts; those of a download are checked.
 	Trusted bool
-	Reload  time.Duration // of a URL; 0: 10 minutes
-	Recheck time.Duration // between probes of a line; 0: 10 minutes
-	Store   ports.Store   // that records what is sold; nil: nothing can be sold
 	Now     func() time.Time
 	Probe   func(context.Context, Line) (Probe, error) // nil: through the Echo
-	Log     *slog.Logger
 }
+
+// Pool is how proxies of a list are sold, whatever lists them.
+type Pool struct {
+	SoldAs   string        `option:"sold_as" required:"true" help:"static (each proxy to one agent, for a time) or dynamic (their traffic, rotating)"`
+	Protocol string        `option:"protocol" help:"http (default) or socks5, of proxies listed without a scheme"`
+	Country  string        `option:"country" help:"the country of proxies listed without one"`
+	Echo     string        `option:"echo" help:"URL that answers with the caller's address, and perhaps country; default: the service's own /v1/ip"`
+	Recheck  time.Duration `option:"probe_minutes" help:"how often each proxy is tried, 1 to 1440; default 10"`
+}
+
+// Kind is the kind of lists of a file or a download.
+var Kind = kind.Of("list", func(c Config) (ports.Provider, error) {
+	p, err := New(c)
+	if c.BaseURL != "" {
+		err = errors.Join(err, errors.New("base_url: the kind has no API"))
+	}
+	return p, err
+})
 
 const defaultPeriod = 10 * time.Minute
 
@@ -79,15 +91,17 @@ func (c Config) seller() (*seller, error) {
 	fault(c.SoldAs != "static" && c.SoldAs != "dynamic", "options.sold_as must be static or dynamic")
 	fault(s.protocol != session.HTTP && s.protocol != session.SOCKS5, "options.protocol must be http or socks5")
 	fault(s.country != "" && !country.Known(s.country), "options.country must be an ISO 3166-1 code such as US")
-	if c.Echo != "" {
-		_, err := newRemote(c.Echo, 0, s.now)
-		fault(err != nil && !strings.HasPrefix(c.Echo, "http://"), "options.echo must be an http or https URL")
+	fault(len(c.Locations) > 0, "locations: the kind has no ids of places")
+	echo := cmp.Or(c.Echo, c.EchoURL)
+	if echo != "" {
+		_, err := newRemote(echo, 0, s.now)
+		fault(err != nil && !strings.HasPrefix(echo, "http://"), "options.echo must be an http or https URL")
 	}
 	if c.Source == nil {
 		faults = append(faults, c.open(s))
 	}
 	if s.probe == nil {
-		s.probe = prober{echo: c.Echo, protocol: s.protocol, trusted: s.trusted}.probe
+		s.probe = prober{echo: echo, protocol: s.protocol, trusted: s.trusted}.probe
 	}
 	if c.Store != nil {
 		s.store = ports.Narrow(c.Store, func(tx ports.Tx) repos { return tx })

@@ -348,7 +348,7 @@ func TestAFileIsLoadedAgainWhenItChanges(t *testing.T) {
 func TestSettingsAreChecked(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, "198.51.100.1:1:hunter2\nx y\n")
-	_, err := list.New(list.Config{Name: "own", SoldAs: "both", Protocol: "ftp", Country: "XX", Echo: "file:///", File: w.file})
+	_, err := list.New(list.Config{Pool: list.Pool{SoldAs: "both", Protocol: "ftp", Country: "XX", Echo: "file:///"}, File: w.file})
 	want := []string{"options.sold_as must be static or dynamic", "options.protocol must be http or socks5",
 		"options.country must be an ISO 3166-1 code such as US", "options.echo must be an http or https URL",
 		"options.file: line 1: has a user name without a password", "options.file: line 2: must be host:port"}

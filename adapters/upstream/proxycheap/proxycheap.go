@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"log/slog"
 	"maps"
 	"net/http"
 	"slices"
@@ -13,6 +12,7 @@ import (
 	"strings"
 	"time"
 
+	"agentproxy/adapters/upstream/kind"
 	"agentproxy/adapters/upstream/rest"
 	"agentproxy/domain"
 	"agentproxy/domain/country"
@@ -23,25 +23,24 @@ import (
 
 const (
 	defaultBase = "https://api.proxy-cheap.com"
-	// DefaultService is what addresses are ordered as unless configured.
-	DefaultService = "static-residential-ipv4"
+	// defaultService is what addresses are ordered as unless configured.
+	defaultService = "static-residential-ipv4"
 )
 
 // Config is an account as the operator writes it.
 type Config struct {
-	Name           string // of the provider
-	BaseURL        string // empty: the seller's own
-	Key, Secret    string
-	CallbackSecret string // of the webhook; empty: every callback is refused
-	Service        string // empty: DefaultService
-	Plan           string // for products whose SKU names none
-	ISP            string // id of the internet provider of the addresses; empty: any
-	BalanceUnit    string // cents or dollars; empty: dollars
-	// Locations must be empty: the seller takes country codes.
-	Locations map[string]string
-	PerSecond float64       // calls; 0: the client's default
-	Timeout   time.Duration // of a call; 0: the client's default
+	kind.Common           // its Locations must be empty: the seller takes country codes
+	Key            string `secret:"key" required:"true" help:"X-Api-Key of the account"`
+	Secret         string `secret:"secret" required:"true" help:"X-Api-Secret of the account"`
+	CallbackSecret string `secret:"callback_secret" help:"secret of the webhook; without it every callback is refused"`
+	Service        string `option:"service" help:"what addresses are ordered as"`
+	Plan           string `option:"plan" help:"basic, standard or premium, where the SKU of a product names none"`
+	ISP            string `option:"isp" help:"id of the internet provider of the addresses; empty: any"`
+	BalanceUnit    string `option:"balance_unit" help:"the unit of the balance that the seller returns, dollars (default) or cents"`
 }
+
+// Kind is the kind of these providers.
+var Kind = kind.Of("proxycheap", New).Describe("service", "what addresses are ordered as; empty: "+defaultService)
 
 // Validate returns an error that names every invalid setting and no secret.
 func (c Config) Validate() error {
@@ -88,18 +87,13 @@ var (
 )
 
 // New returns a provider, or the error of Validate.
-func New(c Config, log *slog.Logger) (*Provider, error) {
+func New(c Config) (*Provider, error) {
 	if err := c.Validate(); err != nil {
 		return nil, err
 	}
-	base := c.BaseURL
-	if base == "" {
-		base = defaultBase
-	}
-	p := &Provider{config: c, now: time.Now, api: rest.New(rest.Config{Base: strings.TrimSuffix(base, "/"),
-		Header:    http.Header{"X-Api-Key": {c.Key}, "X-Api-Secret": {c.Secret}},
-		Hide:      []string{c.Key, c.Secret, c.CallbackSecret},
-		PerSecond: c.PerSecond, Timeout: c.Timeout, Log: log, Name: c.Name, Explain: explain})}
+	api := kind.API(&c, defaultBase)
+	api.Header, api.Explain = http.Header{"X-Api-Key": {c.Key}, "X-Api-Secret": {c.Secret}}, explain
+	p := &Provider{config: c, now: time.Now, api: rest.New(api)}
 	p.balance = p.api.Paced(rest.NewPace(p.api.PerSecond), explainBalance)
 	return p, nil
 }
@@ -257,7 +251,7 @@ func (p *Provider) order(in procurement.Intent) (service string, body map[string
 		plan = in.SKU
 	}
 	if service == "" {
-		service = DefaultService
+		service = defaultService
 	}
 	months, ok := monthsOf(in.Days)
 	switch {

@@ -1,6 +1,9 @@
 package proxyseller
 
 import (
+	"log/slog"
+
+	"agentproxy/adapters/upstream/kind"
 	"io"
 	"net/http"
 	"strings"
@@ -47,7 +50,7 @@ func gap(times []time.Time) time.Duration {
 
 func TestKeepsThePaceOfTheOfficialClient(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		made, err := New(Config{Name: "ps", Key: "k", Purpose: "x"}, nil)
+		made, err := New(Config{Common: kind.Common{Name: "ps", Log: slog.New(slog.DiscardHandler)}, Key: "k", Purpose: "x"})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -88,7 +91,7 @@ func TestKeepsThePaceOfTheOfficialClient(t *testing.T) {
 
 func TestGivesUpItsTurnUnsent(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		made, err := New(Config{Name: "ps", Key: "k", Purpose: "x"}, nil)
+		made, err := New(Config{Common: kind.Common{Name: "ps", Log: slog.New(slog.DiscardHandler)}, Key: "k", Purpose: "x"})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -2,6 +2,7 @@
 package proxyseller
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -14,6 +15,7 @@ import (
 	"time"
 
 	"agentproxy/adapters/upstream/gateway"
+	"agentproxy/adapters/upstream/kind"
 	"agentproxy/adapters/upstream/rest"
 	"agentproxy/domain/country"
 	"agentproxy/domain/procurement"
@@ -46,19 +48,19 @@ var gatewayProfile = gateway.Named("proxyseller")
 
 // Config is an account as the operator writes it.
 type Config struct {
-	Name    string // of the provider
-	BaseURL string // of the API without the key; empty: the seller's own
-	Key     string
-	Section string // one of sections; empty: isp
-	Purpose string // what addresses are for; the seller requires it with every order
-	Host    string // of the residential gateway; empty: that of its profile
-	Port    string // of the residential gateway; empty: that of its profile
-	// Locations are the seller's ids of places, by country ("US") or country and city
-	// ("US/newyork"); for residential traffic they are spellings.
-	Locations map[string]string
-	PerSecond float64       // reads and writes; 0: readsPerSecond
-	Timeout   time.Duration // of a call; 0: the client's default; calls that spend money have at least moneyTimeout
+	// Common has the BaseURL of the API without the key. Its Locations are the seller's ids of places; for residential
+	// traffic they are spellings. PerSecond is of reads and of writes, 0: readsPerSecond; calls that spend money have
+	// at least moneyTimeout.
+	kind.Common
+	Key     string `secret:"key" required:"true" help:"the API key of the dashboard"`
+	Section string `option:"section" help:"isp (default), ipv4, or resident for residential traffic"`
+	Purpose string `option:"purpose" help:"what the proxies are for, in words; the seller requires it with every order of addresses"`
+	Host    string `option:"host" help:"resident: res.proxy-seller.com (default), or us., asia. or asia2. before it"`
+	Port    string `option:"port" help:"resident: 10000 (default)"`
 }
+
+// Kind is the kind of these providers.
+var Kind = kind.Of("proxyseller", New)
 
 // Validate returns an error that names every invalid setting and no secret.
 func (c Config) Validate() error {
@@ -118,14 +120,11 @@ type account struct {
 
 // New returns a provider of addresses or, for the section resident, of traffic. It
 // fails with the error of Validate.
-func New(c Config, log *slog.Logger) (ports.Provider, error) {
+func New(c Config) (ports.Provider, error) {
 	if err := c.Validate(); err != nil {
 		return nil, err
 	}
-	if log == nil {
-		log = slog.New(slog.DiscardHandler)
-	}
-	a := &account{name: c.Name, section: c.Section, purpose: strings.TrimSpace(c.Purpose), places: c.Locations, log: log,
+	a := &account{name: c.Name, section: c.Section, purpose: strings.TrimSpace(c.Purpose), places: c.Locations, log: c.Log,
 		now: time.Now}
 	if a.section == "" {
 		a.section = sections[0]
@@ -140,17 +139,11 @@ func New(c Config, log *slog.Logger) (ports.Provider, error) {
 
 // connect creates the four clients of the API.
 func (a *account) connect(c Config) {
-	base, perSecond := strings.TrimRight(c.BaseURL, "/"), c.PerSecond
-	if base == "" {
-		base = defaultBase
-	}
-	if perSecond == 0 {
-		perSecond = readsPerSecond
-	}
-	escaped := url.PathEscape(c.Key)
-	a.reads = rest.New(rest.Config{Base: base + "/" + escaped, PerSecond: perSecond, Timeout: c.Timeout,
-		MoneyTimeout: max(c.Timeout, moneyTimeout), Log: a.log, Name: c.Name,
-		Hide: []string{c.Key, lowerHex(escaped), lowerHex(url.QueryEscape(c.Key))}})
+	perSecond, escaped := cmp.Or(c.PerSecond, readsPerSecond), url.PathEscape(c.Key)
+	api := kind.API(&c, defaultBase)
+	api.Base, api.PerSecond, api.MoneyTimeout = api.Base+"/"+escaped, perSecond, max(c.Timeout, moneyTimeout)
+	api.Hide = append(api.Hide, lowerHex(escaped), lowerHex(url.QueryEscape(c.Key)))
+	a.reads = rest.New(api)
 	access := &accessMemory{now: a.now}
 	explained := func(u undocumented) func(int, http.Header, []byte) *procurement.Error {
 		return func(status int, _ http.Header, body []byte) *procurement.Error {

@@ -5,14 +5,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"log/slog"
 	"math"
 	"net/http"
 	"regexp"
-	"strings"
 	"time"
 
 	"agentproxy/adapters/upstream/gateway"
+	"agentproxy/adapters/upstream/kind"
 	"agentproxy/adapters/upstream/rest"
 	"agentproxy/domain/procurement"
 	"agentproxy/domain/session"
@@ -38,20 +37,18 @@ var gatewayProfile = gateway.Named("proxies.sx")
 
 // Config is an account as the operator writes it.
 type Config struct {
-	Name     string // of the provider
-	BaseURL  string // empty: the seller's own
-	APIKey   string
-	Username string // of the proxy
-	Network  string // any, mbl, peer or best; empty: any
-	Tier     string // safe or standard; empty: the seller's default
-	Host     string // of the gateway; empty: that of its profile
-	Port     string // of the gateway; empty: those of its profile
-	Protocol string // http or socks5, for targets without one
-	// Locations are the seller's spellings of countries.
-	Locations map[string]string
-	PerSecond float64       // calls; 0: the client's default
-	Timeout   time.Duration // of a call; 0: the client's default
+	kind.Common        // its Locations are the seller's spellings of countries
+	APIKey      string `secret:"api_key" required:"true" help:"the API key of the reseller, psx_…"`
+	Username    string `option:"username" required:"true" help:"the proxy user name of the reseller, psx_…"`
+	Network     string `option:"network" help:"any, mbl, peer or best; any unless set"`
+	Tier        string `option:"tier" help:"the qualityTier of new keys: safe or standard"`
+	Host        string `option:"host" help:"another host of the gateway than gw.proxies.sx"`
+	Port        string `option:"port" help:"another port; it is taken for both protocols"`
+	Protocol    string `option:"protocol" help:"http or socks5, for sessions without a protocol"`
 }
+
+// Kind is the kind of these providers.
+var Kind = kind.Of("proxyssx", New)
 
 // Validate returns an error that names every invalid setting and no secret.
 func (c Config) Validate() error {
@@ -92,19 +89,14 @@ var (
 )
 
 // New returns a provider, or the error of Validate.
-func New(c Config, log *slog.Logger) (*Provider, error) {
+func New(c Config) (*Provider, error) {
 	a, err := c.account()
 	if err != nil {
 		return nil, err
 	}
-	base := c.BaseURL
-	if base == "" {
-		base = defaultBase
-	}
-	return &Provider{name: c.Name, tier: c.Tier, account: a, now: time.Now, api: rest.New(rest.Config{
-		Name: c.Name, Base: strings.TrimSuffix(base, "/"), Header: http.Header{"X-Api-Key": {c.APIKey}},
-		Hide: []string{c.APIKey}, HideLike: keySecret, PerSecond: c.PerSecond, Timeout: c.Timeout, Log: log,
-	})}, nil
+	api := kind.API(&c, defaultBase)
+	api.Header, api.HideLike = http.Header{"X-Api-Key": {c.APIKey}}, keySecret
+	return &Provider{name: c.Name, tier: c.Tier, account: a, now: time.Now, api: rest.New(api)}, nil
 }
 
 // Name returns the name that the operator chose.

@@ -46,7 +46,7 @@ func TestReplacerContract(t *testing.T) {
 		t.Parallel()
 		contract.Replacer(t, func(t *testing.T) contract.Replacing {
 			w := newWorld(t, 10, 3)
-			w.c.Replace = "true"
+			w.c.Replace = true
 			for n := range 4 {
 				w.s.Spare(fake.ProxyAt(30+n, fmt.Sprint("203.0.113.", 30+n), 9030+n, []string{"DE", "US"}[n%2]))
 			}
@@ -109,7 +109,7 @@ func TestTheSellerIsAskedOnlyWhereTheOperatorAllowsIt(t *testing.T) {
 func TestTheSellerReplacesOneProxyAtATime(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, 10, 2)
-	w.c.Replace = "true"
+	w.c.Replace = true
 	w.s.Spare(fake.ProxyAt(30, "203.0.113.30", 9030, "US"), fake.ProxyAt(31, "203.0.113.31", 9031, "US"))
 	w.s.Hold(true)
 	p := w.open()
@@ -152,7 +152,7 @@ func TestTheSellerReplacesOneProxyAtATime(t *testing.T) {
 func TestTheSellerIsAskedForTheCountryOfTheOrder(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, 10, 1)
-	w.c.Replace = "true"
+	w.c.Replace = true
 	w.s.Spare(fake.ProxyAt(30, "203.0.113.30", 9030, "DE"), fake.ProxyAt(31, "203.0.113.31", 9031, "US"))
 	p := w.open()
 	in := intent(1)
@@ -180,7 +180,7 @@ func TestTheSellerIsAskedForTheCountryOfTheOrder(t *testing.T) {
 func TestARequestThatIsLostIsSentAgainAfterAnHour(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, 1, 1)
-	w.c.Replace = "true"
+	w.c.Replace = true
 	w.s.Spare(fake.ProxyAt(30, "203.0.113.30", 9030, "US"))
 	p := w.open()
 	if _, err := p.Order(t.Context(), intent(1)); err != nil {

@@ -18,6 +18,7 @@ import (
 	"sync"
 	"time"
 
+	"agentproxy/adapters/upstream/kind"
 	"agentproxy/adapters/upstream/list"
 	"agentproxy/adapters/upstream/rest"
 	"agentproxy/domain/procurement"
@@ -34,16 +35,20 @@ const (
 	replacedPages = 5 // of the newest replacements
 )
 
-// Config is an account as the operator writes it. List has the settings of how it is sold.
+// Config is an account as the operator writes it, and how its proxies are sold.
 type Config struct {
-	BaseURL   string // empty: the seller's
-	Key       string
-	Plan      string // id of a plan; empty: the account's default
-	Replace   string // true: sold proxies that fail, or are to be, are replaced at the seller, as the plan allows
-	PerSecond float64
-	Timeout   time.Duration
-	List      list.Config
+	kind.Common
+	Key     string        `secret:"key" required:"true" help:"the API key of the account"`
+	Plan    string        `option:"plan" help:"the number of the plan, of an account with several; default: its default"`
+	Replace bool          `option:"replace" help:"true: as often as the plan allows, the seller replaces sold proxies that fail, and those that agents want replaced while no other is free"`
+	Reload  time.Duration `option:"reload_minutes" help:"how often the list is read, 1 to 1440; default 10"`
+	list.Pool
+	Now   func() time.Time
+	Probe func(context.Context, list.Line) (list.Probe, error) // nil: through the Echo
 }
+
+// Kind is the kind of these providers.
+var Kind = kind.Of("webshare", New)
 
 // New returns a provider, or an error that names every invalid setting.
 func New(c Config) (ports.Provider, error) {
@@ -51,26 +56,21 @@ func New(c Config) (ports.Provider, error) {
 	if _, err := strconv.ParseUint(c.Plan, 10, 63); c.Plan != "" && err != nil {
 		faults = append(faults, errors.New("options.plan must be the number of a plan"))
 	}
-	if c.Replace != "" && c.Replace != "true" && c.Replace != "false" {
-		faults = append(faults, errors.New("options.replace must be true or false"))
-	}
-	now := c.List.Now
+	now := c.Now
 	if now == nil {
 		now = time.Now
 	}
-	s := &source{plan: c.Plan, now: now, every: cmp.Or(c.List.Reload, 10*time.Minute), log: c.List.Log,
+	s := &source{plan: c.Plan, now: now, every: cmp.Or(c.Reload, 10*time.Minute), log: c.Log,
 		moved: map[string]string{}, asked: map[string]time.Time{}}
-	if s.log == nil {
-		s.log = slog.New(slog.DiscardHandler)
+	api := kind.API(&c, apiURL)
+	api.Header, api.Explain = http.Header{"Authorization": {"Token " + c.Key}}, explain
+	api.PerSecond = cmp.Or(c.PerSecond, listPerSecond)
+	s.api = rest.New(api)
+	sold := list.Config{Common: c.Common, Pool: c.Pool, Source: s, Now: c.Now, Probe: c.Probe}
+	if c.Replace {
+		sold.Source = replacing{s}
 	}
-	s.api = rest.New(rest.Config{Name: c.List.Name, Base: cmp.Or(c.BaseURL, apiURL), Hide: []string{c.Key},
-		Header:    http.Header{"Authorization": {"Token " + c.Key}},
-		PerSecond: cmp.Or(c.PerSecond, listPerSecond), Timeout: c.Timeout, Log: c.List.Log, Explain: explain})
-	c.List.Source = s
-	if c.Replace == "true" {
-		c.List.Source = replacing{s}
-	}
-	p, err := list.New(c.List)
+	p, err := list.New(sold)
 	if err = errors.Join(append(faults, err)...); err != nil {
 		return nil, err
 	}

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"agentproxy/adapters/storage"
+	"agentproxy/adapters/upstream/kind"
 	"agentproxy/adapters/upstream/list"
 	"agentproxy/adapters/upstream/webshare"
 	"agentproxy/domain/procurement"
@@ -49,8 +50,8 @@ func newWorld(t *testing.T, replacements, proxies int) *world {
 	t.Cleanup(func() { _ = st.Close() })
 	w := &world{t: t, s: fake.New(t, replacements, all...), now: time.Now().UTC().Truncate(time.Microsecond), dead: map[string]bool{}}
 	w.s.Now = w.time
-	w.c = webshare.Config{BaseURL: w.s.URL, Key: fake.Key, PerSecond: 1000, List: list.Config{Name: "web", SoldAs: "static", Store: st, Now: w.time,
-		Probe: w.probe, Log: slog.New(slog.NewTextHandler(&w.log, nil))}}
+	w.c = webshare.Config{Common: kind.Common{Name: "web", BaseURL: w.s.URL, PerSecond: 1000, Env: kind.Env{Store: st},
+		Log: slog.New(slog.NewTextHandler(&w.log, nil))}, Key: fake.Key, Pool: list.Pool{SoldAs: "static"}, Now: w.time, Probe: w.probe}
 	return w
 }
 
@@ -157,7 +158,7 @@ func TestAProxyThatTheSellerReplacedIsFollowed(t *testing.T) {
 func TestASoldProxyThatFailsIsReplacedAtTheSeller(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, 1, 1)
-	w.c.Replace = "true"
+	w.c.Replace = true
 	w.s.Spare(fake.ProxyAt(9, "203.0.113.8", 9008, "DE"), fake.ProxyAt(10, "203.0.113.10", 9010, "US"))
 	p := w.open()
 	if _, err := p.Order(t.Context(), intent(1)); err != nil {
@@ -195,7 +196,7 @@ func TestASoldProxyThatFailsIsReplacedAtTheSeller(t *testing.T) {
 func TestAReplacementThatFailsIsNotRepeatedAtOnce(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, 5, 2)
-	w.c.Replace = "true"
+	w.c.Replace = true
 	p := w.open()
 	for n := range 2 {
 		if _, err := p.Order(t.Context(), intent(n)); err != nil {
@@ -283,7 +284,7 @@ func TestAResidentialPlanIsRefused(t *testing.T) {
 
 func TestSettingsAreChecked(t *testing.T) {
 	t.Parallel()
-	_, err := webshare.New(webshare.Config{Plan: "two", Replace: "yes", List: list.Config{SoldAs: "both"}})
+	_, err := webshare.Kind.New(kind.Spec{Secrets: map[string]string{"key": "k"}, Options: map[string]string{"plan": "two", "replace": "yes", "sold_as": "both"}}, nil)
 	for _, want := range []string{"options.plan must be", "options.replace must be", "options.sold_as must be"} {
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%q is not in %v", want, err)
