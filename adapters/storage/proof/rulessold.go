@@ -83,7 +83,8 @@ var soldRules = []rule{
 		JOIN upstream_orders o ON o.session_id = s.id AND o.kind = 'purchase' AND o.status = 'confirmed'
 ` + additions + `
 		WHERE o.provider <> s.provider OR o.type <> s.type OR o.country <> s.country OR o.city <> s.city
-		OR o.quantity <> s.quantity OR o.days <> s.days OR o.bytes <> s.bytes - COALESCE(a.bytes, 0)`},
+		OR o.quantity <> s.quantity OR o.days <> s.days
+		OR s.type = 'dynamic' AND o.bytes <> s.bytes - COALESCE(a.bytes, 0)`},
 	{dynamicTerms, `SELECT s.id, s.quantity || ' addresses, ' || s.days || ' days' FROM sessions s
 		WHERE ` + oddSessions[dynamicTerms]},
 	{"a session is of the product that it was held for", heldProduct("ledger_entries")},
