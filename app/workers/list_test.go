@@ -11,6 +11,7 @@ import (
 	"sync"
 	"testing"
 
+	"agentproxy/adapters/upstream/kind"
 	"agentproxy/adapters/upstream/list"
 	"agentproxy/app/sessions"
 	"agentproxy/domain/exit"
@@ -35,7 +36,8 @@ func lists(t *testing.T, lines int) *apptest.World {
 	var w *apptest.World
 	var o apptest.Options
 	for _, as := range []session.Type{session.Static, session.Dynamic} {
-		p, err := list.New(list.Config{Name: "own-" + string(as), SoldAs: string(as), File: file, Store: store,
+		p, err := list.New(list.Config{File: file, Pool: list.Pool{SoldAs: string(as)},
+			Common: kind.Common{Name: "own-" + string(as), Env: kind.Env{Store: store}},
 			Probe: func(_ context.Context, l list.Line) (list.Probe, error) {
 				return list.Probe{Exit: lineExit(l.Host)}, nil
 			}})

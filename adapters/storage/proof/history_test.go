@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"agentproxy/adapters/storage"
+	"agentproxy/adapters/upstream/kind"
 	"agentproxy/adapters/upstream/list"
 	catalogapp "agentproxy/app/catalog"
 	"agentproxy/app/operator"
@@ -108,10 +109,11 @@ func (h *history) act(name, subject string) {
 func (h *history) sell() {
 	file := filepath.Join(h.T.(*testing.T).TempDir(), "list.txt")
 	apptest.OK(h.T, os.WriteFile(file, []byte("192.0.2.1:8000:u:p\n192.0.2.2:8000:u:p\n"), 0o600))
-	p, err := list.New(list.Config{Name: "own", SoldAs: "static", File: file, Country: "DE", Store: h.DB, Now: h.Clock.Now,
+	p, err := list.New(list.Config{File: file, Now: h.Clock.Now, Pool: list.Pool{SoldAs: "static", Country: "DE"},
+		Common: kind.Common{Name: "own", Env: kind.Env{Store: h.DB}, Log: slog.New(slog.DiscardHandler)},
 		Probe: func(_ context.Context, l list.Line) (list.Probe, error) {
 			return list.Probe{Exit: netip.MustParseAddr(l.Host)}, nil
-		}, Log: slog.New(slog.DiscardHandler)})
+		}})
 	apptest.OK(h.T, err)
 	apptest.OK(h.T, p.(ports.Maintainer).Maintain(h.T.Context()))
 	listed := apptest.SharedProduct("sta_list", session.Static, procurement.Source{Provider: "own"})
