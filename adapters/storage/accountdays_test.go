@@ -205,3 +205,24 @@ func TestVerifySeesChangedDays(t *testing.T) {
 		broken("DELETE FROM account_days WHERE account = 'usdt_clearing'", sums)
 	})
 }
+
+// What was delivered in process is surveyed with the hours: where that differs from what is kept of the day, it is named.
+func TestVerifySeesWhatWasDeliveredInProcess(t *testing.T) {
+	t.Parallel()
+	onEachStore(t, func(t *testing.T, open func(testing.TB) *storage.Store) {
+		st := usedBooks(t, open)
+		later := st.Later()
+		later(6 * 24 * time.Hour)
+		sumUp(t, st)
+		verify(t, st)
+		for _, change := range []string{"bytes = bytes + 1", "n = n + 1", "day = day - 86400000000", "ips = 1", "charged = 1"} {
+			execAll(t, st, "CREATE TABLE was AS SELECT * FROM delivery_days", "UPDATE delivery_days SET "+change)
+			faults, _, err := st.Verify(t.Context())
+			if err != nil || len(faults) == 0 || faults[0].Rule != "what is kept of the deliveries of an agent in process is of its hours and terms" {
+				t.Errorf("%s: %v, %+v", change, err, faults)
+			}
+			execAll(t, st, "DELETE FROM delivery_days", "INSERT INTO delivery_days SELECT * FROM was", "DROP TABLE was")
+		}
+		verify(t, st)
+	})
+}
