@@ -126,7 +126,12 @@ func TestAnAddressThatIsElsewhereIsReplaced(t *testing.T) {
 			if v := s.Read(s.agent, s.id); v.Measured[1] != nil {
 				t.Error("the new address has the facts of the old one")
 			}
-			s.measured("LT")
+			checks := sessions.NewChecks(s.Sessions, prober{}, facts("LT"), s.Clock)
+			_, err = checks.Check(t.Context(), sessions.Check{AgentID: s.agent, SessionID: s.id, IP: is[1]})
+			apptest.OK(t, err)
+			if v := s.Read(s.agent, s.id); v.Measured[1] == nil || v.Measured[1].Country != "LT" {
+				t.Errorf("the new address is measured as %+v", v.Measured[1])
+			}
 			_, err = s.replace(replacements.Replace{IP: s.ip(1)})
 			apptest.ErrorIs(t, err, replacement.ErrRefused) // once an IP
 			s.Clock.Advance(23 * time.Hour)

@@ -194,6 +194,36 @@ func TestASellerIsOutOfStock(t *testing.T) {
 	apptest.ErrorIs(t, err, domain.ErrInvalid)
 }
 
+// An address that the agent connects to at its seller goes on there, so that its days are not refunded; an address that
+// the gateway has in between is cut off, and they are.
+func TestAnAddressAtItsSellerIsNotRefunded(t *testing.T) {
+	t.Parallel()
+	for _, direct := range []bool{false, true} {
+		seller := fake.NewProvider("direct")
+		seller.Can(func(c *procurement.Capabilities) { c.ViaUpstream, c.Direct = true, true })
+		p := apptest.SharedProduct("sta_straight", session.Static, procurement.Source{Provider: "direct"})
+		p.Direct = direct
+		w := apptest.Open(t, apptest.Options{Providers: []ports.Provider{seller}, Products: []catalog.Product{p}})
+		s := open(t, w, p.No, 2)
+		apptest.Equal(t, "it has an address at its seller", len(s.Read(s.agent, s.id).Direct) > 0, direct)
+		seller.ChargeReplacements(procurement.Quote{Stock: procurement.StockNo})
+		s.measured("LT")
+		balance := s.Balance(s.agent)
+		for _, dry := range []bool{true, false} {
+			done, err := s.replace(replacements.Replace{IP: s.ip(0), Refund: true, DryRun: dry})
+			if direct {
+				apptest.ErrorIs(t, err, catalog.ErrOutOfStock)
+			} else if apptest.OK(t, err); done.Replacement.Status != replacement.Ended {
+				t.Errorf("without a refund: %+v", done.Replacement)
+			}
+		}
+		if v := s.Read(s.agent, s.id); direct && (v.Live() != 2 || s.Balance(s.agent) != balance) ||
+			!direct && (v.Live() != 1 || s.Balance(s.agent) <= balance) {
+			t.Errorf("direct %v: %d addresses live, the balance was %v and is %v", direct, v.Live(), balance, s.Balance(s.agent))
+		}
+	}
+}
+
 // Wherever the process dies, the seller is asked once at most, and in the end the session has what its order has.
 func TestAReplacementSurvivesACrash(t *testing.T) {
 	t.Parallel()
