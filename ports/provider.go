@@ -26,10 +26,10 @@ type Provider interface {
 	// Order buys, by one request that is sent once. Automatic renewal is off. It
 	// is Ambiguous whenever the request may have been executed: the answer did not
 	// come, is a server error, or cannot be understood. Where the provider is
-	// Repeatable, a repeated order of one Key is answered as before.
+	// Idempotent, a repeated order of one Key is answered as before.
 	Order(ctx context.Context, in procurement.Intent) (procurement.Delivery, error)
-	// Find lists what may be the order of an intent: where the provider is
-	// Labelled what has its Key, else the newest orders of its product. An empty list is not an error.
+	// Find lists what may be the order of an intent: where the provider KeepsOrderKey what has its Key, else the newest
+	// orders of its product. An empty list is not an error.
 	Find(ctx context.Context, in procurement.Intent) ([]procurement.Delivery, error)
 	// Read returns the state of an order; NotFound when there is no such order.
 	// Reading a second time gives the same, as long as nothing happens there.

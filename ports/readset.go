@@ -37,15 +37,15 @@ type SessionPage struct {
 	Page   domain.Page
 }
 
-type aheadKey struct{}
+type readSetKey struct{}
 
-// WithReadSet returns a context for Update or View of a unit that reads what a names.
-func WithReadSet(ctx context.Context, a ReadSet) context.Context {
-	return context.WithValue(ctx, aheadKey{}, &a)
+// WithReadSet returns a context for Update or View of a unit that reads what r names.
+func WithReadSet(ctx context.Context, r ReadSet) context.Context {
+	return context.WithValue(ctx, readSetKey{}, &r)
 }
 
 // ReadSetOf returns what WithReadSet named, nil if nothing.
 func ReadSetOf(ctx context.Context) *ReadSet {
-	a, _ := ctx.Value(aheadKey{}).(*ReadSet)
-	return a
+	r, _ := ctx.Value(readSetKey{}).(*ReadSet)
+	return r
 }

@@ -49,7 +49,7 @@ func (k *kit) providers(name string) (configfile.Settings, wire.Providers, error
 type words []string
 
 // String joins the words.
-func (w words) String() string { return strings.Join(w, " ") }
+func (w words) String() string { return strings.Join(w, ", ") }
 
 type providerKindsCmd struct{}
 

@@ -224,7 +224,7 @@ func TestProvidersCheck(t *testing.T) {
 func TestProvidersCatalogue(t *testing.T) {
 	s := started(t)
 	status, out, _ := command("providers", "catalogue", "shop")
-	if status != 0 || !strings.Contains(out, "isp-DE  static  ISP?[2J  DE             30 90  yes    7      2.4") {
+	if status != 0 || !strings.Contains(out, "isp-DE  static  ISP?[2J  DE             30, 90  yes    7      2.4") {
 		t.Errorf("%d:\n%q", status, out)
 	}
 	status, out, _ = command("--json", "providers", "catalogue", "shop")

@@ -57,10 +57,11 @@ func (c Capabilities) Words() []string {
 		has  bool
 		word string
 	}{
-		{c.InProcess, "local"}, {c.ViaUpstream, "chained"}, {c.Idempotent, "repeatable"},
-		{c.KeepsOrderKey || c.KeepsTrafficOrderKey, "labelled"}, {c.Async, "slow"},
-		{c.Renews, "renews"}, {c.Cancels, "cancels"}, {c.CancelsTraffic, "cancels traffic"}, {c.Direct, "direct"},
-		{c.CapUnit > 0, "capped"},
+		{c.InProcess, "places no orders"}, {c.ViaUpstream, "uses the seller's proxy"},
+		{c.Idempotent, "repeats orders safely"},
+		{c.KeepsOrderKey, "finds lost orders"}, {c.KeepsTrafficOrderKey, "finds lost orders of traffic"},
+		{c.Async, "delivers later"}, {c.Renews, "renews"}, {c.Cancels, "cancels"}, {c.CancelsTraffic, "cancels traffic"},
+		{c.Direct, "sells direct access"}, {c.CapUnit > 0, "caps traffic"},
 	} {
 		if f.has {
 			words = append(words, f.word)

@@ -113,7 +113,7 @@ func (s Share) Take(l Limit, now time.Time) (_ Share, d Decision, known bool) {
 }
 
 // NewShare returns the share after the response to a Request for a number of
-// callers. The state was read between sent, when the process sent the Ask, and
+// callers. The state was read between sent, when the process sent the Request, and
 // got, when it received the Grant, both by its own clock. Tokens are counted
 // from sent, so they expire too early rather than too late; a refusal is
 // counted from got, so the state is not asked again too early.

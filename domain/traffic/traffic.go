@@ -82,7 +82,7 @@ type Grant struct {
 	Lease     string
 	Outcome   Outcome
 	Granted   int64
-	Bytes     map[int64]int64 // what passed through the workers of Ask.Report on all replicas; removed ones are missing
+	Bytes     map[int64]int64 // of the workers of LeaseRequest.Report on all replicas; removed ones are missing
 }
 
 // The rule of leases. What is outstanding is bounded by the bytes that were granted, not by the time.
