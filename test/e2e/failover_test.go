@@ -120,12 +120,14 @@ func failOver(t *testing.T, f failover) {
 		ok(t, second.Promote())
 	}
 	took := time.Since(c.began)
+	c.returned()
 	if f.back {
 		ok(t, first.Begin())
 	}
 	c.succeeds("after", 10)
 	c.stop()
-	t.Logf("%v: back after %.1f s; the longest gaps in seconds: %s", f, took.Seconds(), c.gaps())
+	t.Logf("%v: back after %.1f s; the longest gaps in seconds: %s; calls went on after it within: %s", f, took.Seconds(),
+		c.seconds(c.gap), c.seconds(c.first))
 	c.check(f)
 }
 
@@ -161,13 +163,15 @@ type clients struct {
 	done   map[string]int           // successes by kind and replica
 	since  map[string]time.Time     // the last of them
 	gap    map[string]time.Duration // the longest time between two of them
+	back   time.Time                // when the database was back, and
+	first  map[string]time.Duration // how long after that the first success was
 	bought map[string]string        // what was acknowledged, by key
 	failed map[string]error         // the last failures, by kind
 }
 
 func newClients(t *testing.T, both [2]*service) *clients {
 	c := &clients{t: t, both: both, done: map[string]int{}, since: map[string]time.Time{}, gap: map[string]time.Duration{},
-		bought: map[string]string{}, failed: map[string]error{}}
+		first: map[string]time.Duration{}, bought: map[string]string{}, failed: map[string]error{}}
 	c.key, _ = both[0].register("failover")
 	c.id = both[0].dynamic(c.key, "1")
 	return c
@@ -180,6 +184,9 @@ func (c *clients) did(kind string) {
 	now := time.Now()
 	if last, ok := c.since[kind]; ok {
 		c.gap[kind] = max(c.gap[kind], now.Sub(last))
+	}
+	if _, ok := c.first[kind]; !ok && !c.back.IsZero() {
+		c.first[kind] = now.Sub(c.back)
 	}
 	c.since[kind], c.done[kind] = now, c.done[kind]+1
 }
@@ -330,6 +337,13 @@ func (c *clients) lost() {
 	clear(c.gap)
 }
 
+// returned notes the time at which the database is back.
+func (c *clients) returned() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.back = time.Now()
+}
+
 // stop ends the clients, the tunnel once everything has arrived that was sent.
 func (c *clients) stop() {
 	c.pause()
@@ -338,9 +352,9 @@ func (c *clients) stop() {
 	c.wg.Wait()
 }
 
-func (c *clients) gaps() (text string) {
+func (c *clients) seconds(of map[string]time.Duration) (text string) {
 	for _, kind := range []string{"buy 0", "buy 1", "read 0", "read 1", "tunnel"} {
-		text += fmt.Sprintf("%s %.1f, ", kind, c.gap[kind].Seconds())
+		text += fmt.Sprintf("%s %.1f, ", kind, of[kind].Seconds())
 	}
 	return strings.TrimSuffix(text, ", ")
 }

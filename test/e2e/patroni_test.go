@@ -94,7 +94,7 @@ func TestPatroniFailsOver(t *testing.T) {
 		took := time.Since(c.began)
 		c.succeeds("after", 10)
 		c.stop()
-		t.Logf("%s: promoted after %.1f s; the longest gaps in seconds: %s", event.name, took.Seconds(), c.gaps())
+		t.Logf("%s: promoted after %.1f s; the longest gaps in seconds: %s", event.name, took.Seconds(), c.seconds(c.gap))
 		c.check(failover{sync: true})
 	}
 }

@@ -97,11 +97,15 @@ func placeRules(postgres bool) []rule {
 // transferRef is the reference by which the ledger books the transfer x.
 const transferRef = `'usdt:' || x.network || ':' || x.tx_id || ':' || x.log_index`
 
+// ofTransfer is the name of the rule of what recharges are booked for. One that has no reference to a transfer is found
+// in the walk, so that the others are found by their references.
+const ofTransfer = "every recharge is a final transfer of that amount, agent and order"
+
 // rechargeRules are those of received money.
 var rechargeRules = []rule{
-	{"every recharge is a final transfer of that amount, agent and order", `SELECT e.id, e.ref || ' of ' ||
+	{ofTransfer, `SELECT e.id, e.ref || ' of ' ||
 		(e.trial + e.own) || ' for ' || e.agent_id FROM (SELECT ref, agent_id, order_id, trial + own AS amount, type
-		FROM ledger_entries WHERE type = 'recharge' OR substr(ref, 1, 5) = 'usdt:'
+		FROM ledger_entries WHERE ref >= 'usdt:' AND ref < 'usdt;'
 		EXCEPT SELECT ` + transferRef + `, x.agent_id, x.order_id, x.amount, 'recharge'
 		FROM recharge_transfers x WHERE x.state = 'final') d JOIN ledger_entries e ON e.ref = d.ref`},
 	{"every final transfer is credited to its agent",

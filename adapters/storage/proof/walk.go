@@ -207,6 +207,9 @@ func (w *walk) add(e *entry, seq int64) {
 		w.fault(ofItsType, e.ID, "%s of %d, %d, held %d and %d, %s %d", e.Type, e.Trial, e.Own, e.HeldTrial, e.HeldOwn,
 			e.Account, e.Counter)
 	}
+	if e.Type == string(billing.Recharge) && !strings.HasPrefix(e.Ref, "usdt:") {
+		w.fault(ofTransfer, e.ID, "%s of %d for %s", e.Ref, e.Trial+e.Own, e.AgentID)
+	}
 	if e.BalanceAfter != c.Trial+c.Own {
 		w.fault(balanceAfter, e.ID, "balance %d; sum %d", e.BalanceAfter, c.Trial+c.Own)
 	}

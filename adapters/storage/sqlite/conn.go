@@ -39,12 +39,51 @@ func (c conn) Rows(ctx context.Context, query string, args []any, scan func(engi
 		return err
 	}
 	defer rows.Close()
+	row := &plainRow{Rows: rows}
 	for rows.Next() {
-		if err := scan(rows); err != nil {
+		if err := scan(row); err != nil {
 			return err
 		}
 	}
 	return rows.Err()
+}
+
+// plainRow is the current row of a list. Its Scan assigns numbers and texts to what has these types without the
+// reflection of database/sql, to which it leaves the others.
+type plainRow struct {
+	*sql.Rows
+	values, into []any
+}
+
+func (r *plainRow) Scan(into ...any) error {
+	if len(r.values) != len(into) {
+		r.values, r.into = make([]any, len(into)), make([]any, len(into))
+		for i := range r.values {
+			r.into[i] = &r.values[i]
+		}
+	}
+	if err := r.Rows.Scan(r.into...); err != nil {
+		return err
+	}
+	for i, to := range into {
+		switch to := to.(type) {
+		case *int64:
+			n, ok := r.values[i].(int64)
+			if !ok {
+				return r.Rows.Scan(into...)
+			}
+			*to = n
+		case *string:
+			text, ok := r.values[i].(string)
+			if !ok {
+				return r.Rows.Scan(into...)
+			}
+			*to = text
+		default:
+			return r.Rows.Scan(into...)
+		}
+	}
+	return nil
 }
 
 func (c conn) Exec(statement string, args []any) (int64, error) {
