@@ -164,12 +164,12 @@ func rows(t *testing.T, out string) []map[string]any {
 func TestProvidersList(t *testing.T) {
 	s := started(t)
 	status, out, _ := command("providers", "list")
-	if status != 0 || !strings.Contains(out, "shop   remote  dynamic  chained labelled direct capped") || !strings.Contains(out, "quiet  silent  static   replaces") {
+	if status != 0 || !strings.Contains(out, "shop   remote  dynamic  uses the seller's proxy, finds lost orders, sells direct access, caps traffic") || !strings.Contains(out, "quiet  silent  static   replaces") {
 		t.Errorf("%d:\n%s", status, out)
 	}
 	status, out, _ = command("--json", "providers", "list")
 	list := rows(t, out)
-	if status != 0 || len(list) != 2 || list[0]["name"] != "shop" || fmt.Sprint(list[0]["capabilities"]) != "[chained labelled direct capped]" ||
+	if status != 0 || len(list) != 2 || list[0]["name"] != "shop" || fmt.Sprint(list[0]["capabilities"]) != "[uses the seller's proxy finds lost orders sells direct access caps traffic]" ||
 		fmt.Sprint(list[1]["sells"]) != "[static]" {
 		t.Errorf("%d: %s", status, out)
 	}
