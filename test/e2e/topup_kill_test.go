@@ -61,7 +61,7 @@ func TestAKillTopsUpEachSessionOnce(t *testing.T) {
 		})
 		lives.must(200, "POST", "/sessions/"+id+"/terminate", key, "")
 	}
-	lives.inherits()
+	lives.inherits(ids...)
 	for i, id := range ids {
 		var feed struct {
 			Items []struct {

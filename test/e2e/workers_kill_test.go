@@ -87,7 +87,7 @@ func TestWorkersAddUpAfterAKill(t *testing.T) {
 	for _, session := range []string{id, mixed} {
 		lives.must(200, "POST", "/sessions/"+session+"/terminate", key, "")
 	}
-	lives.inherits()
+	lives.inherits(id, mixed)
 	lives.settled(key, id, delivered[1].Load(), delivered[0].Load()+delivered[1].Load())
 	lives.settled(key, mixed, 3*each, 3*each)
 	sum := func(id string) (sum apiclient.Worker) {
