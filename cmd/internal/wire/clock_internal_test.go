@@ -3,7 +3,6 @@ package wire
 import (
 	"testing"
 
-	"agentproxy/adapters/configfile"
 	"agentproxy/test/fake"
 )
 
@@ -11,7 +10,7 @@ import (
 // takes no paid time away.
 func TestTheGatewayGoesByTheSharedClock(t *testing.T) {
 	clock := fake.NewClock()
-	if now := gatewayDeps(configfile.Settings{}, nil, nil, nil, nil, nil, clock, nil, nil, nil).Now; now == nil || !now().Equal(fake.Start) {
+	if now := gatewayDeps(gatewayIn{Clock: clock}).Now; now == nil || !now().Equal(fake.Start) {
 		t.Error("the gateway has a clock of its own")
 	}
 }

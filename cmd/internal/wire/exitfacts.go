@@ -48,7 +48,7 @@ func measureExits(lc fx.Lifecycle, log *slog.Logger, hub *changes.Hub, checks *s
 	var wg sync.WaitGroup
 	lc.Append(fx.StartStopHook(func() {
 		wg.Go(func() {
-			loop(ctx, task{name: "measure exits", every: sessions.MeasureEvery, run: checks.Measure, only: q.Leads}, log)
+			loop(ctx, task{name: "measure exits", every: sessions.MeasureEvery, run: checks.Measure, leads: q.Leads}, log)
 		})
 	}, func() { cancel(); wg.Wait() }))
 }

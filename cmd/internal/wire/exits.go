@@ -19,7 +19,7 @@ func keepExits(lc fx.Lifecycle, recorded *exitlog.Log, kept *exitlog.Service, q 
 	registry *prometheus.Registry, log *slog.Logger) error {
 	tasks := []task{
 		{name: "store the exit log", every: exitlog.FlushEvery, run: recorded.Flush},
-		{name: "purge the exit log", every: 10 * time.Minute, run: kept.Purge, only: q.Leads},
+		{name: "purge the exit log", every: 10 * time.Minute, run: kept.Purge, leads: q.Leads},
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	var wg sync.WaitGroup

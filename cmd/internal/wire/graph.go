@@ -192,20 +192,32 @@ func newFeed(store ports.Store, clock ports.Clock, secrets ports.Secrets, hub *c
 	return f
 }
 
-func newQueue(st *storage.Store, driver *procurement.Driver, passes *maintenance.Tasks, payments *payments.Watcher,
-	webhooks *webhooks.Service, accounts *accounts.Service, reconcile *reconcile.Service, observe queue.Observer,
-	t tracerIn, log *slog.Logger) (*queue.Queue, error) {
-	handlers := queue.Handlers{DriveOrders: driver.DriveSession, Deliver: webhooks.Deliver,
-		AbandonCreation: driver.AbandonCreation,
-		Observe:         observe,
-		Tasks:           jobTasks(passes, driver, payments, webhooks, accounts, reconcile)}
-	if t.Tracer != nil {
-		handlers.Trace = t.Tracer.Job
+// jobsIn is what jobs call.
+type jobsIn struct {
+	fx.In
+
+	Trace     tracerIn
+	Store     *storage.Store
+	Driver    *procurement.Driver
+	Passes    *maintenance.Tasks
+	Payments  *payments.Watcher
+	Webhooks  *webhooks.Service
+	Accounts  *accounts.Service
+	Reconcile *reconcile.Service
+	Observe   queue.Observer
+	Log       *slog.Logger
+}
+
+func newQueue(in jobsIn) (*queue.Queue, error) {
+	handlers := queue.Handlers{DriveOrders: in.Driver.DriveSession, Deliver: in.Webhooks.Deliver,
+		AbandonCreation: in.Driver.AbandonCreation, Observe: in.Observe, Tasks: in.tasks()}
+	if in.Trace.Tracer != nil {
+		handlers.Trace = in.Trace.Tracer.Job
 	}
-	if pool := st.Pool(); pool != nil {
-		return queue.NewPostgres(pool, handlers, log)
+	if pool := in.Store.Pool(); pool != nil {
+		return queue.NewPostgres(pool, handlers, in.Log)
 	}
-	return queue.New(st.Writer(), handlers, log)
+	return queue.New(in.Store.Writer(), handlers, in.Log)
 }
 
 // insertJobs lets transactions of the store insert jobs.
@@ -269,13 +281,27 @@ func balancers(s configfile.Settings) []netip.Prefix {
 	return s.TrustedProxies
 }
 
-func gatewayDeps(s configfile.Settings, published *policyapp.Published, exits *exitlog.Log,
-	t *trafficapp.Service, w *workers.Service, o *telemetry.Observer, clock ports.Clock, registry *prometheus.Registry,
-	limits *ratelimit.Limits, log *slog.Logger) gateway.Deps {
-	return gateway.Deps{Routes: t, Workers: w, Leases: t, Observer: o, AddressPolicy: egressPolicy(s),
-		Policy: published.Now, Exits: exits,
-		StoredAll: func(id string) bool { return limits.Stored.Over(id, account.TrialTier) },
-		Now:       clock.Now, Metrics: registry, Log: log}
+// gatewayIn is what the gateway calls.
+type gatewayIn struct {
+	fx.In
+
+	Settings configfile.Settings
+	Policy   *policyapp.Published
+	Exits    *exitlog.Log
+	Traffic  *trafficapp.Service
+	Workers  *workers.Service
+	Observer *telemetry.Observer
+	Clock    ports.Clock
+	Registry *prometheus.Registry
+	Limits   *ratelimit.Limits
+	Log      *slog.Logger
+}
+
+func gatewayDeps(in gatewayIn) gateway.Deps {
+	return gateway.Deps{Routes: in.Traffic, Workers: in.Workers, Leases: in.Traffic, Observer: in.Observer,
+		AddressPolicy: egressPolicy(in.Settings), Policy: in.Policy.Now, Exits: in.Exits,
+		StoredAll: func(id string) bool { return in.Limits.Stored.Over(id, account.TrialTier) },
+		Now:       in.Clock.Now, Metrics: in.Registry, Log: in.Log}
 }
 
 // egressPolicy returns which addresses the gateway dials.

@@ -98,5 +98,5 @@ func watchPayments(s configfile.PaymentSettings, p *payments.Watcher, leads func
 	} else {
 		every = min(max(s.DevchainBlock/2, 10*time.Millisecond), time.Second)
 	}
-	return task{name: "watch payments", every: every, run: p.Watch, only: leads}
+	return task{name: "watch payments", every: every, run: p.Watch, leads: leads}
 }

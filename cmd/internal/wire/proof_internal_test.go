@@ -9,6 +9,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"agentproxy/app/payments"
 	"agentproxy/app/workers"
 	"agentproxy/domain/session"
 	"agentproxy/ports"
@@ -166,11 +167,12 @@ func TestTheLeaderDropsDaysAndArchivesSessions(t *testing.T) {
 	_, err = w.Sessions.Terminate(t.Context(), agent, v.ID)
 	apptest.OK(t, err)
 	leads := false
-	all := tasks(w.DB, nil, func() bool { return leads }, w.Hub, w.Observer, w.Tasks, nil, w.Catalog, w.Accounts, nil, nil, nil)
+	all := tasksIn{Store: w.DB, Hub: w.Hub, Observer: w.Observer, Passes: w.Tasks, Catalog: w.Catalog, Accounts: w.Accounts, Orders: &payments.Orders{}}.
+		list(nil, func() bool { return leads })
 	run := func(name string) {
 		t.Helper()
 		i := slices.IndexFunc(all, func(t task) bool { return t.name == name })
-		if i < 0 || all[i].only == nil || all[i].only() {
+		if i < 0 || all[i].leads == nil || all[i].leads() {
 			t.Fatalf("no task of the leader alone is called %q", name)
 		}
 		apptest.OK(t, all[i].run(t.Context()))

@@ -42,7 +42,7 @@ func TestTheListenersAreNoTargets(t *testing.T) {
 	for _, dev := range []bool{false, true} {
 		s := configfile.Settings{HTTPAddr: "127.0.0.1:8080", GatewayAddr: "127.0.0.1:8081", AdminAddr: "127.0.0.1:8082", Dev: dev,
 			AllowNetworks: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}}
-		check := gatewayDeps(s, nil, nil, nil, nil, nil, system.Clock{}, nil, nil, nil).AddressPolicy
+		check := gatewayDeps(gatewayIn{Settings: s, Clock: system.Clock{}}).AddressPolicy
 		for port, allowed := range map[uint16]bool{8080: dev, 8081: false, 8082: false, 8083: true} {
 			err := check.Check(netip.AddrPortFrom(netip.MustParseAddr("127.0.0.1"), port))
 			if (err == nil) != allowed {

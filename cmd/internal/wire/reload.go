@@ -150,10 +150,24 @@ func (r *Reloader) warn(s configfile.Settings) {
 	}
 }
 
-func newReloader(l Loader, s configfile.Settings, providers Providers, embedded *embedded.Provider,
-	to Reloaded, sessions *operator.Sessions, gate *signin.Gate, log *slog.Logger) *Reloader {
-	r := NewReloader(l, s, slices.Clone(providers), embedded.Products(), to, liveSessions(sessions), log)
-	r.users = reloadUsers(s, gate)
+// reloadIn is what a reload compares and changes.
+type reloadIn struct {
+	fx.In
+
+	Loader    Loader
+	Settings  configfile.Settings
+	Providers Providers
+	Embedded  *embedded.Provider
+	To        Reloaded
+	Sessions  *operator.Sessions
+	Gate      *signin.Gate
+	Log       *slog.Logger
+}
+
+func newReloader(in reloadIn) *Reloader {
+	r := NewReloader(in.Loader, in.Settings, slices.Clone(in.Providers), in.Embedded.Products(), in.To,
+		liveSessions(in.Sessions), in.Log)
+	r.users = reloadUsers(in.Settings, in.Gate)
 	return r
 }
 

@@ -20,7 +20,6 @@ import (
 	"agentproxy/app/procurement"
 	"agentproxy/app/reconcile"
 	"agentproxy/app/telemetry"
-	"agentproxy/app/webhooks"
 	"agentproxy/domain/eventlog"
 )
 
@@ -29,17 +28,17 @@ type task struct {
 	name    string
 	every   time.Duration
 	run     func(context.Context) error
-	trigger <-chan struct{} // runs it at once
-	only    func() bool     // reports whether this process runs it; nil if it always does
-	atOnce  bool            // runs it within lookEvery of the time from which only reports so
+	trigger <-chan struct{} // each value runs it now
+	leads   func() bool     // reports whether this process is the leader, who alone runs it; nil: every replica does
+	atOnce  bool            // runs it within lookEvery of the time at which this process begins to lead
 }
 
-// lookEvery is how often a task that runs at once asks whether this process runs it now.
+// lookEvery is how often a task with atOnce asks whether this process leads.
 const lookEvery = time.Second
 
-// wait returns the time to the next run, or to the next look whether there is one.
-func (t task) wait(runs bool) time.Duration {
-	if t.atOnce && !runs {
+// wait returns the time to the next run, or to the next question whether this process leads.
+func (t task) wait(leads bool) time.Duration {
+	if t.atOnce && !leads {
 		return min(lookEvery, t.every)
 	}
 	return t.every
@@ -65,56 +64,73 @@ const archiveEvery = time.Minute
 // driveOutWithin is how long a process that stops waits for calls of providers.
 const driveOutWithin = 15 * time.Second
 
-// tasks returns the tasks of every replica, and those of the leader alone.
-func tasks(st *storage.Store, changed <-chan struct{}, leads func() bool, hub *changes.Hub, o *telemetry.Observer,
-	p *maintenance.Tasks, driver *procurement.Driver, catalog *catalog.Catalog, keys *accounts.Service,
-	watch *reconcile.Watch, ledger *proof, addresses *maintenance.Addresses) []task {
+// tasksIn is what the tasks run on.
+type tasksIn struct {
+	fx.In
+
+	Settings  configfile.Settings
+	Store     *storage.Store
+	Hub       *changes.Hub
+	Observer  *telemetry.Observer
+	Passes    *maintenance.Tasks
+	Addresses *maintenance.Addresses
+	Queue     *queue.Queue
+	Payments  *paymentsapp.Watcher
+	Orders    *paymentsapp.Orders
+	Driver    *procurement.Driver
+	Catalog   *catalog.Catalog
+	Accounts  *accounts.Service
+	Watch     *reconcile.Watch
+	Ledger    *proof
+	Log       *slog.Logger
+}
+
+// list returns the tasks of every replica, and those of the leader alone.
+func (in tasksIn) list(changed <-chan struct{}, leads func() bool) []task {
 	return []task{
-		{name: "poll changes", every: changes.PollEvery, run: hub.Poll, trigger: changed},
-		{name: "flush observations", every: telemetry.FlushEvery, run: o.Flush},
-		{name: "store key uses", every: accounts.KeyUsesEvery, run: keys.Keys.StoreUses},
-		{name: "reclaim leases", every: time.Second, run: p.Reclaim, only: leads},
-		{name: "expire sessions", every: time.Second, run: p.ExpireSessions, only: leads},
-		{name: "expire trials", every: time.Second, run: p.ExpireTrials, only: leads},
-		{name: "settle sessions", every: time.Second, run: p.Settle, only: leads},
-		{name: "archive sessions", every: archiveEvery, run: p.Archive, only: leads},
-		{name: "reconcile orders", every: time.Second, run: driver.DriveDue, only: leads},
-		{name: "watch providers", every: time.Minute, run: watch.Run, only: leads},
-		{name: "check sold addresses", every: time.Minute, run: addresses.Check, only: leads},
-		{name: "measure the clock", every: measureClockEvery, run: st.MeasureClock},
-		{name: "keep partitions of events", every: keepPartitionsEvery, only: leads,
-			run: func(ctx context.Context) error { return st.KeepPartitions(ctx, eventlog.Retention) }},
-		{name: "count what ended", every: countEndedEvery, run: st.SumUp, only: leads, atOnce: true},
-		{name: "prove the ledger", every: proveTick, run: ledger.run, only: leads},
-		{name: "refresh stock", every: time.Minute, run: catalog.RefreshStock},
+		{name: "poll changes", every: changes.PollEvery, run: in.Hub.Poll, trigger: changed},
+		{name: "flush observations", every: telemetry.FlushEvery, run: in.Observer.Flush},
+		{name: "store key uses", every: accounts.KeyUsesEvery, run: in.Accounts.Keys.StoreUses},
+		{name: "reclaim leases", every: time.Second, run: in.Passes.Reclaim, leads: leads},
+		{name: "expire sessions", every: time.Second, run: in.Passes.ExpireSessions, leads: leads},
+		{name: "expire trials", every: time.Second, run: in.Passes.ExpireTrials, leads: leads},
+		{name: "settle sessions", every: time.Second, run: in.Passes.Settle, leads: leads},
+		{name: "archive sessions", every: archiveEvery, run: in.Passes.Archive, leads: leads},
+		{name: "reconcile orders", every: time.Second, run: in.Driver.DriveDue, leads: leads},
+		{name: "watch providers", every: time.Minute, run: in.Watch.Run, leads: leads},
+		{name: "check sold addresses", every: time.Minute, run: in.Addresses.Check, leads: leads},
+		{name: "measure the clock", every: measureClockEvery, run: in.Store.MeasureClock},
+		{name: "keep partitions of events", every: keepPartitionsEvery, leads: leads,
+			run: func(ctx context.Context) error { return in.Store.KeepPartitions(ctx, eventlog.Retention) }},
+		{name: "count what ended", every: countEndedEvery, run: in.Store.SumUp, leads: leads, atOnce: true},
+		{name: "prove the ledger", every: proveTick, run: in.Ledger.run, leads: leads},
+		{name: "refresh stock", every: time.Minute, run: in.Catalog.RefreshStock},
+		watchPayments(in.Settings.Payments, in.Payments, leads),
+		{name: "leave out lost payment addresses", every: measureClockEvery, run: in.Orders.Indexes.Resume},
 	}
 }
 
-// jobTasks returns the tasks that the leader inserts as jobs, which any replica
-// runs.
-func jobTasks(p *maintenance.Tasks, driver *procurement.Driver, payments *paymentsapp.Watcher,
-	webhooks *webhooks.Service, accounts *accounts.Service, reconcile *reconcile.Service) []queue.PeriodicTask {
+// tasks returns the tasks that the leader inserts as jobs, which any replica runs.
+func (in jobsIn) tasks() []queue.PeriodicTask {
 	return []queue.PeriodicTask{
-		{Name: "purge", Every: time.Minute, Run: p.Purge},
-		{Name: "purge-accounts", Every: 10 * time.Minute, Run: accounts.Purge},
+		{Name: "purge", Every: time.Minute, Run: in.Passes.Purge},
+		{Name: "purge-accounts", Every: 10 * time.Minute, Run: in.Accounts.Purge},
 		{Name: "audit-payments", Every: auditEvery,
-			Run: func(ctx context.Context) error { return payments.Audit(ctx, auditAtOnce) }},
-		{Name: "remind-of-sessions", Every: time.Minute, Run: webhooks.RemindSessions},
-		{Name: "remind-of-trials", Every: time.Minute, Run: webhooks.RemindTrials},
-		{Name: "sweep-deliveries", Every: time.Minute, Run: webhooks.Sweep},
+			Run: func(ctx context.Context) error { return in.Payments.Audit(ctx, auditAtOnce) }},
+		{Name: "remind-of-sessions", Every: time.Minute, Run: in.Webhooks.RemindSessions},
+		{Name: "remind-of-trials", Every: time.Minute, Run: in.Webhooks.RemindTrials},
+		{Name: "sweep-deliveries", Every: time.Minute, Run: in.Webhooks.Sweep},
 		// Often, because the period begins anew at each start; each provider once in 24 hours.
-		{Name: "reconcile-providers", Every: 10 * time.Minute, Run: reconcile.RunDue},
-		{Name: "compare-usage", Every: 10 * time.Minute, Run: reconcile.CountDue},
-		{Name: "recover", Every: stuckAfter, Run: func(ctx context.Context) error { return driver.Recover(ctx, stuckAfter) }},
+		{Name: "reconcile-providers", Every: 10 * time.Minute, Run: in.Reconcile.RunDue},
+		{Name: "compare-usage", Every: 10 * time.Minute, Run: in.Reconcile.CountDue},
+		{Name: "recover", Every: stuckAfter,
+			Run: func(ctx context.Context) error { return in.Driver.Recover(ctx, stuckAfter) }},
 	}
 }
 
 // runTasks runs every task in a loop of its own for as long as the application
 // runs. It stores the last observations of the gateway when all have ended.
-func runTasks(lc fx.Lifecycle, log *slog.Logger, settings configfile.Settings, st *storage.Store, hub *changes.Hub,
-	o *telemetry.Observer, p *maintenance.Tasks, q *queue.Queue, payments *paymentsapp.Watcher, driver *procurement.Driver,
-	catalog *catalog.Catalog, keys *accounts.Service, watch *reconcile.Watch, ledger *proof,
-	addresses *maintenance.Addresses, orders *paymentsapp.Orders) {
+func runTasks(lc fx.Lifecycle, in tasksIn) {
 	ctx, cancel := context.WithCancel(context.Background())
 	changed := make(chan struct{}, 1)
 	signal := func() {
@@ -126,25 +142,22 @@ func runTasks(lc fx.Lifecycle, log *slog.Logger, settings configfile.Settings, s
 	var wg sync.WaitGroup
 	lc.Append(fx.Hook{
 		OnStart: func(context.Context) error {
-			all := append(tasks(st, changed, q.Leads, hub, o, p, driver, catalog, keys, watch, ledger, addresses),
-				watchPayments(settings.Payments, payments, q.Leads),
-				task{name: "leave out lost payment addresses", every: measureClockEvery, run: orders.Indexes.Resume})
-			for _, t := range all {
-				wg.Go(func() { loop(ctx, t, log) })
+			for _, t := range in.list(changed, in.Queue.Leads) {
+				wg.Go(func() { loop(ctx, t, in.Log) })
 			}
-			wg.Go(func() { st.Listen(ctx, signal) })
-			wg.Go(func() { st.NoteEvents(ctx) })
+			wg.Go(func() { in.Store.Listen(ctx, signal) })
+			wg.Go(func() { in.Store.NoteEvents(ctx) })
 			return nil
 		},
 		OnStop: func(stopping context.Context) error {
 			cancel()
 			wg.Wait()
-			err := errors.Join(o.FlushAll(stopping), keys.Keys.StoreUses(stopping))
+			err := errors.Join(in.Observer.FlushAll(stopping), in.Accounts.Keys.StoreUses(stopping))
 			// What is on its way at a provider is stored if it ends in time; else its outcome is
 			// unknown, and the provider is asked after the next start.
 			within, stop := context.WithTimeout(stopping, driveOutWithin)
 			defer stop()
-			_ = driver.Wait(within)
+			_ = in.Driver.Wait(within)
 			return err
 		},
 	})
@@ -164,11 +177,11 @@ func loop(ctx context.Context, t task, log *slog.Logger) {
 		case <-tick.C:
 		case <-t.trigger:
 		}
-		runs := t.only == nil || t.only()
+		leads := t.leads == nil || t.leads()
 		if t.atOnce {
-			tick.Reset(t.wait(runs))
+			tick.Reset(t.wait(leads))
 		}
-		if !runs {
+		if !leads {
 			failed = 0
 			continue
 		}

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"agentproxy/app/accounts"
+	"agentproxy/app/payments"
 )
 
 func TestALoopRunsUntilItsContextEnds(t *testing.T) {
@@ -80,7 +81,7 @@ func TestALoopOfTheLeaderRunsWhileItLeads(t *testing.T) {
 		go func() {
 			defer close(done)
 			loop(ctx, task{name: "count", every: time.Second, run: func(context.Context) error { runs++; return nil },
-				only: leads.Load}, slog.New(slog.DiscardHandler))
+				leads: leads.Load}, slog.New(slog.DiscardHandler))
 		}()
 		for _, turn := range []struct {
 			leads bool
@@ -99,7 +100,7 @@ func TestALoopOfTheLeaderRunsWhileItLeads(t *testing.T) {
 
 // A leader counts what ended as soon as it leads, at the start and after another one.
 func TestALoopThatRunsAtOnce(t *testing.T) {
-	all := tasks(nil, nil, nil, nil, nil, nil, nil, nil, &accounts.Service{}, nil, nil, nil)
+	all := tasksIn{Accounts: &accounts.Service{}, Orders: &payments.Orders{}}.list(nil, nil)
 	if i := slices.IndexFunc(all, func(t task) bool { return t.name == "count what ended" }); i < 0 || !all[i].atOnce {
 		t.Error("a new leader does not count what ended at once")
 	}
@@ -111,7 +112,7 @@ func TestALoopThatRunsAtOnce(t *testing.T) {
 		done := make(chan struct{})
 		go func() {
 			defer close(done)
-			loop(ctx, task{name: "count", every: 20 * time.Second, only: leads.Load, atOnce: true,
+			loop(ctx, task{name: "count", every: 20 * time.Second, leads: leads.Load, atOnce: true,
 				run: func(context.Context) error { runs = append(runs, time.Since(began)); return nil }}, slog.New(slog.DiscardHandler))
 		}()
 		for _, now := range []bool{false, true, false, true} {

@@ -112,12 +112,29 @@ func spaceGauges(st *storage.Store) []admin.Gauge {
 // minute, and a leader that was killed has a successor within seconds.
 const leaderLate = 5 * time.Minute
 
+// gaugesIn is what gauges are read from.
+type gaugesIn struct {
+	fx.In
+
+	Store     *storage.Store
+	Passes    *maintenance.Tasks
+	Traffic   *trafficapp.Service
+	Desk      *procurementapp.Desk
+	Watch     *reconcile.Watch
+	Providers *reconcile.Service
+	Proof     *proof
+	Payments  *payments.Watcher
+	Orders    *payments.Orders
+	Webhooks  *webhooks.Service
+	Accounts  *accounts.Service
+	Queue     *queue.Queue
+	Sessions  *operator.Sessions
+	Clock     ports.Clock
+}
+
 // gauges returns the gauges that are read at each scrape.
-func gauges(st *storage.Store, tasks *maintenance.Tasks, traffic *trafficapp.Service,
-	desk *procurementapp.Desk, watch *reconcile.Watch,
-	providers *reconcile.Service, proof *proof, watcher *payments.Watcher, orders *payments.Orders,
-	webhooks *webhooks.Service,
-	accounts *accounts.Service, q *queue.Queue, sessions *operator.Sessions, clock ports.Clock) []admin.Gauge {
+func gauges(in gaugesIn) []admin.Gauge {
+	st, proof := in.Store, in.Proof
 	return slices.Concat(
 		[]admin.Gauge{
 			{Name: "agentproxy_ledger_drift", Help: "Rows that broke a rule of the ledger when it was last verified.",
@@ -153,17 +170,17 @@ func gauges(st *storage.Store, tasks *maintenance.Tasks, traffic *trafficapp.Ser
 				}},
 			{Name: "agentproxy_traffic_failing_sessions", Help: "Sessions whose traffic could not be booked in the last " +
 				"minute; each is logged.",
-				Read: func(context.Context) (float64, error) { return float64(traffic.Failing()), nil }},
+				Read: func(context.Context) (float64, error) { return float64(in.Traffic.Failing()), nil }},
 			{Name: "agentproxy_trial_granted_usd", Help: "Trial credit granted on the current UTC day.",
 				Read: func(ctx context.Context) (float64, error) {
-					granted, err := accounts.TrialGranted(ctx)
+					granted, err := in.Accounts.TrialGranted(ctx)
 					return float64(granted) / 1e6, err
 				}},
 		},
-		spaceGauges(st), jobGauges(q, webhooks, tasks),
-		orderGauges(desk, watch, providers, clock),
-		paymentGauges(watcher, orders, clock),
-		exitGauges(sessions, clock),
+		spaceGauges(st), jobGauges(in.Queue, in.Webhooks, in.Passes),
+		orderGauges(in.Desk, in.Watch, in.Providers, in.Clock),
+		paymentGauges(in.Payments, in.Orders, in.Clock),
+		exitGauges(in.Sessions, in.Clock),
 	)
 }
 
