@@ -70,14 +70,7 @@ func TestCredentials(t *testing.T) {
 		fresh := w.do("POST", "/v1/account/rotate-secret", "", bearer(token)).want(200).str("data.api_secret")
 		w.do("GET", path, "", bearer(token)).refused(401, "AUTH_EXPIRED_TOKEN")
 		w.do("POST", "/v1/auth/refresh", "", bearer(token)).refused(401, "AUTH_EXPIRED_TOKEN")
-		w.do(
-			"POST",
-			"/v1/auth/token",
-			`{"api_key":"`+a.Key+`","api_secret":"`+a.Secret+`"}`,
-		).refused(
-			401,
-			"AUTH_INVALID_KEY",
-		)
+		w.do("POST", "/v1/auth/token", `{"api_key":"`+a.Key+`","api_secret":"`+a.Secret+`"}`).refused(401, "AUTH_INVALID_KEY")
 		a.Secret = fresh
 		w.do("GET", path, "", a.as).want(200)
 		token = w.token(a, account.AccountRead)
@@ -87,15 +80,7 @@ func TestCredentials(t *testing.T) {
 		if got := text(r.at("data.agent.permissions")); got != `["account:read"]` {
 			t.Error(got)
 		}
-		w.do(
-			"POST",
-			"/v1/account/rotate-secret",
-			"",
-			bearer(r.str("data.access_token")),
-		).refused(
-			403,
-			"AUTH_INSUFFICIENT_PERMISSION",
-		)
+		w.do("POST", "/v1/account/rotate-secret", "", bearer(r.str("data.access_token"))).refused(403, "AUTH_INSUFFICIENT_PERMISSION")
 		w.do("POST", "/v1/auth/refresh", "", a.as).refused(401, "AUTH_EXPIRED_TOKEN")
 	})
 	t.Run("a token ends after expires_in", func(t *testing.T) {
@@ -109,22 +94,8 @@ func TestCredentials(t *testing.T) {
 		w.must(w.accounts.Disable(context.Background(), a.ID, "abuse"))
 		w.do("GET", path, "", a.as).refused(403, "ACCOUNT_DISABLED")
 		w.do("GET", path, "", bearer(token)).refused(403, "ACCOUNT_DISABLED")
-		w.do(
-			"POST",
-			"/v1/auth/token",
-			`{"api_key":"`+a.Key+`","api_secret":"`+a.Secret+`"}`,
-		).refused(
-			403,
-			"ACCOUNT_DISABLED",
-		)
-		w.do(
-			"POST",
-			"/v1/auth/token",
-			`{"api_key":"`+a.Key+`","api_secret":"sk_guess"}`,
-		).refused(
-			401,
-			"AUTH_INVALID_KEY",
-		)
+		w.do("POST", "/v1/auth/token", `{"api_key":"`+a.Key+`","api_secret":"`+a.Secret+`"}`).refused(403, "ACCOUNT_DISABLED")
+		w.do("POST", "/v1/auth/token", `{"api_key":"`+a.Key+`","api_secret":"sk_guess"}`).refused(401, "AUTH_INVALID_KEY")
 		w.must(w.accounts.Enable(context.Background(), a.ID))
 		w.do("GET", path, "", a.as).want(200)
 	})

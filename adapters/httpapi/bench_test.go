@@ -95,13 +95,7 @@ func batchOf(n int, id string) string {
 		if i > 0 {
 			s.WriteByte(',')
 		}
-		fmt.Fprintf(
-			&s,
-			`{"session_id":%q,"event_type":"http_error","status_code":%d,"latency_ms":%d,"target_host":"shop.example","error_message":"blocked"}`,
-			id,
-			400+i%100,
-			i*7,
-		)
+		fmt.Fprintf(&s, `{"session_id":%q,"event_type":"http_error","status_code":%d,"latency_ms":%d,"target_host":"shop.example","error_message":"blocked"}`, id, 400+i%100, i*7)
 	}
 	s.WriteString("]}")
 	return s.String()

@@ -25,12 +25,7 @@ func TestDocument(t *testing.T) {
 		if got := doc.OpenAPI; got != "3.1.0" {
 			t.Errorf("version %s, want 3.1.0", got)
 		}
-		err = doc.Validate(
-			t.Context(),
-			openapi3.IsOpenAPI31OrLater(),
-			openapi3.EnableExamplesValidation(),
-			openapi3.EnableSchemaPatternValidation(),
-		)
+		err = doc.Validate(t.Context(), openapi3.IsOpenAPI31OrLater(), openapi3.EnableExamplesValidation(), openapi3.EnableSchemaPatternValidation())
 		if err != nil {
 			t.Error(err)
 		}

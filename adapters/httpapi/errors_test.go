@@ -25,54 +25,22 @@ func TestEveryErrorCode(t *testing.T) {
 	a := w.register("Errors")
 	dynamic := w.do("POST", "/v1/sessions", oneGB, a.as).want(201).str("data.session_id")
 	static := w.do("POST", "/v1/sessions", oneIP, a.as).want(201).str("data.session_id")
-	creating := w.do(
-		"POST",
-		"/v1/sessions",
-		`{"type":"dynamic","config":{"product_no":"dyn_async"}}`,
-		a.as,
-	).want(
-		202,
-	).str(
-		"data.session_id",
-	)
+	creating := w.do("POST", "/v1/sessions", `{"type":"dynamic","config":{"product_no":"dyn_async"}}`, a.as).want(202).str("data.session_id")
 	ended := w.do("POST", "/v1/sessions", oneGB, a.as).want(201).str("data.session_id")
 	w.do("DELETE", "/v1/sessions/"+ended, "", a.as).want(200)
 	balance := func() float64 { return w.do("GET", "/v1/billing/balance", "", a.as).num("data.balance") }
 	start := balance()
 
 	w.do("POST", "/v1/account/register", `{"name":"ab","referral_code":"NOPE"}`).refused(400, "INVALID_REFERRAL_CODE")
-	w.do(
-		"POST",
-		"/v1/account/register",
-		`{"name":"ab","referral_code":"`+strings.Repeat("x", 65)+`"}`,
-	).refused(
-		400,
-		"INVALID_REFERRAL_CODE",
-	)
+	w.do("POST", "/v1/account/register", `{"name":"ab","referral_code":"`+strings.Repeat("x", 65)+`"}`).refused(400, "INVALID_REFERRAL_CODE")
 
-	r := w.do(
-		"POST",
-		"/v1/sessions",
-		strings.Replace(oneGB, ":1}", ":900}", 1),
-		a.as,
-	).refused(
-		402,
-		"INSUFFICIENT_BALANCE",
-	)
+	r := w.do("POST", "/v1/sessions", strings.Replace(oneGB, ":1}", ":900}", 1), a.as).refused(402, "INSUFFICIENT_BALANCE")
 	if r.num("error.details.required") != 450 || r.num("error.details.available") != start ||
 		r.str("error.details.currency") != "USD" ||
 		r.at("error.retryable") != false {
 		t.Errorf("%s", r.body)
 	}
-	w.do(
-		"POST",
-		"/v1/sessions?dry_run=true",
-		strings.Replace(oneGB, ":1}", ":900}", 1),
-		a.as,
-	).refused(
-		402,
-		"INSUFFICIENT_BALANCE",
-	)
+	w.do("POST", "/v1/sessions?dry_run=true", strings.Replace(oneGB, ":1}", ":900}", 1), a.as).refused(402, "INSUFFICIENT_BALANCE")
 	w.do("PUT", "/v1/billing/budget", `{"paused":true}`, a.as).want(200)
 	w.do("POST", "/v1/sessions", oneGB, a.as).refused(402, "BUDGET_EXCEEDED")
 	w.do("POST", "/v1/sessions/"+static+"/renew", "", a.as).refused(402, "BUDGET_EXCEEDED")
@@ -88,15 +56,7 @@ func TestEveryErrorCode(t *testing.T) {
 		}
 		w.do("POST", "/v1/sessions/"+ended+"/"+action, "", a.as).refused(410, "SESSION_EXPIRED")
 	}
-	w.do(
-		"POST",
-		"/v1/sessions/"+ended+"/report-event",
-		`{"event_type":"success"}`,
-		a.as,
-	).refused(
-		410,
-		"SESSION_EXPIRED",
-	)
+	w.do("POST", "/v1/sessions/"+ended+"/report-event", `{"event_type":"success"}`, a.as).refused(410, "SESSION_EXPIRED")
 	w.do("POST", "/v1/sessions/"+creating+"/report-event", `{"event_type":"success"}`, a.as).want(200)
 	for range 2 {
 		if got := w.do("POST", "/v1/sessions/"+ended+"/terminate", "", a.as).want(200).str("data.status"); got != "terminated" {
@@ -115,24 +75,8 @@ func TestEveryErrorCode(t *testing.T) {
 		"INVALID_REQUEST",
 	) // the type is checked before the state
 
-	w.do(
-		"POST",
-		"/v1/sessions",
-		`{"type":"dynamic","config":{"product_no":"nope"}}`,
-		a.as,
-	).refused(
-		404,
-		"PRODUCT_NOT_FOUND",
-	)
-	w.do(
-		"POST",
-		"/v1/sessions",
-		strings.Replace(oneGB, "}}", `,"max_cost":0.1}}`, 1),
-		a.as,
-	).refused(
-		409,
-		"PRICE_MISMATCH",
-	)
+	w.do("POST", "/v1/sessions", `{"type":"dynamic","config":{"product_no":"nope"}}`, a.as).refused(404, "PRODUCT_NOT_FOUND")
+	w.do("POST", "/v1/sessions", strings.Replace(oneGB, "}}", `,"max_cost":0.1}}`, 1), a.as).refused(409, "PRICE_MISMATCH")
 	w.do(
 		"POST",
 		"/v1/sessions",
@@ -287,15 +231,7 @@ func TestFaultsOfOurs(t *testing.T) {
 		w.do("GET", "/v1/sessions", "", a.as).refused(503, "SERVICE_UNAVAILABLE")
 		w.do("POST", "/v1/sessions", oneGB, a.as).refused(503, "SERVICE_UNAVAILABLE")
 		w.do("POST", "/v1/account/register", `{"name":"ab"}`).refused(503, "SERVICE_UNAVAILABLE")
-		w.do(
-			"GET",
-			"/v1/sessions",
-			"",
-			header("X-API-Key", account.EarlyAPIKey(strings.Repeat("a", account.KeyRandom))),
-		).refused(
-			503,
-			"SERVICE_UNAVAILABLE",
-		)
+		w.do("GET", "/v1/sessions", "", header("X-API-Key", account.EarlyAPIKey(strings.Repeat("a", account.KeyRandom)))).refused(503, "SERVICE_UNAVAILABLE")
 		w.do("POST", "/v1/auth/refresh", "", bearer(token)).want(200)
 		w.clock.Advance(2 * time.Second) // they may have been revoked meanwhile
 		w.do("GET", "/v1/products", "", a.as).want(200)
@@ -317,14 +253,7 @@ func TestRequestIDsAndLogs(t *testing.T) {
 	a := w.register("Logs")
 	token := w.token(a, account.SessionsRead)
 	w.log.take()
-	r := w.do(
-		"GET",
-		"/v1/sessions?product_no=s3cret&x=hunter2",
-		"",
-		a.as,
-		header("X-Request-ID", "evil\" injected"),
-		header("Cookie", "c00kie"),
-	)
+	r := w.do("GET", "/v1/sessions?product_no=s3cret&x=hunter2", "", a.as, header("X-Request-ID", "evil\" injected"), header("Cookie", "c00kie"))
 	if id := r.header.Get("X-Request-ID"); id != r.str("meta.request_id") || !strings.HasPrefix(id, "req_") {
 		t.Errorf("request id %q", id)
 	}

@@ -82,43 +82,16 @@ func TestGolden(t *testing.T) {
 	r := w.do("POST", "/v1/account/register", `{"name":"Price watcher","contact_email":"ops@example.com",
 		"webhook_url":"https://example.com/hook","description":"watches prices"}`).want(201).golden("register")
 	a := agent{r.str("data.agent_id"), r.str("data.api_key"), r.str("data.api_secret")}
-	token := w.do(
-		"POST",
-		"/v1/auth/token",
-		fmt.Sprintf(`{"api_key":%q,"api_secret":%q}`, a.Key, a.Secret),
-	).want(
-		200,
-	).golden(
-		"issue-token",
-	)
+	token := w.do("POST", "/v1/auth/token", fmt.Sprintf(`{"api_key":%q,"api_secret":%q}`, a.Key, a.Secret)).want(200).golden("issue-token")
 	w.do("POST", "/v1/auth/refresh", "", bearer(token.str("data.access_token"))).want(200).golden("refresh-token")
 	w.do("GET", "/v1/account/info", "", a.as).want(200).golden("get-account")
-	w.do(
-		"PUT",
-		"/v1/account/info",
-		`{"name":"Price watcher 2","contact_email":null}`,
-		a.as,
-	).want(
-		200,
-	).golden(
-		"update-account",
-	)
+	w.do("PUT", "/v1/account/info", `{"name":"Price watcher 2","contact_email":null}`, a.as).want(200).golden("update-account")
 	w.do("POST", "/v1/account/rotate-secret", "", a.as).want(200).golden("rotate-secret")
 
 	w.do("GET", "/v1/products?page_size=1", "", a.as).want(200).golden("list-products")
 	w.do("GET", "/v1/public/products?type=static", "").want(200).golden("list-public-products")
 	w.do("GET", "/v1/products/regions", "", a.as).want(200).golden("list-regions")
-	w.do(
-		"POST",
-		"/v1/products/recommend",
-		`{"use_case":"web_scraping","target_region":"us","budget":5,"session_count":2}`,
-		a.as,
-	).
-		want(
-			200,
-		).golden(
-		"recommend-products",
-	)
+	w.do("POST", "/v1/products/recommend", `{"use_case":"web_scraping","target_region":"us","budget":5,"session_count":2}`, a.as).want(200).golden("recommend-products")
 
 	goldenSessions(w, a)
 	goldenMoney(w, a)
@@ -154,16 +127,7 @@ func goldenWebhooks(t *testing.T) {
 	a := w.register("Listener")
 	w.do("GET", "/v1/account/webhook", "", a.as).want(200).golden("get-webhook-none")
 	w.do("POST", "/v1/account/webhook/test", "", a.as).refused(400, "INVALID_REQUEST").golden("test-webhook-none")
-	w.do(
-		"PUT",
-		"/v1/account/info",
-		`{"webhook_url":"https://example.com/hook"}`,
-		a.as,
-	).want(
-		200,
-	).golden(
-		"update-account-webhook",
-	)
+	w.do("PUT", "/v1/account/info", `{"webhook_url":"https://example.com/hook"}`, a.as).want(200).golden("update-account-webhook")
 	w.do("POST", "/v1/account/webhook/test", "", a.as).want(200).golden("test-webhook")
 	w.work()
 	w.sender.status = 410
@@ -177,56 +141,19 @@ func goldenWebhooks(t *testing.T) {
 	w.do("POST", again, "", a.as).refused(400, "INVALID_REQUEST").golden("redeliver-webhook-disabled")
 	w.do("PUT", "/v1/account/info", `{"webhook_url":"https://example.com/hook"}`, a.as).want(200)
 	w.do("POST", again, "", a.as).want(200).golden("redeliver-webhook")
-	w.do(
-		"GET",
-		"/v1/account/webhook/deliveries?status=failed",
-		"",
-		a.as,
-	).want(
-		200,
-	).golden(
-		"list-webhook-deliveries-failed",
-	)
+	w.do("GET", "/v1/account/webhook/deliveries?status=failed", "", a.as).want(200).golden("list-webhook-deliveries-failed")
 	w.do("GET", "/v1/account/webhook/deliveries?status=lost", "", a.as).refused(400, "INVALID_REQUEST")
 	w.do("GET", "/v1/account/webhook/deliveries?page=0", "", a.as).refused(400, "INVALID_REQUEST")
 }
 
 func goldenCallback(t *testing.T) {
 	w := newWorld(t, options{more: []ports.Provider{&caller{Provider: fake.NewProvider("calls")}}})
-	w.do(
-		"POST",
-		"/v1/providers/calls/callback",
-		`{"event":"x"}`,
-		header("X-Signature", "good"),
-	).want(
-		200,
-	).golden(
-		"provider-callback",
-	)
-	w.do(
-		"POST",
-		"/v1/providers/calls/callback",
-		`{"event":"x"}`,
-	).refused(
-		400,
-		"INVALID_REQUEST",
-	).golden(
-		"provider-callback-forged",
-	)
+	w.do("POST", "/v1/providers/calls/callback", `{"event":"x"}`, header("X-Signature", "good")).want(200).golden("provider-callback")
+	w.do("POST", "/v1/providers/calls/callback", `{"event":"x"}`).refused(400, "INVALID_REQUEST").golden("provider-callback-forged")
 }
 
 func goldenSessions(w *world, a agent) {
-	w.do(
-		"POST",
-		"/v1/sessions?dry_run=true",
-		`{"type":"dynamic","config":{"product_no":"dyn_sync","traffic_gb":1.5}}`,
-		a.as,
-	).
-		want(
-			200,
-		).golden(
-		"create-session-dry-run",
-	)
+	w.do("POST", "/v1/sessions?dry_run=true", `{"type":"dynamic","config":{"product_no":"dyn_sync","traffic_gb":1.5}}`, a.as).want(200).golden("create-session-dry-run")
 	key := header("Idempotency-Key", "one")
 	dynamic := w.do(
 		"POST",
@@ -256,17 +183,7 @@ func goldenSessions(w *world, a agent) {
 	static := "sess_aaaaaaaaaaaaaaaaaaac"
 	creating := w.do("POST", "/v1/sessions", `{"type":"dynamic","config":{"product_no":"dyn_async"}}`, a.as).
 		want(202).golden("create-session-async").str("data.session_id")
-	w.do(
-		"POST",
-		"/v1/sessions",
-		`{"type":"dynamic","config":{"product_no":"dyn_sync","provisioning_mode":"existing"}}`,
-		a.as,
-	).
-		want(
-			200,
-		).golden(
-		"create-session-existing",
-	)
+	w.do("POST", "/v1/sessions", `{"type":"dynamic","config":{"product_no":"dyn_sync","provisioning_mode":"existing"}}`, a.as).want(200).golden("create-session-existing")
 	w.clock.Advance(time.Minute)
 	w.do("GET", "/v1/sessions/"+static, "", a.as).want(200).golden("get-session-static")
 	w.do("GET", "/v1/sessions/"+creating, "", a.as).want(200).golden("get-session")
@@ -318,65 +235,18 @@ func goldenMoney(w *world, a agent) {
 	w.do("GET", "/v1/billing/balance", "", a.as).want(200).golden("get-balance")
 	w.do("GET", "/v1/billing/transactions?page_size=4", "", a.as).want(200).golden("list-transactions")
 	w.do("GET", "/v1/billing/usage-report?period=week", "", a.as).want(200).golden("get-usage-report")
-	w.do(
-		"PUT",
-		"/v1/billing/budget",
-		`{"daily_limit":5.5,"total_limit":100,"alert_thresholds":[90,50]}`,
-		a.as,
-	).want(
-		200,
-	).golden(
-		"set-budget",
-	)
+	w.do("PUT", "/v1/billing/budget", `{"daily_limit":5.5,"total_limit":100,"alert_thresholds":[90,50]}`, a.as).want(200).golden("set-budget")
 	w.do("PUT", "/v1/billing/budget", `{"total_limit":null}`, a.as).want(200)
 	w.do("GET", "/v1/billing/budget", "", a.as).want(200).golden("get-budget")
 	w.do("GET", "/v1/stats/overview", "", a.as).want(200).golden("get-overview")
-	w.do(
-		"GET",
-		"/v1/stats/traffic?granularity=day&start_date=2026-05-14&end_date=2026-05-16",
-		"",
-		a.as,
-	).want(
-		200,
-	).golden(
-		"get-traffic-stats",
-	)
-	w.do(
-		"GET",
-		"/v1/stats/cost?granularity=hour&start_date=2026-05-15T11:00:00Z&end_date=2026-05-15T13:00:00Z",
-		"",
-		a.as,
-	).want(
-		200,
-	).golden(
-		"get-cost-stats",
-	)
+	w.do("GET", "/v1/stats/traffic?granularity=day&start_date=2026-05-14&end_date=2026-05-16", "", a.as).want(200).golden("get-traffic-stats")
+	w.do("GET", "/v1/stats/cost?granularity=hour&start_date=2026-05-15T11:00:00Z&end_date=2026-05-15T13:00:00Z", "", a.as).want(200).golden("get-cost-stats")
 }
 
 func goldenRecharges(w *world, a agent) {
 	w.clock.Advance(time.Minute)
-	w.do(
-		"POST",
-		"/v1/billing/recharge?dry_run=true",
-		`{"amount":25.5}`,
-		a.as,
-	).want(
-		200,
-	).golden(
-		"create-recharge-dry-run",
-	)
-	r := w.do(
-		"POST",
-		"/v1/billing/recharge",
-		`{"amount":25.5,"payment_method":"usdt"}`,
-		a.as,
-		header("Idempotency-Key", "one"),
-	).
-		want(
-			201,
-		).golden(
-		"create-recharge",
-	)
+	w.do("POST", "/v1/billing/recharge?dry_run=true", `{"amount":25.5}`, a.as).want(200).golden("create-recharge-dry-run")
+	r := w.do("POST", "/v1/billing/recharge", `{"amount":25.5,"payment_method":"usdt"}`, a.as, header("Idempotency-Key", "one")).want(201).golden("create-recharge")
 	order := "/v1/billing/recharge/" + r.str("data.order_id")
 	w.do("GET", order+"/status", "", a.as).want(200).golden("get-recharge-status-pending")
 	w.do("GET", order+"/qr", "", a.as).want(200).golden("get-recharge-qr")
@@ -389,30 +259,9 @@ func goldenRecharges(w *world, a agent) {
 	w.do("POST", "/v1/billing/recharge", `{"amount":1}`, a.as).want(201)
 	w.do("GET", "/v1/billing/recharge", "", a.as).want(200).golden("list-recharges")
 	w.do("GET", "/v1/billing/transactions?type=recharge", "", a.as).want(200).golden("list-transactions-recharge")
-	w.do(
-		"POST",
-		"/v1/billing/recharge",
-		`{"amount":25.5,"payment_method":"usdt"}`,
-		a.as,
-		header("Idempotency-Key", "one"),
-	).
-		want(
-			201,
-		).golden(
-		"create-recharge-replayed",
-	)
+	w.do("POST", "/v1/billing/recharge", `{"amount":25.5,"payment_method":"usdt"}`, a.as, header("Idempotency-Key", "one")).want(201).golden("create-recharge-replayed")
 	w.do("GET", order+"0/status", "", a.as).refused(404, "ORDER_NOT_FOUND").golden("get-recharge-status-unknown")
-	w.do(
-		"POST",
-		"/v1/billing/recharge",
-		`{"amount":0.5,"payment_method":"card"}`,
-		a.as,
-	).refused(
-		400,
-		"INVALID_REQUEST",
-	).golden(
-		"create-recharge-refused",
-	)
+	w.do("POST", "/v1/billing/recharge", `{"amount":0.5,"payment_method":"card"}`, a.as).refused(400, "INVALID_REQUEST").golden("create-recharge-refused")
 }
 
 // everyOperation requires a golden answer of each documented operation.
@@ -424,10 +273,7 @@ func everyOperation(t *testing.T, w *world) {
 	}
 	for _, item := range w.doc.doc.Paths.Map() {
 		for _, op := range item.Operations() {
-			has := slices.ContainsFunc(
-				files,
-				func(f os.DirEntry) bool { return strings.HasPrefix(f.Name(), op.OperationID) },
-			)
+			has := slices.ContainsFunc(files, func(f os.DirEntry) bool { return strings.HasPrefix(f.Name(), op.OperationID) })
 			if !has && op.OperationID != "get-openapi" {
 				t.Errorf("%s has no golden answer", op.OperationID)
 			}

@@ -172,16 +172,7 @@ func newWorld(t testing.TB, o options) *world {
 		o.config(&rules)
 	}
 	o.limits.RegistrationsPerMinute = o.registrations
-	w.accounts = accounts.New(
-		rules,
-		w.store,
-		clock,
-		w.ids,
-		secrets,
-		system.NewTokens(real, w.ids),
-		transitions,
-		w.hub,
-	)
+	w.accounts = accounts.New(rules, w.store, clock, w.ids, secrets, system.NewTokens(real, w.ids), transitions, w.hub)
 	limits := ratelimit.New(o.limits, clock, nil, log)
 	if o.file != "" || o.capacity > 0 {
 		o.stored.Scarce = w.store.Scarce
@@ -411,16 +402,7 @@ func (a *answer) want(status int) *answer {
 func (a *answer) refused(status int, code string) *answer {
 	a.t.Helper()
 	if a.status != status || a.str("error.code") != code {
-		a.t.Fatalf(
-			"%s %s: %d %s, want %d %s: %s",
-			a.method,
-			a.path,
-			a.status,
-			a.str("error.code"),
-			status,
-			code,
-			a.body,
-		)
+		a.t.Fatalf("%s %s: %d %s, want %d %s: %s", a.method, a.path, a.status, a.str("error.code"), status, code, a.body)
 	}
 	return a
 }

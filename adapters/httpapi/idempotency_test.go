@@ -89,16 +89,7 @@ func TestIdempotency(t *testing.T) {
 		for _, bad := range []string{"", strings.Repeat("k", 256), "a\tb", "é", "a\x7f"} {
 			w.do("POST", "/v1/sessions", oneGB, a.as, key(bad)).refused(400, "INVALID_REQUEST")
 		}
-		w.do(
-			"POST",
-			"/v1/sessions",
-			oneGB,
-			a.as,
-			func(r *http.Request) { r.Header["Idempotency-Key"] = []string{"a", "b"} },
-		).refused(
-			400,
-			"INVALID_REQUEST",
-		)
+		w.do("POST", "/v1/sessions", oneGB, a.as, func(r *http.Request) { r.Header["Idempotency-Key"] = []string{"a", "b"} }).refused(400, "INVALID_REQUEST")
 		for _, good := range []string{"k", strings.Repeat("k", 255), `"quoted"`, "a b~!"} {
 			w.do("POST", "/v1/sessions", oneGB, b.as, key(good)).want(201)
 		}
@@ -133,13 +124,7 @@ func TestParallelCallsWithOneKey(t *testing.T) {
 	n := 0
 	ids.Range(func(any, any) bool { n++; return true })
 	if n != 1 || w.provider.Calls(fake.Provision) != 1 {
-		t.Errorf(
-			"%d sessions, %d provisioned, %d created, %d conflicts",
-			n,
-			w.provider.Calls(fake.Provision),
-			created.Load(),
-			conflicts.Load(),
-		)
+		t.Errorf("%d sessions, %d provisioned, %d created, %d conflicts", n, w.provider.Calls(fake.Provision), created.Load(), conflicts.Load())
 	}
 	if got := w.do("GET", "/v1/billing/balance", "", a.as).num("data.balance"); got != 9.5 {
 		t.Errorf("balance %v, want 9.5", got)

@@ -94,14 +94,7 @@ func TestDirectProducts(t *testing.T) {
 	})
 	t.Run("the address is the upstream's, and a URL library reads the credential back", func(t *testing.T) {
 		for _, protocol := range []string{"http", "socks5"} {
-			r := w.do(
-				"POST",
-				"/v1/sessions",
-				strings.Replace(body("dyn_direct"), `}}`, `,"protocol":"`+protocol+`"}}`, 1),
-				a.as,
-			).want(
-				201,
-			)
+			r := w.do("POST", "/v1/sessions", strings.Replace(body("dyn_direct"), `}}`, `,"protocol":"`+protocol+`"}}`, 1), a.as).want(201)
 			id := r.str("data.session_id")
 			user := oddUser + procurement.Token(id, 0)
 			for _, r := range []*answer{r, w.do("GET", "/v1/sessions/"+id, "", a.as).want(200)} {
@@ -138,14 +131,7 @@ func TestDirectProducts(t *testing.T) {
 	})
 	t.Run("a protocol that the upstream does not support has no URL", func(t *testing.T) {
 		for _, protocol := range []string{"http", "socks5"} {
-			r := w.do(
-				"POST",
-				"/v1/sessions",
-				strings.Replace(body("dyn_socks"), `}}`, `,"protocol":"`+protocol+`"}}`, 1),
-				a.as,
-			).want(
-				201,
-			)
+			r := w.do("POST", "/v1/sessions", strings.Replace(body("dyn_socks"), `}}`, `,"protocol":"`+protocol+`"}}`, 1), a.as).want(201)
 			if r.at("data.proxy.http_url") != "" || r.str("data.proxy.protocol") != "socks5" || r.str("data.proxy.host") != "socks.test" ||
 				r.str("data.proxy.full_url") != r.str("data.proxy.socks5_url") ||
 				!strings.HasPrefix(r.str("data.proxy.full_url"), "socks5://") {
@@ -154,14 +140,7 @@ func TestDirectProducts(t *testing.T) {
 		}
 	})
 	t.Run("each address of a static session has the upstream's own", func(t *testing.T) {
-		two := strings.NewReplacer(
-			`"quantity":1`,
-			`"quantity":2`,
-			`}}`,
-			`,"protocol":"socks5"}}`,
-		).Replace(
-			body("sta_direct"),
-		)
+		two := strings.NewReplacer(`"quantity":1`, `"quantity":2`, `}}`, `,"protocol":"socks5"}}`).Replace(body("sta_direct"))
 		r := w.do("POST", "/v1/sessions", two, a.as).want(201)
 		ips := both.Of(r.str("data.session_id"))[0].Delivery.IPs
 		for i, at := range []string{"data.ip_list.0.", "data.ip_list.1."} {
@@ -193,12 +172,7 @@ func TestNoUpstreamCredentialIsAnswered(t *testing.T) {
 	t.Parallel()
 	seller := chained("hidden")
 	w := newWorld(t, options{more: []ports.Provider{seller}, sell: []catalog.Product{
-		product(
-			"dyn_hidden",
-			session.Dynamic,
-			false,
-			"hidden",
-		), product("sta_hidden", session.Static, false, "hidden")}})
+		product("dyn_hidden", session.Dynamic, false, "hidden"), product("sta_hidden", session.Static, false, "hidden")}})
 	a := w.register("Curious")
 	var answers []*answer
 	add := func(method, path, body string) *answer {
@@ -217,10 +191,7 @@ func TestNoUpstreamCredentialIsAnswered(t *testing.T) {
 		"/v1/sessions", "/v1/products", "/v1/billing/transactions", "/v1/stats/overview", "/v1/billing/usage-report?period=day"} {
 		add("GET", path, "")
 	}
-	seller.Next(
-		fake.Provision,
-		fake.Step{Err: procurement.Refuse(procurement.Auth, "the key "+secretOf+"ref9 at hidden.test is wrong")},
-	)
+	seller.Next(fake.Provision, fake.Step{Err: procurement.Refuse(procurement.Auth, "the key "+secretOf+"ref9 at hidden.test is wrong")})
 	failed := w.do("POST", "/v1/sessions", body("dyn_hidden"), a.as).refused(502, "PROVIDER_ERROR")
 	answers = append(answers, failed)
 	gone := "/v1/sessions/" + failed.str("error.details.session_id")
@@ -343,12 +314,7 @@ func TestSourcesOfAProduct(t *testing.T) {
 			{"DE", "NYC", "config.city", `["BER"]`},
 			{"US", "BRE", "config.city", `["NYC"]`},
 		} {
-			b := strings.Replace(
-				body("sta_placed"),
-				`"country":"US"`,
-				`"country":"`+c.country+`","city":"`+c.city+`"`,
-				1,
-			)
+			b := strings.Replace(body("sta_placed"), `"country":"US"`, `"country":"`+c.country+`","city":"`+c.city+`"`, 1)
 			if c.city == "" {
 				b = strings.Replace(b, `,"city":""`, "", 1)
 			}

@@ -113,13 +113,7 @@ func TestRegistrationLimit(t *testing.T) {
 	try(from("192.0.2.7:1")).want(201)
 	w.do("POST", "/v1/account/register", `{"name":"ab"}`, from("192.0.2.7:2")).want(201)
 	for i := range 5 { // a forged header changes nothing
-		r := try(
-			from("192.0.2.7:3"),
-			header("X-Forwarded-For", fmt.Sprintf("198.51.100.%d", i)),
-		).refused(
-			429,
-			"RATE_LIMIT_EXCEEDED",
-		)
+		r := try(from("192.0.2.7:3"), header("X-Forwarded-For", fmt.Sprintf("198.51.100.%d", i))).refused(429, "RATE_LIMIT_EXCEEDED")
 		if s, err := strconv.Atoi(r.header.Get("Retry-After")); err != nil || s < 1 {
 			t.Errorf("Retry-After %q", r.header.Get("Retry-After"))
 		}
@@ -166,14 +160,7 @@ func TestClientAddress(t *testing.T) {
 		{"[::ffff:192.0.2.7]:1", "", "192.0.2.7"},
 		{"[fe80::1%eth0]:1", "", "fe80::1"},
 	} {
-		r := w.do(
-			"GET",
-			"/v1/ip",
-			"",
-			from(c.socket),
-			header("X-Forwarded-For", c.forwarded),
-			header("X-Real-IP", "1.2.3.4"),
-		)
+		r := w.do("GET", "/v1/ip", "", from(c.socket), header("X-Forwarded-For", c.forwarded), header("X-Real-IP", "1.2.3.4"))
 		if got := r.want(200).str("data.ip"); got != c.want {
 			t.Errorf("%s forwarded for %q: %s, want %s", c.socket, c.forwarded, got, c.want)
 		}

@@ -116,14 +116,7 @@ func TestRecharge(t *testing.T) {
 		}
 	})
 	t.Run("no request of a client marks an order paid", func(t *testing.T) {
-		r := w.do(
-			"POST",
-			"/v1/billing/recharge",
-			`{"amount":10,"status":"paid","received_usdt":10,"tx_hash":"`+tx+`","paid_at":"2026-05-15T12:00:00Z"}`,
-			a.as,
-		).want(
-			201,
-		)
+		r := w.do("POST", "/v1/billing/recharge", `{"amount":10,"status":"paid","received_usdt":10,"tx_hash":"`+tx+`","paid_at":"2026-05-15T12:00:00Z"}`, a.as).want(201)
 		if s := status(r.str("data.order_id")); s.str("data.status") != "pending" || s.num("data.received_usdt") != 0 ||
 			s.at("data.tx_hash") != nil {
 			t.Errorf("%s", s.body)
@@ -299,12 +292,7 @@ func TestRechargeQR(t *testing.T) {
 	t.Cleanup(func() { _ = w.server.Stop(context.Background()) })
 	client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
 	get := func(order, apiKey string) (*http.Response, []byte) {
-		req, err := http.NewRequestWithContext(
-			t.Context(),
-			"GET",
-			"http://"+w.server.Addr().String()+"/v1/billing/recharge/"+order+"/qr",
-			nil,
-		)
+		req, err := http.NewRequestWithContext(t.Context(), "GET", "http://"+w.server.Addr().String()+"/v1/billing/recharge/"+order+"/qr", nil)
 		w.must(err)
 		req.Header.Set("X-API-Key", apiKey)
 		req.Header.Set("Accept", "image/webp")

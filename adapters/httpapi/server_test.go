@@ -20,10 +20,7 @@ import (
 
 func startServer(t *testing.T, addr string) *httpapi.Server {
 	t.Helper()
-	s := httpapi.New(
-		httpapi.Config{Addr: addr},
-		httpapi.Deps{Log: slog.New(slog.DiscardHandler), IDs: &fake.IDs{}, Clock: fake.NewClock()},
-	)
+	s := httpapi.New(httpapi.Config{Addr: addr}, httpapi.Deps{Log: slog.New(slog.DiscardHandler), IDs: &fake.IDs{}, Clock: fake.NewClock()})
 	if err := s.Start(t.Context()); err != nil {
 		t.Fatal(err)
 	}

@@ -35,10 +35,7 @@ func TestBatchRules(t *testing.T) {
 			`"shop.example"`,
 			`"a\u0041\n\"\\"`,
 			`false`,
-			`"` + strings.Repeat(
-				"é",
-				253,
-			) + `"`,
+			`"` + strings.Repeat("é", 253) + `"`,
 			`"` + strings.Repeat("é", 254) + `"`,
 			`"` + strings.Repeat("é", 1001) + `"`,
 		},
@@ -50,22 +47,9 @@ func TestBatchRules(t *testing.T) {
 				fields = `"event_type":` + value
 			}
 			one := w.do("POST", "/v1/sessions/"+id+"/report-event", `{`+fields+`}`, a.as)
-			batch := w.do(
-				"POST",
-				"/v1/telemetry/batch",
-				`{"events":[{"session_id":"`+id+`","event_type":"success"},{"session_id":"`+id+`",`+fields+`}]}`,
-				a.as,
-			)
+			batch := w.do("POST", "/v1/telemetry/batch", `{"events":[{"session_id":"`+id+`","event_type":"success"},{"session_id":"`+id+`",`+fields+`}]}`, a.as)
 			if one.status != batch.status {
-				t.Errorf(
-					"%s %.60s: one event %d, a batch %d\n%.300s\n%.300s",
-					field,
-					value,
-					one.status,
-					batch.status,
-					one.body,
-					batch.body,
-				)
+				t.Errorf("%s %.60s: one event %d, a batch %d\n%.300s\n%.300s", field, value, one.status, batch.status, one.body, batch.body)
 			}
 			if one.status == 400 && one.at("error.details.fields") != nil {
 				if got, want := batch.str("error.details.fields.0.field"), "events[1]."+one.str("error.details.fields.0.field"); got != want {
@@ -125,14 +109,7 @@ func TestBatches(t *testing.T) {
 	}
 	t.Run("markup is stored as text", func(t *testing.T) {
 		const host, message = "<img src=x onerror=alert(1)>", "=cmd|' /C calc'!A0"
-		w.do(
-			"POST",
-			"/v1/sessions/"+id+"/report-event",
-			`{"event_type":"custom","target_host":"`+host+`","error_message":"`+message+`"}`,
-			a.as,
-		).want(
-			200,
-		)
+		w.do("POST", "/v1/sessions/"+id+"/report-event", `{"event_type":"custom","target_host":"`+host+`","error_message":"`+message+`"}`, a.as).want(200)
 		r := w.do("GET", "/v1/sessions/"+id+"/events?page_size=1", "", a.as).want(200)
 		if r.str("data.items.0.error_message") != message || r.str("data.items.0.target_host") != host {
 			t.Errorf("%s", r.body)

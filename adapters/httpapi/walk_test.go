@@ -53,16 +53,7 @@ func TestEveryOperation(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, options{})
 	a, b := w.register("First"), w.register("Second")
-	mine := w.do(
-		"POST",
-		"/v1/sessions",
-		`{"type":"dynamic","config":{"product_no":"dyn_sync"}}`,
-		a.as,
-	).want(
-		201,
-	).str(
-		"data.session_id",
-	)
+	mine := w.do("POST", "/v1/sessions", `{"type":"dynamic","config":{"product_no":"dyn_sync"}}`, a.as).want(201).str("data.session_id")
 	order := w.do("POST", "/v1/billing/recharge", `{"amount":10}`, a.as).want(201).str("data.order_id")
 	fill := func(path, id string) string {
 		return strings.NewReplacer("{session_id}", id, "{order_id}", order).Replace(path)
@@ -91,19 +82,8 @@ func TestEveryOperation(t *testing.T) {
 			if scope == "" {
 				t.Errorf("%s needs no permission", op.OperationID)
 			}
-			others := slices.DeleteFunc(
-				slices.Clone(account.Scopes),
-				func(s account.Scope) bool { return string(s) == scope },
-			)
-			w.do(
-				method,
-				fill(path, mine),
-				bodyOf(op),
-				bearer(w.token(a, others...)),
-			).refused(
-				403,
-				"AUTH_INSUFFICIENT_PERMISSION",
-			)
+			others := slices.DeleteFunc(slices.Clone(account.Scopes), func(s account.Scope) bool { return string(s) == scope })
+			w.do(method, fill(path, mine), bodyOf(op), bearer(w.token(a, others...))).refused(403, "AUTH_INSUFFICIENT_PERMISSION")
 		})
 	})
 
@@ -121,14 +101,7 @@ func TestEveryOperation(t *testing.T) {
 			}
 		})
 		w.do("GET", "/v1/sessions", "", b.as).want(200)
-		r := w.do(
-			"POST",
-			"/v1/telemetry/batch",
-			`{"events":[{"session_id":"`+mine+`","event_type":"block"}]}`,
-			b.as,
-		).want(
-			200,
-		)
+		r := w.do("POST", "/v1/telemetry/batch", `{"events":[{"session_id":"`+mine+`","event_type":"block"}]}`, b.as).want(200)
 		if r.num("data.rejected") != 1 || r.str("data.results.0.error.code") != "SESSION_NOT_FOUND" {
 			t.Errorf("a batch for another agent's session: %s", r.body)
 		}

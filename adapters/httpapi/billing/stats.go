@@ -86,11 +86,8 @@ func (s *service) declareStats() {
 		}
 		o, err := read()
 		return http.StatusOK, overviewReply{value.Money(o.Balance), domain.Currency, value.Money(o.Held), o.Active,
-			o.Creating, o.Total,
-			value.Money(
-				o.TotalSpent,
-			), value.Money(o.TotalRecharged), value.Gigabytes(o.UsedBytes), o.EventsReported, value.Ratio(o.SuccessRate),
-			o.Rotations}, err
+			o.Creating, o.Total, value.Money(o.TotalSpent), value.Money(o.TotalRecharged), value.Gigabytes(o.UsedBytes),
+			o.EventsReported, value.Ratio(o.SuccessRate), o.Rotations}, err
 	})
 	endpoint.Declare(s.api, endpoint.Operation{
 		ID: "get-traffic-stats", Keys: endpoint.AnyKey,

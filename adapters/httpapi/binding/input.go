@@ -42,7 +42,7 @@ type Source interface {
 // operation. It panics at what cannot be read, which is a fault of the program.
 func Of(t reflect.Type, r huma.Registry, operation string) *Input {
 	in := &Input{}
-	in.find(t, nil, r)
+	in.addParameters(t, nil, r)
 	f, ok := t.FieldByName("Body")
 	if !ok {
 		return in
@@ -56,13 +56,13 @@ func Of(t reflect.Type, r huma.Registry, operation string) *Input {
 	return in
 }
 
-// find adds the parameters of a struct and of those that it embeds.
-func (in *Input) find(t reflect.Type, at []int, r huma.Registry) {
+// addParameters adds the parameters of a struct and of those that it embeds.
+func (in *Input) addParameters(t reflect.Type, at []int, r huma.Registry) {
 	for i := range t.NumField() {
 		f := t.Field(i)
 		index := append(at[:len(at):len(at)], i)
 		if f.Anonymous {
-			in.find(f.Type, index, r)
+			in.addParameters(f.Type, index, r)
 			continue
 		}
 		for _, place := range []string{"path", "query", "header"} {
@@ -89,18 +89,18 @@ func (in *Input) add(p param, f reflect.StructField, r huma.Registry) {
 // Read reads a request and its body, which is valid JSON, into a struct of the input's type. It returns what is wrong
 // with them, and no value that was sent.
 func (in *Input) Read(s Source, body []byte, into reflect.Value) []domain.FieldIssue {
-	var k checker
+	var c checker
 	for i := range in.params {
-		k.read(s, &in.params[i], into)
+		c.read(s, &in.params[i], into)
 	}
 	if in.rule != nil {
-		k.readBody(in.rule, body, into.FieldByIndex(in.body))
+		c.readBody(in.rule, body, into.FieldByIndex(in.body))
 	}
-	return k.issues
+	return c.issues
 }
 
 // read reads a parameter. An empty one counts as absent.
-func (k *checker) read(s Source, p *param, into reflect.Value) {
+func (c *checker) read(s Source, p *param, into reflect.Value) {
 	var text string
 	switch p.in {
 	case "path":
@@ -118,33 +118,33 @@ func (k *checker) read(s Source, p *param, into reflect.Value) {
 	field := into.FieldByIndex(p.index)
 	if field.Kind() == reflect.String {
 		field.SetString(text)
-		k.check(p.rule, p.name, text)
+		c.check(p.rule, p.name, text)
 		return
 	}
 	n, err := strconv.ParseInt(text, 10, 64)
 	if err != nil {
-		k.check(p.rule, p.name, text)
+		c.check(p.rule, p.name, text)
 		return
 	}
 	field.SetInt(n)
-	k.check(p.rule, p.name, n)
+	c.check(p.rule, p.name, n)
 }
 
 // readBody checks a body and then binds it.
-func (k *checker) readBody(c *rule, body []byte, into reflect.Value) {
+func (c *checker) readBody(r *rule, body []byte, into reflect.Value) {
 	var v any
 	bad := json.Unmarshal(body, &v)
-	before := len(k.issues)
+	before := len(c.issues)
 	if bad == nil {
-		k.check(c, "", v)
+		c.check(r, "", v)
 	}
-	if len(k.issues) > before {
+	if len(c.issues) > before {
 		return
 	}
 	if bad == nil {
 		bad = json.Unmarshal(body, into.Addr().Interface())
 	}
 	if bad != nil {
-		k.add("body", "does not have the expected types")
+		c.add("body", "does not have the expected types")
 	}
 }

@@ -40,7 +40,7 @@ func NamesOf(r huma.Registry, in []*huma.Param, body *huma.Schema, lenient bool)
 		}
 	}
 	if body != nil {
-		n.Fields = n.of(r, body, "")
+		n.Fields = n.namesIn(r, body, "")
 		return n
 	}
 	n.objects = []*object{{strict: !lenient}}
@@ -48,8 +48,8 @@ func NamesOf(r huma.Registry, in []*huma.Param, body *huma.Schema, lenient bool)
 	return n
 }
 
-// of returns the names of a schema, or nil if it is no object or takes any name.
-func (n *Names) of(r huma.Registry, schema *huma.Schema, path string) *strictjson.Names {
+// namesIn returns the names of a schema, or nil if it is no object or takes any name.
+func (n *Names) namesIn(r huma.Registry, schema *huma.Schema, path string) *strictjson.Names {
 	for schema != nil && schema.Ref != "" {
 		schema = r.SchemaFromRef(schema.Ref)
 	}
@@ -57,10 +57,10 @@ func (n *Names) of(r huma.Registry, schema *huma.Schema, path string) *strictjso
 	case schema == nil:
 		return nil
 	case schema.Items != nil:
-		return n.of(r, schema.Items, strings.TrimSuffix(path, ".")+"[].")
+		return n.namesIn(r, schema.Items, strings.TrimSuffix(path, ".")+"[].")
 	case schema.Type != huma.TypeObject:
 		for _, one := range slices.Concat(schema.AnyOf, schema.OneOf) {
-			if names := n.of(r, one, path); names != nil {
+			if names := n.namesIn(r, one, path); names != nil {
 				return names
 			}
 		}
@@ -75,7 +75,7 @@ func (n *Names) of(r huma.Registry, schema *huma.Schema, path string) *strictjso
 	names := &strictjson.Names{Refuse: n.refuse(at)}
 	for _, field := range at.fields {
 		names.Fields = append(names.Fields,
-			strictjson.Name{Name: field, Within: n.of(r, schema.Properties[field], path+field+".")})
+			strictjson.Name{Name: field, Within: n.namesIn(r, schema.Properties[field], path+field+".")})
 	}
 	return names
 }

@@ -31,9 +31,8 @@ func (a *API) authenticate(c *Call) (err error) {
 	if authorization := first(header, "Authorization"); authorization != "" {
 		scheme, token, _ := strings.Cut(authorization, " ")
 		if !strings.EqualFold(scheme, "Bearer") {
-			return account.ErrInvalidKey.Msgf(
-				"the only Authorization scheme is Bearer; send Authorization: Bearer, or the header X-API-Key",
-			)
+			return account.ErrInvalidKey.Msgf("the only Authorization scheme is Bearer; send Authorization: Bearer, " +
+				"or the header X-API-Key")
 		}
 		if token = strings.TrimSpace(token); strings.HasPrefix(token, account.APIKeyPrefix) {
 			return a.authenticateKey(ctx, c, token)

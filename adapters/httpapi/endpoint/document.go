@@ -88,13 +88,8 @@ func (o *Operation) usualRefusals() (refuses []*domain.Error) {
 		if o.Keys <= WholeKeys {
 			refuses = append(refuses, account.ErrKeyRestricted)
 		}
-		refuses = append(
-			refuses,
-			account.ErrInvalidKey,
-			account.ErrExpiredToken,
-			account.ErrDisabled,
-			account.ErrRateLimited,
-		)
+		refuses = append(refuses, account.ErrInvalidKey, account.ErrExpiredToken, account.ErrDisabled,
+			account.ErrRateLimited)
 	}
 	if o.Stores {
 		refuses = append(refuses, account.ErrStorageLimit)

@@ -71,7 +71,7 @@ func (a *API) decided(c *Call, d ratelimit.Decision, cost int) error {
 // limitHeaders writes the headers in both forms. Of a refusal, t is the wait
 // that Retry-After names: one must not point earlier than the other.
 func (a *API) limitHeaders(c *Call, d ratelimit.Decision) {
-	fixed := a.fixed.of(d.Limit)
+	fixed := a.fixed.header(d.Limit)
 	seconds := int64(max(d.ResetAt.Sub(a.Clock.Now())+time.Second-1, 0) / time.Second)
 	if !d.Allowed {
 		seconds = int64(d.RetryAfter / time.Second)
@@ -110,7 +110,7 @@ type limitHeaderCache struct{ byLimit sync.Map }
 
 type limitHeader struct{ limit, policy []string }
 
-func (l *limitHeaderCache) of(perMinute int) limitHeader {
+func (l *limitHeaderCache) header(perMinute int) limitHeader {
 	if h, ok := l.byLimit.Load(perMinute); ok {
 		return h.(limitHeader)
 	}

@@ -125,11 +125,11 @@ type renderer struct {
 
 func (r *renderer) file(name string) []byte {
 	b, err := files.ReadFile("text/" + name)
-	r.keep(err)
+	r.noteError(err)
 	return b
 }
 
-func (r *renderer) keep(err error) {
+func (r *renderer) noteError(err error) {
 	if r.err == nil && err != nil {
 		r.err = fmt.Errorf("render the pages: %w", err)
 	}
@@ -142,7 +142,7 @@ func (r *renderer) text(name string) []byte {
 	if err == nil {
 		err = t.Execute(&b, r.data)
 	}
-	r.keep(err)
+	r.noteError(err)
 	return b.Bytes()
 }
 
@@ -153,7 +153,7 @@ func (r *renderer) html(name string) []byte {
 	if err == nil {
 		err = t.Execute(&b, r.data)
 	}
-	r.keep(err)
+	r.noteError(err)
 	return b.Bytes()
 }
 

@@ -163,10 +163,9 @@ func toProduct(p catalog.Product) productReply {
 	}
 	if p.Type == session.Static {
 		r.Unit, r.MinTrafficGB, r.MaxTrafficGB, r.TrafficStep = "IP", -1, -1, -1
-		r.Durations = value.Each(
-			p.Durations,
-			func(d catalog.Duration) durationReply { return durationReply{d.Days, value.Money(d.Price)} },
-		)
+		r.Durations = value.Each(p.Durations, func(d catalog.Duration) durationReply {
+			return durationReply{d.Days, value.Money(d.Price)}
+		})
 	}
 	return r
 }

@@ -13,8 +13,8 @@ import (
 	"agentproxy/domain/traffic"
 )
 
-// of returns the session and the page that are asked for.
-func (in *peersInput) of(ctx context.Context) (id string, page domain.Page, err error) {
+// sessionAndPage returns the session and the page that are asked for.
+func (in *peersInput) sessionAndPage(ctx context.Context) (id string, page domain.Page, err error) {
 	if id, err = in.ID(); err != nil {
 		return id, page, err
 	}
@@ -69,7 +69,7 @@ func (s *service) declarePeers() {
 			{"192.0.2.7", value.Stamp(openapi.ExampleTime), value.Stamp(openapi.ExampleTime), 12, 48_213}},
 			endpoint.ExamplePagination}}},
 	}, func(ctx context.Context, in *peersInput) (int, clientsReply, error) {
-		id, page, err := in.of(ctx)
+		id, page, err := in.sessionAndPage(ctx)
 		if err != nil {
 			return 0, clientsReply{}, err
 		}
@@ -94,7 +94,7 @@ func (s *service) declarePeers() {
 		OK: []endpoint.Reply{{Status: http.StatusOK, Doc: "A page of hosts.", Data: hostsReply{[]hostReply{
 			{"shop.example", 12, 1, 48_213}}, endpoint.ExamplePagination}}},
 	}, func(ctx context.Context, in *peersInput) (int, hostsReply, error) {
-		id, page, err := in.of(ctx)
+		id, page, err := in.sessionAndPage(ctx)
 		if err != nil {
 			return 0, hostsReply{}, err
 		}

@@ -165,9 +165,8 @@ func (g Gateway) ToSession(v sessions.View) Session {
 		ProductNo: v.ProductNo, Quantity: v.Quantity, DurationDays: -1, TrafficGB: -1,
 		Location: Location{value.MaybeText(v.Location.Country), value.MaybeText(v.Location.City)},
 		Rotation: rotationReply{Mode: v.Rotation.Mode, IntervalSeconds: -1,
-			NextRotationAt: value.MaybeStamp(
-				v.Rotation.NextAt,
-			), LastRotatedAt: value.MaybeStamp(v.Rotation.LastAt), Count: v.Rotation.Count},
+			NextRotationAt: value.MaybeStamp(v.Rotation.NextAt), LastRotatedAt: value.MaybeStamp(v.Rotation.LastAt),
+			Count: v.Rotation.Count},
 		Health: workersHealthReply{ToHealthBrief(v.Verdict), ToWorkerCount(v.Workers)},
 		Usage:  ToUsage(v), Cost: toCost(v.Cost),
 		ExpiresAt: value.MaybeStamp(v.ExpiresAt), IPList: []ipListReply{},

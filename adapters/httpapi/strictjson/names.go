@@ -13,8 +13,8 @@ type Name struct {
 	Within *Names // of its object, or of the objects in its array; nil: any
 }
 
-// find returns the names within a field, and for a key that is no field the issue with it, or "".
-func (n *Names) find(key []byte) (within *Names, issue string) {
+// lookUp returns the names within a field, and for a key that is no field the issue with it, or "".
+func (n *Names) lookUp(key []byte) (within *Names, issue string) {
 	if n == nil {
 		return nil, ""
 	}

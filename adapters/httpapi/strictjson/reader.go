@@ -298,7 +298,7 @@ func (r *Reader) key(seen *keySet, names *Names) (name []byte, known bool) {
 	}
 	known = IsName(name)
 	var issue, written string
-	if r.names, issue = names.find(name); issue != "" {
+	if r.names, issue = names.lookUp(name); issue != "" {
 		written = printable(name)
 	}
 	if !known {

@@ -134,15 +134,8 @@ func structFields(t reflect.Type, at []int) []field {
 		case f.Anonymous && name == "":
 			out = append(out, structFields(f.Type, index)...)
 		case f.IsExported():
-			out = append(
-				out,
-				field{
-					index,
-					string(AppendString(nil, name)) + ":",
-					strings.Contains(options, "omitempty"),
-					encoderOf(f.Type),
-				},
-			)
+			out = append(out, field{index, string(AppendString(nil, name)) + ":", strings.Contains(options, "omitempty"),
+				encoderOf(f.Type)})
 		}
 	}
 	return out

@@ -17,12 +17,7 @@ func benchBatch() []byte {
 		if i > 0 {
 			s.WriteByte(',')
 		}
-		fmt.Fprintf(
-			&s,
-			`{"session_id":"sess_aaaabbbbccccddddeeee","event_type":"http_error","status_code":%d,"latency_ms":%d,"target_host":"shop.example"}`,
-			400+i,
-			i*7,
-		)
+		fmt.Fprintf(&s, `{"session_id":"sess_aaaabbbbccccddddeeee","event_type":"http_error","status_code":%d,"latency_ms":%d,"target_host":"shop.example"}`, 400+i, i*7)
 	}
 	s.WriteString("]}")
 	return []byte(s.String())

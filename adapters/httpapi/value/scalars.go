@@ -88,15 +88,15 @@ func (MaybeGB) Schema(huma.Registry) *huma.Schema {
 type MaybeInt int64
 
 // AppendJSON appends the value.
-func (n MaybeInt) AppendJSON(b []byte) []byte {
-	if n < 0 {
+func (i MaybeInt) AppendJSON(b []byte) []byte {
+	if i < 0 {
 		return append(b, "null"...)
 	}
-	return strconv.AppendInt(b, int64(n), 10)
+	return strconv.AppendInt(b, int64(i), 10)
 }
 
 // MarshalJSON writes the number, or null.
-func (n MaybeInt) MarshalJSON() ([]byte, error) { return n.AppendJSON(nil), nil }
+func (i MaybeInt) MarshalJSON() ([]byte, error) { return i.AppendJSON(nil), nil }
 
 // Schema describes the type in the document.
 func (MaybeInt) Schema(huma.Registry) *huma.Schema {
@@ -107,14 +107,14 @@ func (MaybeInt) Schema(huma.Registry) *huma.Schema {
 type Stamp time.Time
 
 // AppendJSON appends the value.
-func (t Stamp) AppendJSON(b []byte) []byte {
+func (s Stamp) AppendJSON(b []byte) []byte {
 	b = append(b, '"')
-	b = appendStamp(b, time.Time(t))
+	b = appendStamp(b, time.Time(s))
 	return append(b, '"')
 }
 
 // MarshalJSON writes the time.
-func (t Stamp) MarshalJSON() ([]byte, error) { return t.AppendJSON(nil), nil }
+func (s Stamp) MarshalJSON() ([]byte, error) { return s.AppendJSON(nil), nil }
 
 // Schema describes the type in the document.
 func (Stamp) Schema(huma.Registry) *huma.Schema {
@@ -125,15 +125,15 @@ func (Stamp) Schema(huma.Registry) *huma.Schema {
 type MaybeStamp time.Time
 
 // AppendJSON appends the value.
-func (t MaybeStamp) AppendJSON(b []byte) []byte {
-	if time.Time(t).IsZero() {
+func (s MaybeStamp) AppendJSON(b []byte) []byte {
+	if time.Time(s).IsZero() {
 		return append(b, "null"...)
 	}
-	return Stamp(t).AppendJSON(b)
+	return Stamp(s).AppendJSON(b)
 }
 
 // MarshalJSON writes the time, or null.
-func (t MaybeStamp) MarshalJSON() ([]byte, error) { return t.AppendJSON(nil), nil }
+func (s MaybeStamp) MarshalJSON() ([]byte, error) { return s.AppendJSON(nil), nil }
 
 // Schema describes the type in the document.
 func (MaybeStamp) Schema(huma.Registry) *huma.Schema {
@@ -144,15 +144,15 @@ func (MaybeStamp) Schema(huma.Registry) *huma.Schema {
 type MaybeText string
 
 // AppendJSON appends the value.
-func (s MaybeText) AppendJSON(b []byte) []byte {
-	if s == "" {
+func (t MaybeText) AppendJSON(b []byte) []byte {
+	if t == "" {
 		return append(b, "null"...)
 	}
-	return strictjson.AppendString(b, string(s))
+	return strictjson.AppendString(b, string(t))
 }
 
 // MarshalJSON writes the string, or null.
-func (s MaybeText) MarshalJSON() ([]byte, error) { return s.AppendJSON(nil), nil }
+func (t MaybeText) MarshalJSON() ([]byte, error) { return t.AppendJSON(nil), nil }
 
 // Schema describes the type in the document.
 func (MaybeText) Schema(huma.Registry) *huma.Schema {

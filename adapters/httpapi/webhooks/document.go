@@ -52,10 +52,7 @@ func (s *service) documentWebhooks() {
 		Parameters: []*huma.Param{
 			header("webhook-id", "The event's id."),
 			header("webhook-timestamp", "When this attempt was made, in Unix seconds."),
-			header(
-				"webhook-signature",
-				"v1, and base64; several with spaces between them while two secrets are valid.",
-			),
+			header("webhook-signature", "v1, and base64; several with spaces between them while two secrets are valid."),
 		},
 		RequestBody: &huma.RequestBody{Required: true, Content: map[string]*huma.MediaType{openapi.JSONType: {Schema: body,
 			Example: map[string]any{"type": webhook.SessionTerminated, "timestamp": "2026-05-15T12:00:00.000Z",

@@ -60,11 +60,11 @@ func (p plan) days() int {
 
 // stock returns whether that number of addresses is available. A flag without a count
 // promises one address.
-func (l place) stock(quantity int) procurement.Stock {
+func (p place) stock(quantity int) procurement.Stock {
 	switch {
-	case l.OutOfStock != nil && *l.OutOfStock, l.Count != nil && *l.Count < quantity:
+	case p.OutOfStock != nil && *p.OutOfStock, p.Count != nil && *p.Count < quantity:
 		return procurement.StockNo
-	case l.Count != nil, l.OutOfStock != nil && quantity == 1:
+	case p.Count != nil, p.OutOfStock != nil && quantity == 1:
 		return procurement.StockYes
 	}
 	return procurement.StockUnknown

@@ -24,14 +24,14 @@ var (
 )
 
 // Capabilities describes a provider that is reached through the proxies of its list.
-func (p *Dynamic) Capabilities() procurement.Capabilities {
+func (d *Dynamic) Capabilities() procurement.Capabilities {
 	return procurement.Capabilities{ViaUpstream: true, Idempotent: true, KeepsOrderKey: true, Cancels: true}
 }
 
 // usable returns copies of the lines that may carry traffic of an intent, by key.
-func (p *Dynamic) usable(in procurement.Intent) (list []*entry) {
-	now := p.now()
-	p.pool.view(func(lines []*entry, _ map[string]*entry) {
+func (d *Dynamic) usable(in procurement.Intent) (list []*entry) {
+	now := d.now()
+	d.pool.view(func(lines []*entry, _ map[string]*entry) {
 		for _, e := range lines {
 			if e.works() && e.fits(in, now) && in.Allows(e.exit) {
 				list = append(list, e.copy())
@@ -43,12 +43,12 @@ func (p *Dynamic) usable(in procurement.Intent) (list []*entry) {
 
 // seat returns the line with the fewest sessions that has room for another, and the first
 // seat that is free there.
-func (p *Dynamic) seat(all []procurement.Claim, in procurement.Intent) (best *entry, seat int) {
+func (d *Dynamic) seat(all []procurement.Claim, in procurement.Intent) (best *entry, seat int) {
 	seats := map[string][]int{}
 	for _, c := range all {
 		seats[c.Line] = append(seats[c.Line], c.Seat)
 	}
-	list := p.usable(in)
+	list := d.usable(in)
 	slices.SortFunc(list, func(a, b *entry) int {
 		return cmp.Or(cmp.Compare(len(seats[a.key]), len(seats[b.key])), cmp.Compare(a.No, b.No))
 	})
@@ -64,84 +64,84 @@ func (p *Dynamic) seat(all []procurement.Claim, in procurement.Intent) (best *en
 }
 
 // Order claims a seat of a line. The same order again gets what it has.
-func (p *Dynamic) Order(ctx context.Context, in procurement.Intent) (d procurement.Delivery, err error) {
+func (d *Dynamic) Order(ctx context.Context, in procurement.Intent) (sold procurement.Delivery, err error) {
 	if in.Type != session.Dynamic {
-		return d, procurement.Refuse(procurement.Unsupported, "the list is sold as traffic")
+		return sold, procurement.Refuse(procurement.Unsupported, "the list is sold as traffic")
 	}
-	if err := p.ready(ctx); err != nil {
-		return d, err
+	if err := d.ready(ctx); err != nil {
+		return sold, err
 	}
 	var own []procurement.Claim
-	err = p.update(ctx, func(ctx context.Context, claims ports.Claims) error {
-		all, err := claims.All(ctx, p.name)
+	err = d.update(ctx, func(ctx context.Context, claims ports.Claims) error {
+		all, err := claims.All(ctx, d.name)
 		if err != nil {
 			return err
 		}
 		if own = ofOrder(all, in.Key); len(own) > 0 {
 			return nil
 		}
-		e, seat := p.seat(all, in)
+		e, seat := d.seat(all, in)
 		if e == nil {
 			return procurement.Refuse(procurement.OutOfStock, "no line of the list works there and has room")
 		}
-		own = []procurement.Claim{{Provider: p.name, Line: e.key, Seat: seat, OrderID: in.Key, SKU: in.SKU,
-			Location: in.Location, ClaimedAt: p.now()}}
+		own = []procurement.Claim{{Provider: d.name, Line: e.key, Seat: seat, OrderID: in.Key, SKU: in.SKU,
+			Location: in.Location, ClaimedAt: d.now()}}
 		return claims.Add(ctx, own)
 	})
 	if err != nil {
-		return d, err
+		return sold, err
 	}
-	return p.delivery(own[0])
+	return d.delivery(own[0])
 }
 
 // delivery returns an order. Its access names the home line, and holds it for a start
 // before the list can be loaded.
-func (p *Dynamic) delivery(c procurement.Claim) (d procurement.Delivery, err error) {
-	d = procurement.Delivery{Ref: c.OrderID, Label: c.OrderID, State: procurement.Live, SKU: c.SKU, Location: c.Location,
-		Quantity: 1, CreatedAt: c.ClaimedAt, Access: procurement.Access{User: c.Line}}
-	p.pool.view(func(_ []*entry, byKey map[string]*entry) {
+func (d *Dynamic) delivery(c procurement.Claim) (sold procurement.Delivery, err error) {
+	sold = procurement.Delivery{Ref: c.OrderID, Label: c.OrderID, State: procurement.Live, SKU: c.SKU,
+		Location: c.Location, Quantity: 1, CreatedAt: c.ClaimedAt, Access: procurement.Access{User: c.Line}}
+	d.pool.view(func(_ []*entry, byKey map[string]*entry) {
 		if e := byKey[c.Line]; e != nil {
-			d.Access.Password = e.URL(p.protocol)
+			sold.Access.Password = e.URL(d.protocol)
 		} else {
 			err = procurement.Refuse(procurement.Temporary,
 				"the line of the order is not in the list; it is replaced after an hour, if another has room")
 		}
 	})
-	return d, err
+	return sold, err
 }
 
 // Find returns the order of an intent, by its key.
-func (p *Dynamic) Find(ctx context.Context, in procurement.Intent) ([]procurement.Delivery, error) {
-	d, err := p.Read(ctx, in.Key)
+func (d *Dynamic) Find(ctx context.Context, in procurement.Intent) ([]procurement.Delivery, error) {
+	sold, err := d.Read(ctx, in.Key)
 	if procurement.ClassOf(err) == procurement.NotFound {
 		return nil, nil
 	}
-	return []procurement.Delivery{d}, err
+	return []procurement.Delivery{sold}, err
 }
 
 // Read returns an order. If its line is lost, the order first gets a slot of another line.
-func (p *Dynamic) Read(ctx context.Context, ref string) (d procurement.Delivery, err error) {
-	own, err := p.of(ctx, ref)
+func (d *Dynamic) Read(ctx context.Context, ref string) (sold procurement.Delivery, err error) {
+	own, err := d.claimsOf(ctx, ref)
 	if err != nil {
-		return d, err
+		return sold, err
 	}
-	if !p.pool.isLoaded() {
-		if err := p.load(ctx); err != nil {
-			return d, refusal(err)
+	if !d.pool.isLoaded() {
+		if err := d.load(ctx); err != nil {
+			return sold, refusal(err)
 		}
 	}
-	if p.lost(own[0].Line, p.pool.entry(own[0].Line)) {
-		if own[0], err = p.rehome(ctx, ref); err != nil {
-			return d, err
+	if d.lost(own[0].Line, d.pool.entry(own[0].Line)) {
+		if own[0], err = d.rehome(ctx, ref); err != nil {
+			return sold, err
 		}
 	}
-	return p.delivery(own[0])
+	return d.delivery(own[0])
 }
 
 // rehome gives an order a seat of another line, if one has room.
-func (p *Dynamic) rehome(ctx context.Context, order string) (c procurement.Claim, err error) {
-	err = p.update(ctx, func(ctx context.Context, claims ports.Claims) error {
-		all, err := claims.All(ctx, p.name)
+func (d *Dynamic) rehome(ctx context.Context, order string) (c procurement.Claim, err error) {
+	err = d.update(ctx, func(ctx context.Context, claims ports.Claims) error {
+		all, err := claims.All(ctx, d.name)
 		if err != nil {
 			return err
 		}
@@ -150,12 +150,12 @@ func (p *Dynamic) rehome(ctx context.Context, order string) (c procurement.Claim
 			return procurement.Refuse(procurement.NotFound, "no line is sold to this order")
 		}
 		c = own[0]
-		e, seat := p.seat(all, procurement.Intent{SKU: c.SKU, Location: c.Location})
+		e, seat := d.seat(all, procurement.Intent{SKU: c.SKU, Location: c.Location})
 		if e == nil {
 			return nil
 		}
 		c.Line, c.Seat = e.key, seat
-		if err := claims.Drop(ctx, p.name, order); err != nil {
+		if err := claims.Drop(ctx, d.name, order); err != nil {
 			return err
 		}
 		return claims.Add(ctx, []procurement.Claim{c})
@@ -165,28 +165,28 @@ func (p *Dynamic) rehome(ctx context.Context, order string) (c procurement.Claim
 
 // Endpoint returns the line of a turn: the home line at first, then the next of those of its network that
 // are not bounded: others cost another price. While no list is loaded it is the home line as it was sold.
-func (p *Dynamic) Endpoint(a procurement.Access, t procurement.Target) (procurement.Endpoint, error) {
+func (d *Dynamic) Endpoint(a procurement.Access, t procurement.Target) (procurement.Endpoint, error) {
 	if strings.ContainsFunc(t.Location.City, func(c rune) bool { return !session.IsLabel(string(c)) }) {
 		return procurement.Endpoint{}, procurement.Refuse(procurement.Invalid, "the city is not of letters, digits, _ and -")
 	}
-	if !p.pool.isLoaded() {
+	if !d.pool.isLoaded() {
 		if lines, faults := Parse([]byte(a.Password)); len(faults) == 0 && len(lines) == 1 {
-			return p.endpoint(lines[0]), nil
+			return d.endpoint(lines[0]), nil
 		}
 		return procurement.Endpoint{}, errNotLoaded
 	}
-	list := p.inTurn(a, t.Location)
+	list := d.inTurn(a, t.Location)
 	if len(list) == 0 {
 		return procurement.Endpoint{}, procurement.Refuse(procurement.OutOfStock, "no line of the list works there")
 	}
-	return p.endpoint(list[t.Turn%len(list)].Line), nil
+	return d.endpoint(list[t.Turn%len(list)].Line), nil
 }
 
 // inTurn returns the lines of an order by turn, beginning with its home line.
-func (p *Dynamic) inTurn(a procurement.Access, l session.Location) []*entry {
-	network, listed := p.networkOf(a.User)
+func (d *Dynamic) inTurn(a procurement.Access, l session.Location) []*entry {
+	network, listed := d.networkOf(a.User)
 	var list []*entry
-	for _, e := range p.usable(procurement.Intent{Location: l}) {
+	for _, e := range d.usable(procurement.Intent{Location: l}) {
 		if e.key == a.User || e.MaxSessions == 0 && (!listed || e.Network == network) {
 			list = append(list, e)
 		}
@@ -197,29 +197,29 @@ func (p *Dynamic) inTurn(a procurement.Access, l session.Location) []*entry {
 }
 
 // InTurn lists the addresses of the lines of an order by turn.
-func (p *Dynamic) InTurn(a procurement.Access, l session.Location) []netip.Addr {
+func (d *Dynamic) InTurn(a procurement.Access, l session.Location) []netip.Addr {
 	list := []netip.Addr{}
-	for _, e := range p.inTurn(a, l) {
+	for _, e := range d.inTurn(a, l) {
 		list = append(list, e.exit)
 	}
 	return list
 }
 
 // Available lists the addresses of the lines that may carry traffic of an intent.
-func (p *Dynamic) Available(ctx context.Context, in procurement.Intent) (list []netip.Addr, err error) {
-	if err := p.ready(ctx); err != nil {
+func (d *Dynamic) Available(ctx context.Context, in procurement.Intent) (list []netip.Addr, err error) {
+	if err := d.ready(ctx); err != nil {
 		return nil, err
 	}
 	in.Passes = nil
-	for _, e := range p.usable(in) {
+	for _, e := range d.usable(in) {
 		list = append(list, e.exit)
 	}
 	return list, nil
 }
 
 // networkOf returns the network of a line, whether or not it works; false if it is in the list no more.
-func (p *Dynamic) networkOf(key string) (network string, listed bool) {
-	p.pool.view(func(_ []*entry, byKey map[string]*entry) {
+func (d *Dynamic) networkOf(key string) (network string, listed bool) {
+	d.pool.view(func(_ []*entry, byKey map[string]*entry) {
 		e := byKey[key]
 		if listed = e != nil; listed {
 			network = e.Network
@@ -235,9 +235,9 @@ func (s *seller) endpoint(l Line) procurement.Endpoint {
 
 // NewExit returns the zero Exit: the next turn is the next line. It fails with OutOfStock
 // where there is one line at most.
-func (p *Dynamic) NewExit(in procurement.Intent, _ session.Exit) (session.Exit, error) {
+func (d *Dynamic) NewExit(in procurement.Intent, _ session.Exit) (session.Exit, error) {
 	unbounded := 0
-	for _, e := range p.usable(in) {
+	for _, e := range d.usable(in) {
 		if e.MaxSessions == 0 {
 			unbounded++
 		}
@@ -249,34 +249,34 @@ func (p *Dynamic) NewExit(in procurement.Intent, _ session.Exit) (session.Exit, 
 }
 
 // Disable always fails with Unsupported: lines are shared.
-func (p *Dynamic) Disable(context.Context, string) error { return errShared }
+func (d *Dynamic) Disable(context.Context, string) error { return errShared }
 
 // Usage always fails with Unsupported, as Disable does.
-func (p *Dynamic) Usage(context.Context, string) (procurement.Usage, error) {
+func (d *Dynamic) Usage(context.Context, string) (procurement.Usage, error) {
 	return procurement.Usage{}, errShared
 }
 
 var errShared = procurement.Refuse(procurement.Unsupported, "the sessions of a list share its lines")
 
 // Quote costs nothing. The stock is that of this moment.
-func (p *Dynamic) Quote(ctx context.Context, in procurement.Intent) (procurement.Quote, error) {
-	if err := p.ready(ctx); err != nil {
+func (d *Dynamic) Quote(ctx context.Context, in procurement.Intent) (procurement.Quote, error) {
+	if err := d.ready(ctx); err != nil {
 		return procurement.Quote{}, err
 	}
 	q := procurement.Quote{Stock: procurement.StockNo}
-	all, err := p.all(ctx)
-	if e, _ := p.seat(all, in); e != nil {
+	all, err := d.all(ctx)
+	if e, _ := d.seat(all, in); e != nil {
 		q.Stock = procurement.StockYes
 	}
 	return q, err
 }
 
 // Offers lists the lines that have room, by network and country.
-func (p *Dynamic) Offers(ctx context.Context) ([]procurement.Offer, error) {
-	if err := p.ready(ctx); err != nil {
+func (d *Dynamic) Offers(ctx context.Context) ([]procurement.Offer, error) {
+	if err := d.ready(ctx); err != nil {
 		return nil, err
 	}
-	all, err := p.all(ctx)
+	all, err := d.all(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -284,8 +284,8 @@ func (p *Dynamic) Offers(ctx context.Context) ([]procurement.Offer, error) {
 	for _, c := range all {
 		used[c.Line]++
 	}
-	room := slices.DeleteFunc(p.usable(procurement.Intent{}), func(e *entry) bool {
+	room := slices.DeleteFunc(d.usable(procurement.Intent{}), func(e *entry) bool {
 		return e.MaxSessions > 0 && used[e.key] >= e.MaxSessions
 	})
-	return p.offers(session.Dynamic, room), nil
+	return d.offers(session.Dynamic, room), nil
 }

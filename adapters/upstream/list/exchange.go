@@ -28,16 +28,16 @@ type swap struct {
 
 // swap returns the claim of an order on an address, with the best free line for it. It fails with NotFound
 // without one.
-func (p *Static) swap(all []procurement.Claim, order string, in procurement.Replacement) (c swap, err error) {
+func (s *Static) swap(all []procurement.Claim, order string, in procurement.Replacement) (c swap, err error) {
 	own := ofOrder(all, order)
 	if len(own) == 0 {
 		return c, procurement.Refuse(procurement.NotFound, "no line is sold to this order")
 	}
 	found := false
-	p.pool.view(func(_ []*entry, byKey map[string]*entry) {
+	s.pool.view(func(_ []*entry, byKey map[string]*entry) {
 		for _, claim := range own {
 			e := byKey[claim.Line]
-			if claim.Exit == in.Addr.String() || e != nil && p.ip(e, claim).Addr == in.Addr {
+			if claim.Exit == in.Addr.String() || e != nil && s.ip(e, claim).Addr == in.Addr {
 				c.old, found = claim, true
 				return
 			}
@@ -49,7 +49,7 @@ func (p *Static) swap(all []procurement.Claim, order string, in procurement.Repl
 	if c.in = in.Intent(c.old.SKU); c.in.Location == (session.Location{}) {
 		c.in.Location = c.old.Location
 	}
-	if free := p.free(all, c.in, c.old.EndsAt); len(free) > 0 {
+	if free := s.free(all, c.in, c.old.EndsAt); len(free) > 0 {
 		c.next = free[0]
 	}
 	return c, nil
@@ -60,23 +60,23 @@ var errOtherAddress = procurement.Refuse(procurement.NotFound, "the order does n
 
 // QuoteReplacement costs nothing. The stock is that of this moment; it is unknown where the
 // source alone may have another proxy.
-func (p *Static) QuoteReplacement(ctx context.Context, ref string,
+func (s *Static) QuoteReplacement(ctx context.Context, ref string,
 	in procurement.Replacement) (q procurement.Quote, err error) {
-	if err := p.ready(ctx); err != nil {
+	if err := s.ready(ctx); err != nil {
 		return q, refusal(err)
 	}
-	all, err := p.all(ctx)
+	all, err := s.all(ctx)
 	if err != nil {
 		return q, refusal(err)
 	}
-	c, err := p.swap(all, ref, in)
+	c, err := s.swap(all, ref, in)
 	if err != nil {
 		return q, err
 	}
 	q.Stock = procurement.StockNo
-	if x, ok := p.source.(Exchanger); c.next != nil {
+	if x, ok := s.source.(Exchanger); c.next != nil {
 		q.Stock = procurement.StockYes
-	} else if ok && p.pool.entry(c.old.Line) != nil {
+	} else if ok && s.pool.entry(c.old.Line) != nil {
 		q.Stock = x.CanExchange()
 	}
 	return q, nil
@@ -85,17 +85,17 @@ func (p *Static) QuoteReplacement(ctx context.Context, ref string,
 // Replace gives an order another free line of the same place, that lasts as long; what it gives
 // back is free for others at once. Without one the source is asked, if it can exchange proxies. A
 // repeated call changes nothing.
-func (p *Static) Replace(ctx context.Context, ref string, in procurement.Replacement) error {
-	if err := p.ready(ctx); err != nil {
+func (s *Static) Replace(ctx context.Context, ref string, in procurement.Replacement) error {
+	if err := s.ready(ctx); err != nil {
 		return refusal(err)
 	}
 	var c swap
-	err := p.update(ctx, func(ctx context.Context, claims ports.Claims) error {
-		all, err := claims.All(ctx, p.name)
+	err := s.update(ctx, func(ctx context.Context, claims ports.Claims) error {
+		all, err := claims.All(ctx, s.name)
 		if err != nil {
 			return err
 		}
-		c, err = p.swap(all, ref, in)
+		c, err = s.swap(all, ref, in)
 		if err != nil || c.next == nil {
 			return err
 		}
@@ -105,7 +105,7 @@ func (p *Static) Replace(ctx context.Context, ref string, in procurement.Replace
 				own[i].Line, own[i].Exit = c.next.key, c.next.exit.String()
 			}
 		}
-		if err := claims.Drop(ctx, p.name, ref); err != nil {
+		if err := claims.Drop(ctx, s.name, ref); err != nil {
 			return err
 		}
 		return claims.Add(ctx, own)
@@ -116,12 +116,12 @@ func (p *Static) Replace(ctx context.Context, ref string, in procurement.Replace
 	case err != nil:
 		return err
 	case c.next != nil:
-		p.log.Info("an address of an order was replaced", "provider", p.name, "order_id", ref, "reason", string(in.Fault),
+		s.log.Info("an address of an order was replaced", "provider", s.name, "order_id", ref, "reason", string(in.Fault),
 			"line", c.next.String())
 		return nil
 	}
-	x, ok := p.source.(Exchanger)
-	old := p.pool.entry(c.old.Line)
+	x, ok := s.source.(Exchanger)
+	old := s.pool.entry(c.old.Line)
 	if !ok || old == nil || x.CanExchange() == procurement.StockNo {
 		return procurement.Refuse(procurement.OutOfStock, "the list has no other free line")
 	}

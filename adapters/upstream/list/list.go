@@ -260,8 +260,8 @@ func (s *seller) update(ctx context.Context, fn func(ctx context.Context, claims
 	return s.store.Update(ctx, func(ctx context.Context, tx repos) error { return fn(ctx, tx.Claims()) })
 }
 
-// of returns the claims of an order, and NotFound if it has none.
-func (s *seller) of(ctx context.Context, order string) (own []procurement.Claim, err error) {
+// claimsOf returns the claims of an order, and NotFound if it has none.
+func (s *seller) claimsOf(ctx context.Context, order string) (own []procurement.Claim, err error) {
 	if !s.stored {
 		return nil, errNoStore
 	}

@@ -24,7 +24,7 @@ var (
 )
 
 // Capabilities describes a provider that is reached through the proxies of its list.
-func (p *Static) Capabilities() procurement.Capabilities {
+func (s *Static) Capabilities() procurement.Capabilities {
 	return procurement.Capabilities{ViaUpstream: true, Idempotent: true, KeepsOrderKey: true, Renews: true, Cancels: true}
 }
 
@@ -67,46 +67,46 @@ func compareEnds(a, b time.Time) int {
 }
 
 // Available lists the addresses of the free lines that an order can have.
-func (p *Static) Available(ctx context.Context, in procurement.Intent) (list []netip.Addr, err error) {
-	if err := p.ready(ctx); err != nil {
+func (s *Static) Available(ctx context.Context, in procurement.Intent) (list []netip.Addr, err error) {
+	if err := s.ready(ctx); err != nil {
 		return nil, err
 	}
-	all, err := p.all(ctx)
+	all, err := s.all(ctx)
 	in.Passes = nil
-	for _, e := range p.free(all, in, p.now().Add(time.Duration(in.Days)*day)) {
+	for _, e := range s.free(all, in, s.now().Add(time.Duration(in.Days)*day)) {
 		list = append(list, e.exit)
 	}
 	return list, err
 }
 
 // InTurn returns nothing: addresses do not change.
-func (p *Static) InTurn(procurement.Access, session.Location) []netip.Addr { return nil }
+func (s *Static) InTurn(procurement.Access, session.Location) []netip.Addr { return nil }
 
 // Order claims free lines. The same order again gets what it has.
-func (p *Static) Order(ctx context.Context, in procurement.Intent) (d procurement.Delivery, err error) {
+func (s *Static) Order(ctx context.Context, in procurement.Intent) (d procurement.Delivery, err error) {
 	if in.Type != session.Static || in.Quantity < 1 || in.Days < 1 {
 		return d, procurement.Refuse(procurement.Unsupported, "the list is sold as addresses")
 	}
-	if err := p.ready(ctx); err != nil {
+	if err := s.ready(ctx); err != nil {
 		return d, err
 	}
 	var own []procurement.Claim
-	err = p.update(ctx, func(ctx context.Context, claims ports.Claims) error {
-		all, err := claims.All(ctx, p.name)
+	err = s.update(ctx, func(ctx context.Context, claims ports.Claims) error {
+		all, err := claims.All(ctx, s.name)
 		if err != nil {
 			return err
 		}
 		if own = ofOrder(all, in.Key); len(own) > 0 {
 			return nil
 		}
-		now := p.now()
+		now := s.now()
 		until := now.Add(time.Duration(in.Days) * day)
-		lines := p.free(all, in, until)
+		lines := s.free(all, in, until)
 		if len(lines) < in.Quantity {
 			return procurement.Refuse(procurement.OutOfStock, "the list has not enough free lines")
 		}
 		for _, e := range lines[:in.Quantity] {
-			own = append(own, procurement.Claim{Provider: p.name, Line: e.key, OrderID: in.Key, Exit: e.exit.String(),
+			own = append(own, procurement.Claim{Provider: s.name, Line: e.key, OrderID: in.Key, Exit: e.exit.String(),
 				SKU: in.SKU, Location: in.Location, EndsAt: until, ClaimedAt: now})
 		}
 		slices.SortFunc(own, func(a, b procurement.Claim) int { return cmp.Compare(a.Line, b.Line) }) // as they are read
@@ -115,15 +115,15 @@ func (p *Static) Order(ctx context.Context, in procurement.Intent) (d procuremen
 	if err != nil {
 		return d, err
 	}
-	return p.delivery(own)
+	return s.delivery(own)
 }
 
 // delivery returns what an order has, as the list has it now. It fails with Temporary if a
 // line of it is not in the list.
-func (p *Static) delivery(own []procurement.Claim) (d procurement.Delivery, err error) {
+func (s *Static) delivery(own []procurement.Claim) (d procurement.Delivery, err error) {
 	d = procurement.Delivery{Ref: own[0].OrderID, Label: own[0].OrderID, State: procurement.Live, SKU: own[0].SKU,
 		Location: own[0].Location, Quantity: len(own), CreatedAt: own[0].ClaimedAt, ExpiresAt: own[0].EndsAt}
-	p.pool.view(func(_ []*entry, byKey map[string]*entry) {
+	s.pool.view(func(_ []*entry, byKey map[string]*entry) {
 		for _, c := range own {
 			e := byKey[c.Line]
 			if e == nil {
@@ -131,7 +131,7 @@ func (p *Static) delivery(own []procurement.Claim) (d procurement.Delivery, err 
 					"a line of the order is not in the list; it is replaced after an hour, if another is free")
 				return
 			}
-			d.IPs = append(d.IPs, p.ip(e, c))
+			d.IPs = append(d.IPs, s.ip(e, c))
 		}
 	})
 	return d, err
@@ -154,8 +154,8 @@ func (s *seller) ip(e *entry, c procurement.Claim) procurement.IP {
 }
 
 // Find returns the order of an intent, by its key.
-func (p *Static) Find(ctx context.Context, in procurement.Intent) ([]procurement.Delivery, error) {
-	d, err := p.Read(ctx, in.Key)
+func (s *Static) Find(ctx context.Context, in procurement.Intent) ([]procurement.Delivery, error) {
+	d, err := s.Read(ctx, in.Key)
 	if procurement.ClassOf(err) == procurement.NotFound {
 		return nil, nil
 	}
@@ -164,29 +164,29 @@ func (p *Static) Find(ctx context.Context, in procurement.Intent) ([]procurement
 
 // Read returns the lines of an order. One that was gone from the list, or has failed, for
 // replaceAfter, is replaced by a free one of the same place before.
-func (p *Static) Read(ctx context.Context, ref string) (d procurement.Delivery, err error) {
-	own, err := p.of(ctx, ref)
+func (s *Static) Read(ctx context.Context, ref string) (d procurement.Delivery, err error) {
+	own, err := s.claimsOf(ctx, ref)
 	if err != nil {
 		return d, err
 	}
-	if !p.pool.isLoaded() {
-		if err := p.load(ctx); err != nil {
+	if !s.pool.isLoaded() {
+		if err := s.load(ctx); err != nil {
 			return d, refusal(err)
 		}
 	}
-	if p.worn(own) {
-		if own, err = p.repair(ctx, ref); err != nil {
+	if s.worn(own) {
+		if own, err = s.repair(ctx, ref); err != nil {
 			return d, err
 		}
 	}
-	return p.delivery(own)
+	return s.delivery(own)
 }
 
 // Renew moves the end of an order, for nothing. It is refused where a line ends before.
-func (p *Static) Renew(ctx context.Context, ref string, in procurement.Intent) (list []procurement.Renewed, err error) {
+func (s *Static) Renew(ctx context.Context, ref string, in procurement.Intent) (list []procurement.Renewed, err error) {
 	var own []procurement.Claim
-	err = p.update(ctx, func(ctx context.Context, claims ports.Claims) error {
-		all, err := claims.All(ctx, p.name)
+	err = s.update(ctx, func(ctx context.Context, claims ports.Claims) error {
+		all, err := claims.All(ctx, s.name)
 		if err != nil {
 			return err
 		}
@@ -196,13 +196,13 @@ func (p *Static) Renew(ctx context.Context, ref string, in procurement.Intent) (
 		if own[0].Renewal == in.Key {
 			return nil
 		}
-		if err := p.lasts(own, in.Days); err != nil {
+		if err := s.lasts(own, in.Days); err != nil {
 			return err
 		}
 		for i := range own {
 			own[i].EndsAt, own[i].Renewal = own[i].EndsAt.Add(time.Duration(in.Days)*day), in.Key
 		}
-		if err := claims.Drop(ctx, p.name, ref); err != nil {
+		if err := claims.Drop(ctx, s.name, ref); err != nil {
 			return err
 		}
 		return claims.Add(ctx, own)
@@ -217,8 +217,8 @@ func (p *Static) Renew(ctx context.Context, ref string, in procurement.Intent) (
 }
 
 // lasts refuses more days of lines that end before, or are gone.
-func (p *Static) lasts(own []procurement.Claim, days int) (err error) {
-	p.pool.view(func(_ []*entry, byKey map[string]*entry) {
+func (s *Static) lasts(own []procurement.Claim, days int) (err error) {
+	s.pool.view(func(_ []*entry, byKey map[string]*entry) {
 		for _, c := range own {
 			until := c.EndsAt.Add(time.Duration(days) * day)
 			switch e := byKey[c.Line]; {
@@ -234,28 +234,28 @@ func (p *Static) lasts(own []procurement.Claim, days int) (err error) {
 }
 
 // Quote costs nothing. The stock is that of this moment.
-func (p *Static) Quote(ctx context.Context, in procurement.Intent) (procurement.Quote, error) {
+func (s *Static) Quote(ctx context.Context, in procurement.Intent) (procurement.Quote, error) {
 	q := procurement.Quote{Stock: procurement.StockNo}
-	if err := p.ready(ctx); err != nil {
+	if err := s.ready(ctx); err != nil {
 		return procurement.Quote{}, err
 	}
-	all, err := p.all(ctx)
-	if err == nil && len(p.free(all, in, p.now().Add(time.Duration(in.Days)*day))) >= in.Quantity {
+	all, err := s.all(ctx)
+	if err == nil && len(s.free(all, in, s.now().Add(time.Duration(in.Days)*day))) >= in.Quantity {
 		q.Stock = procurement.StockYes
 	}
 	return q, err
 }
 
 // Offers lists the lines that are not sold, by network and country.
-func (p *Static) Offers(ctx context.Context) ([]procurement.Offer, error) {
-	if err := p.ready(ctx); err != nil {
+func (s *Static) Offers(ctx context.Context) ([]procurement.Offer, error) {
+	if err := s.ready(ctx); err != nil {
 		return nil, err
 	}
-	all, err := p.all(ctx)
+	all, err := s.all(ctx)
 	if err != nil {
 		return nil, err
 	}
-	return p.offers(session.Static, p.free(all, procurement.Intent{}, p.now())), nil
+	return s.offers(session.Static, s.free(all, procurement.Intent{}, s.now())), nil
 }
 
 // unknownCountry is the place of lines whose country is not known: ISO 3166-1 leaves it to

@@ -117,17 +117,17 @@ func deliveryOf(ref string, proxies []address) (procurement.Delivery, error) {
 }
 
 // ip converts an active address.
-func (x address) ip() (procurement.IP, error) {
+func (a address) ip() (procurement.IP, error) {
 	unknown := procurement.Refuse(procurement.Temporary, "an address is not of a shape that is known")
-	addr, err := netip.ParseAddr(x.Connection.Public)
+	addr, err := netip.ParseAddr(a.Connection.Public)
 	if err != nil {
 		return procurement.IP{}, unknown
 	}
-	if _, ok := x.ID.Positive(); !ok {
+	if _, ok := a.ID.Positive(); !ok {
 		return procurement.IP{}, unknown
 	}
-	ip := procurement.IP{ID: string(x.ID), Addr: addr, Host: x.Connection.Connect, User: x.Auth.User,
-		Password: x.Auth.Password, Country: x.Country}
+	ip := procurement.IP{ID: string(a.ID), Addr: addr, Host: a.Connection.Connect, User: a.Auth.User,
+		Password: a.Auth.Password, Country: a.Country}
 	if ip.Host == "" {
 		ip.Host = addr.String()
 	}
@@ -135,12 +135,12 @@ func (x address) ip() (procurement.IP, error) {
 		return procurement.IP{}, unknown
 	}
 	var http, socks bool
-	ip.HTTPPort, http = portOf(x.Connection.HTTP)
-	ip.SOCKSPort, socks = portOf(x.Connection.SOCKS)
+	ip.HTTPPort, http = portOf(a.Connection.HTTP)
+	ip.SOCKSPort, socks = portOf(a.Connection.SOCKS)
 	if !http || !socks || ip.HTTPPort == 0 && ip.SOCKSPort == 0 {
 		return procurement.IP{}, unknown
 	}
-	if ip.ExpiresAt, err = parseTime(x.Expires); err != nil || ip.ExpiresAt.IsZero() {
+	if ip.ExpiresAt, err = parseTime(a.Expires); err != nil || ip.ExpiresAt.IsZero() {
 		return procurement.IP{}, unknown
 	}
 	return ip, nil

@@ -26,14 +26,14 @@ type placedOrder struct {
 }
 
 // UnmarshalJSON returns rest.ErrShape for an order without an id.
-func (e *placedOrder) UnmarshalJSON(b []byte) error {
+func (p *placedOrder) UnmarshalJSON(b []byte) error {
 	type fields placedOrder
 	var in rest.Unwrapped[fields]
 	if err := in.UnmarshalJSON(b); err != nil {
 		return err
 	}
-	*e = placedOrder(in.Value)
-	if !orderForm.MatchString(e.ID) {
+	*p = placedOrder(in.Value)
+	if !orderForm.MatchString(p.ID) {
 		return rest.ErrShape
 	}
 	return nil
@@ -123,10 +123,10 @@ func (p *Provider) Find(ctx context.Context, in procurement.Intent) ([]procureme
 
 // mayBe reports whether an address that names no order may be of an intent: it is in its
 // country, and was created in the time in which an unknown order is asked for.
-func (x address) mayBe(in procurement.Intent, now time.Time) bool {
-	created, err := parseTime(x.Created)
+func (a address) mayBe(in procurement.Intent, now time.Time) bool {
+	created, err := parseTime(a.Created)
 	recent := err != nil || created.IsZero() || now.Sub(created) < procurement.FreezeAfter
-	return recent && (in.Location.Country == "" || x.Country == "" || x.Country == in.Location.Country)
+	return recent && (in.Location.Country == "" || a.Country == "" || a.Country == in.Location.Country)
 }
 
 // Read returns the addresses of an order. The API does not return how many were

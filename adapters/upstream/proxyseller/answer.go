@@ -163,7 +163,7 @@ type amount domain.Money
 
 // UnmarshalJSON returns domain.ErrMoney for anything but a decimal number of at most
 // 40 characters.
-func (m *amount) UnmarshalJSON(text []byte) error {
+func (a *amount) UnmarshalJSON(text []byte) error {
 	var n json.Number
 	if err := json.Unmarshal(text, &n); err != nil {
 		return err
@@ -176,7 +176,7 @@ func (m *amount) UnmarshalJSON(text []byte) error {
 		return domain.ErrMoney
 	}
 	parsed, err := domain.ParseMoney(value.FloatString(6))
-	*m = amount(parsed)
+	*a = amount(parsed)
 	return err
 }
 

@@ -33,7 +33,7 @@ type address struct {
 
 // order returns the number that an order keeps through its renewals. That an order
 // without a base number keeps its own is unverified.
-func (i address) order() string { return cmp.Or(i.BaseNumber, i.Number) }
+func (a address) order() string { return cmp.Or(a.BaseNumber, a.Number) }
 
 // credential is an entry of auth/list.
 type credential struct {
@@ -93,18 +93,18 @@ func (p *addressProvider) credentials(ctx context.Context) ([]credential, error)
 
 // ip converts an address, with the credential of its order: auth/list alone has one
 // that was created with the order. It returns false if a field is missing or unknown.
-func (i address) ip(credentials []credential) (procurement.IP, bool) {
-	addr, err := netip.ParseAddr(i.Addr)
-	end, late := parseDay(i.End)
-	ip := procurement.IP{ID: i.ID, Addr: addr, Host: i.Host, HTTPPort: i.HTTP, SOCKSPort: i.SOCKS, User: i.Login,
-		Password: i.Password, Country: country.Alpha2(i.Country), ExpiresAt: end}
-	for _, a := range credentials {
-		if a.Active && a.Login != "" && a.Password != "" && (a.Number == i.order() || a.Number == i.Number) {
-			ip.User, ip.Password = a.Login, a.Password
+func (a address) ip(credentials []credential) (procurement.IP, bool) {
+	addr, err := netip.ParseAddr(a.Addr)
+	end, late := parseDay(a.End)
+	ip := procurement.IP{ID: a.ID, Addr: addr, Host: a.Host, HTTPPort: a.HTTP, SOCKSPort: a.SOCKS, User: a.Login,
+		Password: a.Password, Country: country.Alpha2(a.Country), ExpiresAt: end}
+	for _, c := range credentials {
+		if c.Active && c.Login != "" && c.Password != "" && (c.Number == a.order() || c.Number == a.Number) {
+			ip.User, ip.Password = c.Login, c.Password
 			break
 		}
 	}
-	known := i.Status == "ACTIVE" || i.Status == "ENDED" // ended ones still work until their end
-	return ip, known && err == nil && late == nil && i.ID != "" && i.Host != "" && i.HTTP|i.SOCKS != 0 && ip.User != "" &&
+	known := a.Status == "ACTIVE" || a.Status == "ENDED" // ended ones still work until their end
+	return ip, known && err == nil && late == nil && a.ID != "" && a.Host != "" && a.HTTP|a.SOCKS != 0 && ip.User != "" &&
 		ip.Password != ""
 }

@@ -206,8 +206,8 @@ func (a *account) spend(ctx context.Context, key, path string, in, data any) err
 	return a.once(ctx, a.money, key, path, in, data)
 }
 
-// ask makes a call that spends no money and is sent once.
-func (a *account) ask(ctx context.Context, key, path string, in, data any) error {
+// sendOnce makes a call that spends no money and is sent once.
+func (a *account) sendOnce(ctx context.Context, key, path string, in, data any) error {
 	return a.once(ctx, a.asking, key, path, in, data)
 }
 

@@ -76,7 +76,7 @@ func (p *addressProvider) Replace(ctx context.Context, ref string, in procuremen
 	var data struct {
 		OK struct{ IPs []string }
 	}
-	if err := p.ask(ctx, in.Key, "/proxy/replace", body, &data); err != nil {
+	if err := p.sendOnce(ctx, in.Key, "/proxy/replace", body, &data); err != nil {
 		return err
 	}
 	if len(data.OK.IPs) == 0 { // the one that was asked for would be there

@@ -55,8 +55,8 @@ type trafficPackage struct {
 }
 
 // complete reports whether a package has all fields that are used.
-func (k trafficPackage) complete() bool {
-	return k.Key != "" && k.Active != nil && k.Limit != nil && k.Used != nil
+func (p trafficPackage) complete() bool {
+	return p.Key != "" && p.Active != nil && p.Limit != nil && p.Used != nil
 }
 
 // Balance returns an unknown balance: a package takes traffic of the tariff and no
@@ -82,11 +82,11 @@ func (p *trafficProvider) tariff(ctx context.Context) (*trafficPackage, error) {
 }
 
 // available returns the most bytes that a new package can have. It is 0 for nil.
-func (k *trafficPackage) available() int64 {
-	if k == nil || !*k.Active {
+func (p *trafficPackage) available() int64 {
+	if p == nil || !*p.Active {
 		return 0
 	}
-	return max(int64(*k.Left)-2, 0) // "less than traffic_left - 1"
+	return max(int64(*p.Left)-2, 0) // "less than traffic_left - 1"
 }
 
 // Offers returns one offer, which is for all places.
@@ -198,8 +198,8 @@ func (p *trafficProvider) packages(ctx context.Context) ([]trafficPackage, error
 	return *data, nil
 }
 
-// find returns the package of a ref. It fails with NotFound if there is none.
-func (p *trafficProvider) find(ctx context.Context, ref string) (trafficPackage, error) {
+// packageOf returns the package of a ref. It fails with NotFound if there is none.
+func (p *trafficProvider) packageOf(ctx context.Context, ref string) (trafficPackage, error) {
 	list, err := p.packages(ctx)
 	if err != nil {
 		return trafficPackage{}, err
@@ -250,7 +250,7 @@ func (p *trafficProvider) List(ctx context.Context) ([]procurement.Delivery, err
 
 // Read returns a package with its credential.
 func (p *trafficProvider) Read(ctx context.Context, ref string) (procurement.Delivery, error) {
-	k, err := p.find(ctx, ref)
+	k, err := p.packageOf(ctx, ref)
 	if err != nil {
 		return procurement.Delivery{}, err
 	}
@@ -296,7 +296,7 @@ func deletionStatus(answer json.RawMessage) string {
 // package is written: whether the seller keeps fields that are left out is
 // unverified.
 func (p *trafficProvider) Disable(ctx context.Context, ref string) error {
-	k, err := p.find(ctx, ref)
+	k, err := p.packageOf(ctx, ref)
 	if err != nil {
 		return err
 	}
@@ -308,7 +308,7 @@ func (p *trafficProvider) Disable(ctx context.Context, ref string) error {
 // Usage returns the counter of a package. Its delay is not documented.
 func (p *trafficProvider) Usage(ctx context.Context, ref string) (procurement.Usage, error) {
 	at := p.now().UTC().Truncate(time.Microsecond)
-	k, err := p.find(ctx, ref)
+	k, err := p.packageOf(ctx, ref)
 	if procurement.ClassOf(err) == procurement.NotFound {
 		return procurement.Usage{AsOf: at, Gone: true}, nil
 	}

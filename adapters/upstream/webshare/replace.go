@@ -129,26 +129,26 @@ const refusedFor = time.Hour
 // Replace has lines replaced that are sold and fail, by proxies of the same country. It
 // begins one replacement at a time and asks for its state until it is decided. A line whose
 // replacement may be under way is not asked for again within an hour.
-func (s replacing) Replace(ctx context.Context, lines []list.Line) error {
-	s.mu.Lock()
-	open, wait := s.open, s.report["replacements"] == 0 || s.now().Sub(s.refused) < refusedFor
-	next := slices.IndexFunc(lines, func(l list.Line) bool { return s.now().Sub(s.asked[l.Key()]) >= refusedFor })
-	s.mu.Unlock()
+func (r replacing) Replace(ctx context.Context, lines []list.Line) error {
+	r.mu.Lock()
+	open, wait := r.open, r.report["replacements"] == 0 || r.now().Sub(r.refused) < refusedFor
+	next := slices.IndexFunc(lines, func(l list.Line) bool { return r.now().Sub(r.asked[l.Key()]) >= refusedFor })
+	r.mu.Unlock()
 	switch {
 	case open != 0:
-		return s.poll(ctx, open)
+		return r.poll(ctx, open)
 	case wait || next < 0:
 		return nil
 	}
-	return s.ask(ctx, lines[next], lines[next].Country)
+	return r.requestReplacement(ctx, lines[next], lines[next].Country)
 }
 
 // CanExchange reports whether the plan has replacements left, as of the last load. Whether the
 // seller has a proxy to give is known once it was asked.
-func (s replacing) CanExchange() procurement.Stock {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.report != nil && s.report["replacements"] == 0 {
+func (r replacing) CanExchange() procurement.Stock {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.report != nil && r.report["replacements"] == 0 {
 		return procurement.StockNo
 	}
 	return procurement.StockUnknown
@@ -158,62 +158,62 @@ func (s replacing) CanExchange() procurement.Stock {
 // with Temporary for another line, and is done already for the same one. A request that is sent
 // again after an unknown outcome replaces nothing twice, because it names the address, which is
 // gone then.
-func (s replacing) Exchange(ctx context.Context, old list.Line, place session.Location) error {
+func (r replacing) Exchange(ctx context.Context, old list.Line, place session.Location) error {
 	busy := procurement.Refuse(procurement.Temporary, "the seller is replacing another proxy")
 	if place.City != "" {
 		return procurement.Refuse(procurement.Unsupported, "the seller replaces by country, not by city")
 	}
-	if !s.turn.TryLock() {
+	if !r.turn.TryLock() {
 		return busy
 	}
-	defer s.turn.Unlock()
-	s.mu.Lock()
-	open, key := s.open, s.openKey
-	s.mu.Unlock()
+	defer r.turn.Unlock()
+	r.mu.Lock()
+	open, key := r.open, r.openKey
+	r.mu.Unlock()
 	if open != 0 {
 		if key == old.Key() {
 			return nil
 		}
-		if err := s.poll(ctx, open); err != nil {
+		if err := r.poll(ctx, open); err != nil {
 			return procurement.Refuse(procurement.Temporary, procurement.ReasonOf(err))
 		}
-		s.mu.Lock()
-		open = s.open
-		s.mu.Unlock()
+		r.mu.Lock()
+		open = r.open
+		r.mu.Unlock()
 		if open != 0 {
 			return busy
 		}
 	}
-	err := s.ask(ctx, old, cmp.Or(place.Country, old.Country))
+	err := r.requestReplacement(ctx, old, cmp.Or(place.Country, old.Country))
 	if procurement.ClassOf(err) == procurement.Conflict {
 		return busy
 	}
 	return err
 }
 
-// ask begins a replacement of a line by a proxy of a country, or of any.
-func (s replacing) ask(ctx context.Context, l list.Line, country string) error {
+// requestReplacement begins a replacement of a line by a proxy of a country, or of any.
+func (r replacing) requestReplacement(ctx context.Context, l list.Line, country string) error {
 	with := map[string]any{"type": "any", "count": 1}
 	if country != "" {
 		with = map[string]any{"type": "country", "country_code": country, "count": 1}
 	}
 	var made state
-	err := s.api.Call(ctx, rest.Once, http.MethodPost, "/v3/proxy/replace/"+s.query(), map[string]any{
+	err := r.api.Call(ctx, rest.Once, http.MethodPost, "/v3/proxy/replace/"+r.query(), map[string]any{
 		"to_replace": map[string]any{"type": "ip_address", "ip_addresses": []string{l.Host}}, "replace_with": []any{with},
 		"dry_run": false}, &made)
 	if err == nil && made.ID == 0 {
 		err = procurement.Refuse(procurement.Ambiguous, "the answer is not of a shape that is known")
 	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
+	r.mu.Lock()
+	defer r.mu.Unlock()
 	switch procurement.ClassOf(err) {
 	case "":
-		s.open, s.openKey, s.asked[l.Key()] = made.ID, l.Key(), s.now()
+		r.open, r.openKey, r.asked[l.Key()] = made.ID, l.Key(), r.now()
 	case procurement.Conflict: // another one is under way
 	case procurement.Ambiguous: // it may be under way; the list will show it
-		s.asked[l.Key()] = s.now()
+		r.asked[l.Key()] = r.now()
 	default:
-		s.refused = s.now()
+		r.refused = r.now()
 	}
 	return err
 }
@@ -227,9 +227,9 @@ type state struct {
 }
 
 // poll asks for a replacement. Once it is decided the list is loaded again.
-func (s replacing) poll(ctx context.Context, id int64) error {
+func (r replacing) poll(ctx context.Context, id int64) error {
 	var now state
-	err := s.api.Call(ctx, rest.Safely, http.MethodGet, "/v3/proxy/replace/"+strconv.FormatInt(id, 10)+"/"+s.query(), nil,
+	err := r.api.Call(ctx, rest.Safely, http.MethodGet, "/v3/proxy/replace/"+strconv.FormatInt(id, 10)+"/"+r.query(), nil,
 		&now)
 	if procurement.ClassOf(err) == procurement.NotFound {
 		now.State, err = "failed", nil
@@ -237,19 +237,19 @@ func (s replacing) poll(ctx context.Context, id int64) error {
 	if err != nil {
 		return err
 	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
+	r.mu.Lock()
+	defer r.mu.Unlock()
 	switch now.State {
 	case "completed":
-		s.open, s.next = 0, time.Time{}
+		r.open, r.next = 0, time.Time{}
 	case "failed":
 		reason := ""
 		if now.ErrorCode != nil {
 			reason = rest.OneLine(*now.ErrorCode)
 		}
-		s.log.Warn("the seller could not replace a proxy", "provider", s.api.Name, "reason", reason)
-		s.open, s.refused = 0, s.now()
-		delete(s.asked, s.openKey)
+		r.log.Warn("the seller could not replace a proxy", "provider", r.api.Name, "reason", reason)
+		r.open, r.refused = 0, r.now()
+		delete(r.asked, r.openKey)
 	}
 	return nil
 }

@@ -18,10 +18,11 @@ func String() string {
 	if !ok {
 		info = new(debug.BuildInfo)
 	}
-	return of(set, info)
+	return versionOf(set, info)
 }
 
-func of(release string, info *debug.BuildInfo) string {
+// versionOf returns the version of a build: that of its release, else of its module, else of its commit.
+func versionOf(release string, info *debug.BuildInfo) string {
 	v := cmp.Or(release, info.Main.Version)
 	if v != "" && v != "(devel)" {
 		return strings.TrimPrefix(v, "v")

@@ -29,7 +29,7 @@ func TestOf(t *testing.T) {
 		{"of neither", "", info("(devel)"), "dev"},
 		{"of nothing", "", info(""), "dev"},
 	} {
-		if got := of(c.release, c.info); got != c.want {
+		if got := versionOf(c.release, c.info); got != c.want {
 			t.Errorf("%s: the version is %q, not %q", c.name, got, c.want)
 		}
 	}

@@ -48,9 +48,7 @@ func foldTelemetry(lc fx.Lifecycle, q *nats.Queue, t *telemetry.Service, registr
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	var wg sync.WaitGroup
-	lc.Append(fx.StartStopHook(
-		func() { wg.Go(func() { q.Consume(ctx, t.Fold) }) },
-		func() { cancel(); wg.Wait() }))
+	lc.Append(fx.StartStopHook(func() { wg.Go(func() { q.Consume(ctx, t.Fold) }) }, func() { cancel(); wg.Wait() }))
 	return registry.Register(q)
 }
 
