@@ -182,6 +182,8 @@ func (c *Client) CreateRechargeDryRun(ctx context.Context, in CreateRecharge, op
 type CreateSession struct {
 	// Addresses and networks (CIDR) that clients may connect from; empty is anywhere. Both forms.
 	AllowedIPs []string `json:"allowed_ips,omitzero"`
+	// What a dynamic session buys by itself.
+	AutoTopUp AutoTopUpRequest `json:"auto_top_up,omitzero"`
 	// Makes the body nested.
 	Config CreateConfig `json:"config"`
 	// Your own words for the session. Both forms.
@@ -222,7 +224,7 @@ func (c *Client) CreateSessionDryRun(ctx context.Context, in CreateSession, opti
 type CreateSessionFlat struct {
 	// Addresses and networks (CIDR) that clients may connect from; empty is anywhere. Both forms.
 	AllowedIPs []string `json:"allowed_ips,omitzero"`
-	// What a dynamic session buys by itself. Both forms.
+	// What a dynamic session buys by itself.
 	AutoTopUp AutoTopUpRequest `json:"auto_top_up,omitzero"`
 	// A city that the product offers in the country.
 	City string `json:"city,omitzero"`

@@ -176,7 +176,8 @@ type AutoTopUp struct {
 	Refused *string `json:"refused"`
 }
 
-// AutoTopUpRequest is the type of ChangeSession.auto_top_up, CreateSessionFlat.auto_top_up.
+// AutoTopUpRequest is the type of ChangeSession.auto_top_up, CreateSession.auto_top_up,
+// CreateSessionFlat.auto_top_up.
 type AutoTopUpRequest struct {
 	// At most 3 decimals, within the product's bounds.
 	AddGB json.Number `json:"add_gb"`

@@ -212,6 +212,12 @@ func TestDocumentForGenerators(t *testing.T) {
 		t.Errorf("the forms of a create call are %v", create)
 	}
 	for _, name := range []string{"CreateNested", "CreateFlat"} {
+		properties, _ := doc.Components["schemas"][name]["properties"].(map[string]any)
+		for _, field := range []string{"allowed_ips", "auto_top_up", "labels", "max_cost", "policy", "provisioning_mode", "require"} {
+			if properties[field] == nil {
+				t.Errorf("%s has no %s, which both forms take", name, field)
+			}
+		}
 		if required, _ := doc.Components["schemas"][name]["required"].([]any); len(required) != 2 {
 			t.Errorf("%s requires %v", name, required)
 		}

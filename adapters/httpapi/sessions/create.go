@@ -5,6 +5,7 @@ import (
 	"errors"
 	"maps"
 	"reflect"
+	"slices"
 	"strings"
 
 	"github.com/danielgtaylor/huma/v2"
@@ -43,7 +44,7 @@ type createBody struct {
 	Labels     value.Labels `json:"labels,omitempty" doc:"Your own words for the session. Both forms."`
 	AllowedIPs []string     `json:"allowed_ips,omitempty" maxItems:"32" doc:"Addresses and networks (CIDR) that clients may connect from; empty is anywhere. Both forms."`
 
-	AutoTopUp *autoTopUpBody `json:"auto_top_up,omitempty" doc:"What a dynamic session buys by itself. Both forms."`
+	AutoTopUp *autoTopUpBody `json:"auto_top_up,omitempty" doc:"What a dynamic session buys by itself."`
 
 	Require *sessionview.Require `json:"require,omitempty" doc:"What exits must be; {}: anything. It stays with the session."`
 
@@ -77,16 +78,18 @@ type flatField struct {
 	index        int
 }
 
-// flatForm lists the fields of the flat form that the nested one has elsewhere.
-var flatForm = func() (fields []flatField) {
+// flatForm lists the fields of the flat form that the nested one has elsewhere; others are at the top level of it too.
+var flatForm, others = func() (flat []flatField, others []string) {
 	t := reflect.TypeFor[createBody]()
 	for i := range t.NumField() {
+		name, _, _ := strings.Cut(t.Field(i).Tag.Get("json"), ",")
 		if nested, ok := t.Field(i).Tag.Lookup("nested"); ok {
-			name, _, _ := strings.Cut(t.Field(i).Tag.Get("json"), ",")
-			fields = append(fields, flatField{name, nested, i})
+			flat = append(flat, flatField{name, nested, i})
+		} else if name != "-" {
+			others = append(others, name)
 		}
 	}
-	return fields
+	return flat, others
 }()
 
 // request returns the body as the domain checks it, whichever form it has.
@@ -189,17 +192,11 @@ func (b createBody) path(field string) string {
 			}
 		}
 		return field
-	case field == "type", field == "max_cost", field == "provisioning_mode", topLevel(field):
+	}
+	if name, _, _ := strings.Cut(field, "."); slices.Contains(others, name) {
 		return field
 	}
 	return "config." + field
-}
-
-// topLevel reports whether a field is at the top level of both forms.
-func topLevel(field string) bool {
-	name, _, _ := strings.Cut(field, ".")
-	return name == "policy" || name == "labels" || name == "allowed_ips" || name == "auto_top_up" ||
-		name == "require"
 }
 
 // renamed returns err with the fields of the domain replaced by the paths of the
@@ -223,8 +220,7 @@ func renamed(err error, path func(field string) string) error {
 // documentForms makes one schema of each form of a create call.
 func documentForms(schemas map[string]*huma.Schema) {
 	nested, flat := map[string]*huma.Schema{}, maps.Clone(schemas["CreateRequest"].Properties)
-	for _, name := range []string{"type", "config", "max_cost", "provisioning_mode", "labels", "allowed_ips", "policy",
-		"require"} {
+	for _, name := range others {
 		nested[name] = flat[name]
 	}
 	delete(flat, "type")
