@@ -62,6 +62,8 @@ type hourOf struct {
 type survey struct {
 	of      map[string]*sold
 	room    []sold
+	last    *sold // that was asked for, and its id
+	lastID  string
 	mixed   bool            // entries have more, or other, than a survey compares
 	traffic bool            // was added, by an entry
 	doubt   map[string]bool // by rule; of the others nothing is known
@@ -91,6 +93,9 @@ func newSurvey() *survey {
 
 // session returns what is known of a session of an agent; nil if not everything is.
 func (s *survey) session(agent, id string) *sold {
+	if s.last != nil && s.lastID == id && s.last.agent == agent {
+		return s.last
+	}
 	x := s.of[id]
 	if x == nil {
 		if len(s.room) == 0 {
@@ -102,9 +107,10 @@ func (s *survey) session(agent, id string) *sold {
 	}
 	if x.agent != agent || len(s.of)+len(s.sums) > mostSurveyed {
 		s.mixed = true
-		s.of, s.room, s.moved, s.sums = nil, nil, nil, nil
+		s.of, s.room, s.moved, s.sums, s.last = nil, nil, nil, nil, nil
 		return nil
 	}
+	s.last, s.lastID = x, id
 	return x
 }
 
@@ -225,14 +231,16 @@ var oddSessions = map[string]string{
 // surveyedRules are those of which a survey has a bit, in its order.
 var surveyedRules = slices.Sorted(maps.Keys(oddSessions))
 
-// oddBits has a bit for each condition that a session meets.
-var oddBits = func() string {
-	bits := make([]string, len(surveyedRules))
+// oddBits has a bit for each condition that a session meets, but for those of some rules.
+func oddBits(without ...string) string {
+	var bits []string
 	for i, name := range surveyedRules {
-		bits[i] = fmt.Sprintf("CASE WHEN %s THEN %d ELSE 0 END", oddSessions[name], 1<<i)
+		if !slices.Contains(without, name) {
+			bits = append(bits, fmt.Sprintf("CASE WHEN %s THEN %d ELSE 0 END", oddSessions[name], 1<<i))
+		}
 	}
 	return strings.Join(bits, " + ")
-}()
+}
 
 // agentSum is what the sessions of an agent sum up to.
 type agentSum struct{ heldTrial, heldOwn, live, bytes, rotations, charged, refunded, recharged int64 }
@@ -242,7 +250,7 @@ type surveyed struct {
 	sessionSum
 	agent, id, product, kind string
 	price, quantity, bytes   int64
-	live, rotations, odd     int64
+	rotations, odd           int64
 
 	status                     string
 	up, down, connections      int64
@@ -252,9 +260,17 @@ type surveyed struct {
 }
 
 const surveySelect = `SELECT s.agent_id, s.id, s.product_no, s.type, s.price, s.quantity, s.bytes, s.held_trial,
-	s.held_own, s.charged_trial, s.charged_own, s.refunded_trial, s.refunded_own, CASE WHEN ` + live + ` THEN 1 ELSE 0 END,
-	s.rotations + s.worker_rotations, s.status, s.up, s.down, s.connections, s.created_at, s.usage_at, s.counted,
-	s.provider, CASE WHEN ` + inProcess + ` THEN 0 ELSE 1 END, `
+	s.held_own, s.charged_trial, s.charged_own, s.refunded_trial, s.refunded_own, s.rotations + s.worker_rotations, s.status, s.up, s.down, s.connections, s.created_at, s.usage_at, s.counted,
+	s.provider, `
+
+// Whether an order names a session is looked up for each one, if there are orders at all.
+const (
+	surveyOrdered = "CASE WHEN " + inProcess + " THEN 0 ELSE 1 END, "
+	surveyNone    = "0, "
+)
+
+// surveyBits are the conditions that are not computed here.
+var surveyBits = oddBits(trafficCharged)
 
 // read compares the sessions of a range of agents, in a scope, with their entries and their agents.
 func (s *survey) read(ctx context.Context, conn engine.Conn, scope string, r reading, args []any) error {
@@ -264,25 +280,31 @@ func (s *survey) read(ctx context.Context, conn engine.Conn, scope string, r rea
 	if r.month > 0 { // the entries of sealed months were not walked
 		return s.readOdd(ctx, conn, scope, args)
 	}
-	var additions int
-	err := conn.Row(scope+"SELECT COUNT(*) FROM (SELECT 1 FROM session_topups LIMIT 1) t", args).Scan(&additions)
+	var additions, orders int
+	err := conn.Row(scope+`SELECT (SELECT COUNT(*) FROM (SELECT 1 FROM session_topups LIMIT 1) t),
+		(SELECT COUNT(*) FROM (SELECT 1 FROM upstream_orders LIMIT 1) o)`, args).Scan(&additions, &orders)
 	if err != nil {
 		return work.Wrap("look for added traffic", err)
+	}
+	columns := surveySelect + surveyNone + surveyBits
+	if orders > 0 {
+		columns = surveySelect + surveyOrdered + surveyBits
 	}
 	if err := s.readHours(ctx, conn, scope, args); err != nil {
 		return err
 	}
-	found, sums, prices, use, life := 0, s.mixed, s.mixed, s.mixed, s.mixed
+	charged, found, sums, prices, use, life := false, 0, s.mixed, s.mixed, s.mixed, s.mixed
 	var x surveyed
 	into := []any{&x.agent, &x.id, &x.product, &x.kind, &x.price, &x.quantity, &x.bytes, &x.heldTrial, &x.heldOwn,
-		&x.chargedTrial, &x.chargedOwn, &x.refundedTrial, &x.refundedOwn, &x.live, &x.rotations, &x.status, &x.up, &x.down,
+		&x.chargedTrial, &x.chargedOwn, &x.refundedTrial, &x.refundedOwn, &x.rotations, &x.status, &x.up, &x.down,
 		&x.connections, &x.createdAt, &x.usedAt, &x.counted, &x.provider, &x.ordered, &x.odd}
-	err = conn.Rows(ctx, scope+surveySelect+oddBits+" FROM sessions s", args, func(row engine.Row) error {
+	err = conn.Rows(ctx, scope+columns+" FROM sessions s", args, func(row engine.Row) error {
 		if err := row.Scan(into...); err != nil {
 			return err
 		}
 		s.note(x.odd)
 		s.addAgent(&x)
+		charged = charged || x.mischarged()
 		e := s.of[x.id]
 		if e == nil {
 			e = &none
@@ -308,7 +330,7 @@ func (s *survey) read(ctx context.Context, conn engine.Conn, scope string, r rea
 		}
 	}
 	sums = sums || found != 0
-	s.doubt[sessionUse], s.doubt[hoursInLife] = use, life
+	s.doubt[sessionUse], s.doubt[hoursInLife], s.doubt[trafficCharged] = use, life, charged
 	for _, name := range []string{sessionSums, entryOfAgent} {
 		s.doubt[name] = sums
 	}
@@ -332,7 +354,10 @@ var none sold
 // addAgent adds a session to what is compared with its agent.
 func (s *survey) addAgent(x *surveyed) {
 	a := s.agents[x.agent]
-	a.heldTrial, a.heldOwn, a.live = a.heldTrial+x.heldTrial, a.heldOwn+x.heldOwn, a.live+x.live
+	a.heldTrial, a.heldOwn = a.heldTrial+x.heldTrial, a.heldOwn+x.heldOwn
+	if x.status == "creating" || x.status == "active" {
+		a.live++
+	}
 	a.bytes, a.rotations = a.bytes+x.up+x.down, a.rotations+x.rotations
 	s.agents[x.agent] = a
 	if x.counted == 1 {
@@ -371,10 +396,31 @@ func (s *survey) readAgents(ctx context.Context, conn engine.Conn, scope string,
 // firstPrice returns what was held for a session without additions when it was created; -1: no price is right.
 func (x *surveyed) firstPrice() int64 {
 	switch {
-	case x.price < 0 || x.price > 9_000_000_000 || x.bytes < 0 || x.bytes > 1e18 || x.quantity < 0 || x.quantity > 1e9:
+	case x.quantity < 0 || x.quantity > 1e9:
 		return -1
 	case x.kind == "dynamic":
-		return x.bytes/1e9*x.price + (x.bytes%1e9*x.price+999_999_999)/1e9
+		return x.priceOf(x.bytes, 999_999_999)
+	case x.price < 0 || x.price > 9_000_000_000 || x.bytes < 0 || x.bytes > 1e18:
+		return -1
 	}
 	return x.price * x.quantity
+}
+
+// priceOf returns the price of a number of bytes, as the rules compute it.
+func (x *surveyed) priceOf(bytes, round int64) int64 {
+	if x.price < 0 || x.price > 9_000_000_000 || bytes < 0 || bytes > 1e18 {
+		return -1
+	}
+	return bytes/1e9*x.price + (bytes%1e9*x.price+round)/1e9
+}
+
+// mischarged reports whether a session without additions is charged more than its traffic, or not that once it ended
+// and holds nothing. One that was never active has none.
+func (x *surveyed) mischarged() bool {
+	if x.kind != "dynamic" {
+		return false
+	}
+	charged, due := x.chargedTrial+x.chargedOwn, x.priceOf(x.up+x.down, 0)
+	over := x.status == "terminated" || x.status == "expired" || x.status == "failed"
+	return charged > due || over && x.heldTrial+x.heldOwn == 0 && charged != due
 }

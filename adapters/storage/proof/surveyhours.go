@@ -133,7 +133,7 @@ func (s *survey) note(odd int64) {
 
 func (s *survey) readOdd(ctx context.Context, conn engine.Conn, scope string, args []any) error {
 	var odd int64
-	err := conn.Rows(ctx, scope+"SELECT DISTINCT "+oddBits+" FROM sessions s", args, func(row engine.Row) error {
+	err := conn.Rows(ctx, scope+"SELECT DISTINCT "+oddBits()+" FROM sessions s", args, func(row engine.Row) error {
 		err := row.Scan(&odd)
 		s.note(odd)
 		return err
