@@ -260,8 +260,8 @@ type surveyed struct {
 }
 
 const surveySelect = `SELECT s.agent_id, s.id, s.product_no, s.type, s.price, s.quantity, s.bytes, s.held_trial,
-	s.held_own, s.charged_trial, s.charged_own, s.refunded_trial, s.refunded_own, s.rotations + s.worker_rotations, s.status, s.up, s.down, s.connections, s.created_at, s.usage_at, s.counted,
-	s.provider, `
+	s.held_own, s.charged_trial, s.charged_own, s.refunded_trial, s.refunded_own, s.rotations + s.worker_rotations,
+	s.status, s.up, s.down, s.connections, s.created_at, s.usage_at, s.counted, s.provider, `
 
 // Whether an order names a session is looked up for each one, if there are orders at all.
 const (
@@ -272,6 +272,19 @@ const (
 // surveyBits are the conditions that are not computed here.
 var surveyBits = oddBits(trafficCharged)
 
+// sessionQuery returns what a survey reads of sessions, and whether traffic was added to any.
+func sessionQuery(conn engine.Conn, scope string, args []any) (query string, additions bool, err error) {
+	var added, orders int
+	err = conn.Row(scope+`SELECT (SELECT COUNT(*) FROM (SELECT 1 FROM session_topups LIMIT 1) t),
+		(SELECT COUNT(*) FROM (SELECT 1 FROM upstream_orders LIMIT 1) o)`, args).Scan(&added, &orders)
+	ordered := surveyNone
+	if orders > 0 {
+		ordered = surveyOrdered
+	}
+	return scope + surveySelect + ordered + surveyBits + " FROM sessions s", added > 0,
+		work.Wrap("look for added traffic", err)
+}
+
 // read compares the sessions of a range of agents, in a scope, with their entries and their agents.
 func (s *survey) read(ctx context.Context, conn engine.Conn, scope string, r reading, args []any) error {
 	for _, name := range surveyedRules {
@@ -280,15 +293,9 @@ func (s *survey) read(ctx context.Context, conn engine.Conn, scope string, r rea
 	if r.month > 0 { // the entries of sealed months were not walked
 		return s.readOdd(ctx, conn, scope, args)
 	}
-	var additions, orders int
-	err := conn.Row(scope+`SELECT (SELECT COUNT(*) FROM (SELECT 1 FROM session_topups LIMIT 1) t),
-		(SELECT COUNT(*) FROM (SELECT 1 FROM upstream_orders LIMIT 1) o)`, args).Scan(&additions, &orders)
+	query, additions, err := sessionQuery(conn, scope, args)
 	if err != nil {
-		return work.Wrap("look for added traffic", err)
-	}
-	columns := surveySelect + surveyNone + surveyBits
-	if orders > 0 {
-		columns = surveySelect + surveyOrdered + surveyBits
+		return err
 	}
 	if err := s.readHours(ctx, conn, scope, args); err != nil {
 		return err
@@ -298,7 +305,7 @@ func (s *survey) read(ctx context.Context, conn engine.Conn, scope string, r rea
 	into := []any{&x.agent, &x.id, &x.product, &x.kind, &x.price, &x.quantity, &x.bytes, &x.heldTrial, &x.heldOwn,
 		&x.chargedTrial, &x.chargedOwn, &x.refundedTrial, &x.refundedOwn, &x.rotations, &x.status, &x.up, &x.down,
 		&x.connections, &x.createdAt, &x.usedAt, &x.counted, &x.provider, &x.ordered, &x.odd}
-	err = conn.Rows(ctx, scope+columns+" FROM sessions s", args, func(row engine.Row) error {
+	err = conn.Rows(ctx, query, args, func(row engine.Row) error {
 		if err := row.Scan(into...); err != nil {
 			return err
 		}
@@ -335,14 +342,14 @@ func (s *survey) read(ctx context.Context, conn engine.Conn, scope string, r rea
 		s.doubt[name] = sums
 	}
 	for _, name := range []string{heldIsPrice, heldIsProduct} {
-		s.doubt[name] = sums || prices || additions > 0
+		s.doubt[name] = sums || prices || additions
 	}
-	s.doubt[addedIsPrice] = s.mixed || s.traffic || additions > 0
+	s.doubt[addedIsPrice] = s.mixed || s.traffic || additions
 	for _, name := range []string{isOrdered, linesThere, counterFell} {
 		s.doubt[name] = s.orders
 	}
 	for _, name := range []string{additionsThere, trafficCharged, trafficSettled} {
-		s.doubt[name] = s.doubt[name] || additions > 0
+		s.doubt[name] = s.doubt[name] || additions
 	}
 	return errors.Join(s.readAgents(ctx, conn, scope, args), s.readCounts(ctx, conn, scope, args),
 		s.readDeliveries(ctx, conn, r))
