@@ -6,6 +6,7 @@ import (
 	"go/parser"
 	"go/token"
 	"os"
+	"path"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -85,6 +86,38 @@ func TestFunctionsAreShort(t *testing.T) {
 
 // TestLinesAreShort measures lines outside tests, but for fields with a tag: Go cannot break a tag, and
 // huma and kong read the texts of the API and of the commands from there.
+// mostParameters is how many parameters a function may have. More are a struct, such as an fx.In.
+const mostParameters = 7
+
+// manyParameters are the functions that have more, with how many. It only gets shorter.
+var manyParameters = map[string]int{
+	"app/accounts.New": 8, "app/maintenance.New": 8, "app/notify.HealthChanged": 8, "app/procurement.NewDriver": 10,
+	"app/replacements.New": 9, "app/sessions.New": 11, "app/traffic.New": 8, "app/traffic.record": 8,
+}
+
+func TestFunctionsTakeFewParameters(t *testing.T) {
+	most := map[string]int{}
+	for _, s := range sources(t) {
+		if strings.HasSuffix(s.path, "_test.go") || strings.HasPrefix(s.path, "test/") {
+			continue
+		}
+		for _, d := range s.file.Decls {
+			if f, ok := d.(*ast.FuncDecl); ok {
+				name := path.Dir(s.path) + "." + f.Name.Name
+				most[name] = max(most[name], f.Type.Params.NumFields())
+				if n := f.Type.Params.NumFields(); n > max(mostParameters, manyParameters[name]) {
+					t.Errorf("%s: %s has %d parameters, at most %d are allowed: take a struct", s.fset.Position(f.Pos()), f.Name.Name, n, mostParameters)
+				}
+			}
+		}
+	}
+	for name, n := range manyParameters {
+		if most[name] < n {
+			t.Errorf("%s has %d parameters: write so, or remove it from manyParameters", name, most[name])
+		}
+	}
+}
+
 func TestLinesAreShort(t *testing.T) {
 	for _, s := range sources(t) {
 		if s.test() {
