@@ -209,6 +209,8 @@ func listsUseTheirIndexes(t *testing.T, st *storage.Store) {
 			}
 			return err
 		}},
+		{"by type", "sessions_", list(ports.SessionFilter{Type: session.Dynamic})},
+		{"by a type that no session has", "sessions_", list(ports.SessionFilter{Type: session.Static})},
 	} {
 		plans, err := st.Plans(t.Context(), c.fn)
 		if err != nil {
