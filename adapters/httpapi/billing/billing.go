@@ -94,7 +94,7 @@ type reportQuery struct {
 }
 
 type reportReply struct {
-	Period   string            `json:"period" enum:"day,week,month" doc:"The length of the period."`
+	Period   string            `json:"period" enum:"day,week,month" enumName:"Period" doc:"The length of the period."`
 	From     value.Stamp       `json:"from" doc:"The first moment of the period."`
 	To       value.Stamp       `json:"to" doc:"Exclusive."`
 	Currency string            `json:"currency" enum:"USD" doc:"Of all amounts."`

@@ -50,7 +50,7 @@ type trafficBucketReply struct {
 }
 
 type trafficStatsReply struct {
-	Granularity string               `json:"granularity" enum:"hour,day" doc:"The length of a bucket."`
+	Granularity string               `json:"granularity" enum:"hour,day" enumName:"Granularity" doc:"The length of a bucket."`
 	Items       []trafficBucketReply `json:"items" doc:"Oldest first, empty buckets included."`
 }
 
@@ -63,7 +63,7 @@ type costBucketReply struct {
 }
 
 type costStatsReply struct {
-	Granularity string            `json:"granularity" enum:"hour,day" doc:"The length of a bucket."`
+	Granularity string            `json:"granularity" enum:"hour,day" enumName:"Granularity" doc:"The length of a bucket."`
 	Items       []costBucketReply `json:"items" doc:"Oldest first, empty buckets included."`
 }
 

@@ -19,21 +19,22 @@ import (
 // occurs more than once, like every refusal, is a component.
 func Finish(doc *huma.OpenAPI) {
 	schemas := doc.Components.Schemas.Map()
+	names := enumNames(doc.Components.Schemas)
 	allowNull(doc.Components.Schemas)
 	for _, name := range slices.Sorted(maps.Keys(schemas)) {
-		finishSchema(schemas, schemas[name])
+		finishSchema(schemas, names, schemas[name])
 	}
 	finishObjects(doc)
 	var s sites
 	for o := range operationsOf(doc) {
 		for i, p := range o.Parameters {
-			finishSchema(schemas, p.Schema)
+			finishSchema(schemas, names, p.Schema)
 			name := camel(p.In + "_" + strings.ReplaceAll(p.Name, "-", "_"))
 			s.parameters = append(s.parameters, site[huma.Param]{p, func(ref *huma.Param) { o.Parameters[i] = ref }, name})
 		}
 		for status, r := range o.Responses {
 			for _, m := range r.Content {
-				finishSchema(schemas, m.Schema)
+				finishSchema(schemas, names, m.Schema)
 			}
 			s.response(o, status, r)
 		}
@@ -192,12 +193,12 @@ func share[T any](all []site[T], least int, ref func(name string) *T) map[string
 // finishSchema replaces the enumerations in a schema by references to schemas of their own, and removes the
 // descriptions of patterns, which the standard does not have. A nullable enumeration becomes a choice, because null is
 // none of its values.
-func finishSchema(schemas map[string]*huma.Schema, s *huma.Schema) {
+func finishSchema(schemas map[string]*huma.Schema, names map[string]string, s *huma.Schema) {
 	if s == nil {
 		return
 	}
 	s.PatternDescription = ""
-	if name := enumNames[joined(s.Enum)]; name != "" {
+	if name := names[joined(s.Enum)]; name != "" {
 		schemas[name] = &huma.Schema{Type: huma.TypeString, Enum: s.Enum}
 		ref := schemaRef + name
 		if s.Nullable {
@@ -208,15 +209,15 @@ func finishSchema(schemas map[string]*huma.Schema, s *huma.Schema) {
 		s.Type, s.Enum, s.Nullable = "", nil, false
 		return
 	}
-	finishSchema(schemas, s.Items)
+	finishSchema(schemas, names, s.Items)
 	for _, p := range s.Properties {
-		finishSchema(schemas, p)
+		finishSchema(schemas, names, p)
 	}
 	if others, ok := s.AdditionalProperties.(*huma.Schema); ok {
-		finishSchema(schemas, others)
+		finishSchema(schemas, names, others)
 	}
 	for _, one := range slices.Concat(s.AllOf, s.AnyOf, s.OneOf) {
-		finishSchema(schemas, one)
+		finishSchema(schemas, names, one)
 	}
 }
 

@@ -73,24 +73,20 @@ var enumerations = []enumeration{
 	enumOf("WorkerState", worker.Statuses),
 }
 
-// enumNames has the names of the document's enumerations, by their values: those of enumerations, and
-// those that tags list.
-var enumNames = func() map[string]string {
-	names := map[string]string{
-		"GB IP":                             "Unit",
-		"accepted rejected":                 "EventOutcome",
-		"day week month":                    "Period",
-		"gateway agent service":             "EventSource",
-		"gateway direct":                    "DeliveryMode",
-		"hour day":                          "Granularity",
-		"sync async":                        "Provisioning",
-		"SESSION_NOT_FOUND SESSION_EXPIRED": "EventRefusal",
-	}
+// enumNames returns the names of the document's enumerations, by their values: those of enumerations, and those that
+// fields of its objects list in a tag, with the tag enumName beside it.
+func enumNames(schemas huma.Registry) map[string]string {
+	names := map[string]string{}
 	for _, e := range enumerations {
 		names[joined(e.values)] = e.name
 	}
+	for f := range fieldsOf(schemas) {
+		if name := f.Tag.Get("enumName"); name != "" {
+			names[strings.ReplaceAll(f.Tag.Get("enum"), ",", " ")] = name
+		}
+	}
 	return names
-}()
+}
 
 func enumOf[T ~string](name string, values []T) enumeration {
 	return enumeration{name, OneOf(values...), reflect.TypeFor[T](), reflect.TypeFor[enumSchema[T]]()}

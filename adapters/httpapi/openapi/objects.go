@@ -1,6 +1,7 @@
 package openapi
 
 import (
+	"iter"
 	"maps"
 	"reflect"
 	"slices"
@@ -45,12 +46,23 @@ func finishObjects(doc *huma.OpenAPI) {
 
 // allowNull lets the objects that an answer always has be null where their fields are pointers, which tags cannot.
 func allowNull(schemas huma.Registry) {
-	for name, s := range schemas.Map() {
-		if t := schemas.TypeFromRef(schemaRef + name); t != nil && t.Kind() == reflect.Struct {
-			for _, f := range reflect.VisibleFields(t) {
-				p := s.Properties[f.Tag.Get("json")] // of a field that may be left out the tag is not the name
-				if p != nil && p.Ref != "" && f.Type.Kind() == reflect.Pointer {
-					*p = huma.Schema{Description: p.Description, AnyOf: []*huma.Schema{{Ref: p.Ref}, {Type: "null"}}}
+	for f, s := range fieldsOf(schemas) {
+		p := s.Properties[f.Tag.Get("json")] // of a field that may be left out the tag is not the name
+		if p != nil && p.Ref != "" && f.Type.Kind() == reflect.Pointer {
+			*p = huma.Schema{Description: p.Description, AnyOf: []*huma.Schema{{Ref: p.Ref}, {Type: "null"}}}
+		}
+	}
+}
+
+// fieldsOf iterates over the fields of the structs that objects are made of, with the schema of the object.
+func fieldsOf(schemas huma.Registry) iter.Seq2[reflect.StructField, *huma.Schema] {
+	return func(yield func(reflect.StructField, *huma.Schema) bool) {
+		for name, s := range schemas.Map() {
+			if t := schemas.TypeFromRef(schemaRef + name); t != nil && t.Kind() == reflect.Struct {
+				for _, f := range reflect.VisibleFields(t) {
+					if !yield(f, s) {
+						return
+					}
 				}
 			}
 		}

@@ -20,7 +20,7 @@ type productReply struct {
 	Name         string          `json:"name" doc:"For people."`
 	Type         session.Type    `json:"type" doc:"What kind it is."`
 	Price        value.Money     `json:"price" doc:"Of one unit; static: for the shortest duration."`
-	Unit         string          `json:"unit" enum:"GB,IP" doc:"What the price is for."`
+	Unit         string          `json:"unit" enum:"GB,IP" enumName:"Unit" doc:"What the price is for."`
 	Currency     string          `json:"currency" enum:"USD" doc:"Of all amounts."`
 	Description  string          `json:"description" doc:"What it is, for people."`
 	Countries    []string        `json:"countries" doc:"ISO 3166-1 alpha-2."`
@@ -32,8 +32,8 @@ type productReply struct {
 	MinTrafficGB value.MaybeGB   `json:"min_traffic_gb" doc:"null for a static product."`
 	MaxTrafficGB value.MaybeGB   `json:"max_traffic_gb" doc:"null for a static product."`
 	TrafficStep  value.MaybeGB   `json:"traffic_step_gb" doc:"traffic_gb is a multiple of it. null for a static product."`
-	Provisioning string          `json:"provisioning" enum:"sync,async" doc:"sync: POST /sessions answers 201 active; async: 202 creating."`
-	Delivery     string          `json:"delivery" enum:"gateway,direct" doc:"gateway: proxy.full_url is the service's own gateway. direct: it is the upstream's proxy; usage is what that counts, a minute late, and the rest is given back once it has counted the end."`
+	Provisioning string          `json:"provisioning" enum:"sync,async" enumName:"Provisioning" doc:"sync: POST /sessions answers 201 active; async: 202 creating."`
+	Delivery     string          `json:"delivery" enum:"gateway,direct" enumName:"DeliveryMode" doc:"gateway: proxy.full_url is the service's own gateway. direct: it is the upstream's proxy; usage is what that counts, a minute late, and the rest is given back once it has counted the end."`
 	MinTier      account.Tier    `json:"min_tier" doc:"The least tier of an account that may buy it; a lower one is refused with TIER_REQUIRED."`
 	TrialCredit  bool            `json:"trial_credit" doc:"Whether trial credit pays for it. false: only your own money does, whatever the balance."`
 	FairUseGB    value.MaybeGB   `json:"fair_use_gb" doc:"Static: GB that an IP may transfer for each 30 days bought; null: no limit."`

@@ -26,7 +26,7 @@ type recommendationReply struct {
 	Name          string          `json:"name" doc:"For people."`
 	Type          session.Type    `json:"type" doc:"What kind it is."`
 	Price         value.Money     `json:"price" doc:"US dollars for one unit."`
-	Unit          string          `json:"unit" enum:"GB,IP" doc:"What the price is for."`
+	Unit          string          `json:"unit" enum:"GB,IP" enumName:"Unit" doc:"What the price is for."`
 	Score         value.Ratio     `json:"score" doc:"1 fits best."`
 	Reasons       []string        `json:"reasons" doc:"Why it fits, for people."`
 	EstimatedCost value.Money     `json:"estimated_cost" doc:"What the suggested purchase costs, in US dollars."`

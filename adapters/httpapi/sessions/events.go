@@ -27,7 +27,7 @@ type eventReply struct {
 	EventID    string           `json:"event_id" doc:"Names the event."`
 	At         value.Stamp      `json:"at" doc:"When the service received it."`
 	OccurredAt value.MaybeStamp `json:"occurred_at" doc:"As the agent reported; null otherwise."`
-	Source     string           `json:"source" enum:"gateway,agent,service" doc:"Who saw it: the gateway, the agent, or the service."`
+	Source     string           `json:"source" enum:"gateway,agent,service" enumName:"EventSource" doc:"Who saw it: the gateway, the agent, or the service."`
 	Type       string           `json:"type" doc:"What kind it is."`
 	TargetHost value.MaybeText  `json:"target_host" doc:"The host of the request, or null."`
 	StatusCode value.MaybeInt   `json:"status_code" doc:"null when there was no answer."`

@@ -76,12 +76,12 @@ type batchReply struct {
 type resultReply struct {
 	Index     int               `json:"index" doc:"The position in the batch, from 0."`
 	SessionID string            `json:"session_id" doc:"The session."`
-	Status    string            `json:"status" enum:"accepted,rejected" doc:"Its state."`
+	Status    string            `json:"status" enum:"accepted,rejected" enumName:"EventOutcome" doc:"Its state."`
 	Error     *resultErrorReply `json:"error" doc:"Why it was refused; null if it was accepted."`
 }
 
 type resultErrorReply struct {
-	Code    string `json:"code" enum:"SESSION_NOT_FOUND,SESSION_EXPIRED" doc:"For programs; it does not change."`
+	Code    string `json:"code" enum:"SESSION_NOT_FOUND,SESSION_EXPIRED" enumName:"EventRefusal" doc:"For programs; it does not change."`
 	Message string `json:"message" doc:"For people: what is wrong and what to do."`
 }
 
