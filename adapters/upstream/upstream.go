@@ -18,10 +18,11 @@ import (
 	"agentproxy/ports"
 )
 
-// Spec and Env are a provider as the operator configured it, and what the service has for it.
 type (
+	// Spec is a provider as the operator configured it.
 	Spec = kind.Spec
-	Env  = kind.Env
+	// Env is what the service has for a provider.
+	Env = kind.Env
 )
 
 // kinds are the kinds, by name.
