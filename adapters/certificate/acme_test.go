@@ -23,6 +23,11 @@ import (
 
 const day = 24 * time.Hour
 
+// hostOf returns a host of one test: certmagic keeps the challenges of a process by host, those of all its authorities.
+func hostOf(t *testing.T) string {
+	return strings.ToLower(t.Name()[strings.LastIndex(t.Name(), "/")+1:]) + ".proxy.test"
+}
+
 // both looks at two replicas at once.
 func both(t *testing.T, a, b *certificate.Keeper) {
 	t.Helper()
@@ -38,7 +43,7 @@ func TestReplicasAskOnce(t *testing.T) {
 	for name, database := range databases {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			const host = "gw.proxy.test"
+			host := hostOf(t)
 			ca, at, c := newAuthority(t, 30*day), database(t), &clock{}
 			var log locked
 			st := open(t, at)
@@ -212,7 +217,7 @@ func TestAnotherReplicaAnswersTheAuthority(t *testing.T) {
 	for way, off := range map[string][2]bool{"HTTP-01": {false, true}, "TLS-ALPN-01": {true, false}} {
 		t.Run(way, func(t *testing.T) {
 			t.Parallel()
-			const host = "gw.proxy.test"
+			host := hostOf(t)
 			ca, at := newAuthority(t, 30*day), databases["SQLite"](t)
 			ca.httpOff, ca.tlsOff = off[0], off[1]
 			var log locked
@@ -233,7 +238,7 @@ func TestAnotherReplicaAnswersTheAuthority(t *testing.T) {
 // attempt that fails.
 func TestAReplicaIsKilledInAnOrder(t *testing.T) {
 	t.Parallel()
-	const host = "gw.proxy.test"
+	host := hostOf(t)
 	ca, at, c := newAuthority(t, 30*day), databases["SQLite"](t), &clock{}
 	var log locked
 	k := replica(t, ca.config(host), open(t, at), c, &log)
