@@ -99,12 +99,14 @@ func TestUsersOfTheAdminListener(t *testing.T) {
 	}
 	reload := func(lines ...string) {
 		t.Helper()
-		before := strings.Count(s.log.String(), "the users of the admin listener")
+		answers := func() int {
+			return strings.Count(s.log.String(), "the users of the admin listener") +
+				strings.Count(s.log.String(), "configuration not reloaded")
+		}
+		before := answers()
 		ok(t, os.WriteFile(file, []byte(strings.Join(lines, "")), 0o600))
 		ok(t, s.cmd.Process.Signal(syscall.SIGHUP))
-		within(t, soon, "the file was read again", func() bool {
-			return strings.Count(s.log.String(), "the users of the admin listener")+strings.Count(s.log.String(), "configuration not reloaded") > before
-		})
+		within(t, soon, "the file was read again", func() bool { return answers() > before })
 	}
 	status := func(path, name string) int {
 		t.Helper()
