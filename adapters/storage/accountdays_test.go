@@ -147,7 +147,7 @@ func TestSumsOfAccountsReadFewEntries(t *testing.T) {
 			sumUp(t, st)
 			later(storage.SumDaysAfter)
 		}
-		execAll(t, st, map[bool]string{true: "VACUUM ANALYZE", false: "ANALYZE"}[st.Pool() != nil])
+		analyze(t, st)
 		today := billing.Day(now)
 		from, to := today.AddDate(0, 0, -30), today.AddDate(0, 0, 1)
 		plans, err := st.Plans(t.Context(), func(ctx context.Context, tx ports.Tx) error {

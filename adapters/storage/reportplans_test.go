@@ -107,7 +107,7 @@ func TestAStatementReadsFewEntries(t *testing.T) {
 		for range 2 {
 			sumUp(t, st)
 		}
-		execAll(t, st, map[bool]string{true: "VACUUM ANALYZE", false: "ANALYZE"}[st.Pool() != nil])
+		analyze(t, st)
 		plans, err := st.Plans(t.Context(), func(ctx context.Context, tx ports.Tx) error {
 			sums, err := tx.Ledger().Statement(ctx, "agt_1", month, month.AddDate(0, 1, 0))
 			if got := sums.ByType["hold"]; got != -many {
