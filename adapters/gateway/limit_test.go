@@ -256,7 +256,10 @@ func TestIdleGivesBack(t *testing.T) {
 	calm := begin(t, newCore(t), func(c *setup) { c.Timing.Report, c.Timing.Heartbeat = 100*time.Millisecond, time.Hour })
 	other := calm.add(1, 1<<30)
 	_ = calm.connect(other, echo(t))
-	waitFor(t, "all to be given back", func() bool { return calm.usage(other).Leased == 0 })
+	waitFor(t, "all to be given back, and the connection to be reported", func() bool {
+		u := calm.usage(other)
+		return u.Leased == 0 && u.Connections == 1
+	})
 	before, still := w.renewed(), calm.renewed()
 	waitFor(t, "four heartbeats", func() bool { return w.renewed() >= before+4 })
 	if n := calm.renewed() - still; n > 0 {
