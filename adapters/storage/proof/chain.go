@@ -59,23 +59,24 @@ var (
 func (e *entry) movesByType() bool {
 	free, held := e.Trial == 0 && e.Own == 0, e.HeldTrial == 0 && e.HeldOwn == 0
 	toHeld := e.Trial == -e.HeldTrial && e.Own == -e.HeldOwn
+	account := billing.Account(e.Account)
 	switch billing.Type(e.Type) {
 	case billing.TrialGrant:
-		return billing.Account(e.Account) == billing.TrialGrants && e.Trial >= 0 && e.Own == 0 && held
+		return account == billing.TrialGrants && e.Trial >= 0 && e.Own == 0 && held
 	case billing.Recharge:
-		return billing.Account(e.Account) == billing.USDT && e.Trial == 0 && e.Own >= 0 && held
+		return account == billing.USDT && e.Trial == 0 && e.Own >= 0 && held
 	case billing.HoldEntry:
-		return billing.Account(e.Account) == billing.NoAccount && e.HeldTrial >= 0 && e.HeldOwn >= 0 && toHeld
+		return account == billing.NoAccount && e.HeldTrial >= 0 && e.HeldOwn >= 0 && toHeld
 	case billing.ChargeEntry:
-		return billing.Account(e.Account) == billing.Revenue && free && e.HeldTrial <= 0 && e.HeldOwn <= 0
+		return account == billing.Revenue && free && e.HeldTrial <= 0 && e.HeldOwn <= 0
 	case billing.Release:
-		return billing.Account(e.Account) == billing.NoAccount && e.HeldTrial <= 0 && e.HeldOwn <= 0 && toHeld
+		return account == billing.NoAccount && e.HeldTrial <= 0 && e.HeldOwn <= 0 && toHeld
 	case billing.RefundEntry:
-		return billing.Account(e.Account) == billing.Revenue && e.Trial >= 0 && e.Own >= 0 && held
+		return account == billing.Revenue && e.Trial >= 0 && e.Own >= 0 && held
 	case billing.TrialExpiry:
-		return billing.Account(e.Account) == billing.TrialExpired && e.Trial <= 0 && e.Own == 0 && held
+		return account == billing.TrialExpired && e.Trial <= 0 && e.Own == 0 && held
 	case billing.Adjustment:
-		return billing.Account(e.Account) == billing.Corrections && held
+		return account == billing.Corrections && held
 	}
 	return false
 }
