@@ -15,6 +15,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"agentproxy/adapters/admin"
+	"agentproxy/test/syncbuffer"
 )
 
 func gauge(name string, read func(context.Context) (float64, error)) admin.Gauge {
@@ -172,7 +173,7 @@ func TestAnOutageOfAGaugeIsLoggedOnce(t *testing.T) {
 }
 
 func anOutageOfAGaugeIsLoggedOnce(t *testing.T) {
-	var out lockedBuffer
+	var out syncbuffer.Buffer
 	s, r := create(t, admin.Config{ReadEvery: time.Nanosecond}, slog.New(slog.NewTextHandler(&out, nil)))
 	if err := s.Register(r, []admin.Gauge{gauge("age", func(context.Context) (float64, error) { return 0, errors.New("gone") })}); err != nil {
 		t.Fatal(err)

@@ -1,7 +1,6 @@
 package admin_test
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"io"
@@ -22,6 +21,7 @@ import (
 	"go.uber.org/goleak"
 
 	"agentproxy/adapters/admin"
+	"agentproxy/test/syncbuffer"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -269,7 +269,7 @@ func aCheckThatHangsIsNotStartedAgain(t *testing.T) {
 func TestOneLineIsLoggedForAnOutage(t *testing.T) {
 	t.Parallel()
 	var fails atomic.Bool
-	var out lockedBuffer
+	var out syncbuffer.Buffer
 	s, _ := begin(t, admin.Config{}, slog.New(slog.NewTextHandler(&out, nil)), admin.Check{Name: "database",
 		Run: func(context.Context) error {
 			if fails.Load() {
@@ -324,24 +324,6 @@ func TestChecksHaveNames(t *testing.T) {
 			t.Errorf("%+v are taken", checks)
 		}
 	}
-}
-
-// lockedBuffer is a buffer for many writers.
-type lockedBuffer struct {
-	mu sync.Mutex
-	b  bytes.Buffer
-}
-
-func (l *lockedBuffer) Write(p []byte) (int, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.b.Write(p)
-}
-
-func (l *lockedBuffer) String() string {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.b.String()
 }
 
 func TestModule(t *testing.T) {

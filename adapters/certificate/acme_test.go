@@ -19,6 +19,7 @@ import (
 	"agentproxy/adapters/certificate"
 	"agentproxy/adapters/storage"
 	"agentproxy/ports"
+	"agentproxy/test/syncbuffer"
 )
 
 const day = 24 * time.Hour
@@ -45,7 +46,7 @@ func TestReplicasAskOnce(t *testing.T) {
 			t.Parallel()
 			host := hostOf(t)
 			ca, at, c := newAuthority(t, 30*day), database(t), &clock{}
-			var log locked
+			var log syncbuffer.Buffer
 			st := open(t, at)
 			a := replica(t, ca.config(host), st, c, &log)
 			b := replica(t, ca.config(host), open(t, at), c, &log)
@@ -96,24 +97,6 @@ func TestReplicasAskOnce(t *testing.T) {
 			}
 		})
 	}
-}
-
-// locked is a log that replicas share.
-type locked struct {
-	mu sync.Mutex
-	b  bytes.Buffer
-}
-
-func (l *locked) Write(p []byte) (int, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.b.Write(p)
-}
-
-func (l *locked) String() string {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.b.String()
 }
 
 func tail(text string) string { return text[max(0, len(text)-4000):] }
@@ -196,13 +179,13 @@ func alone() int {
 }
 
 // process starts a replica in a process of its own.
-func process(t *testing.T, ca *authority, at storage.Config, host string) (*exec.Cmd, *locked) {
+func process(t *testing.T, ca *authority, at storage.Config, host string) (*exec.Cmd, *syncbuffer.Buffer) {
 	t.Helper()
 	cmd := exec.Command(os.Args[0])
 	root := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: ca.server.Certificate().Raw})
 	cmd.Env = append(os.Environ(), "REPLICA_DATABASE="+at.Path, "REPLICA_HOST="+host, "REPLICA_ROOT="+string(root),
 		"REPLICA_DIRECTORY="+ca.server.URL+"/dir")
-	out := &locked{}
+	out := &syncbuffer.Buffer{}
 	cmd.Stdout, cmd.Stderr = out, out
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
@@ -220,7 +203,7 @@ func TestAnotherReplicaAnswersTheAuthority(t *testing.T) {
 			host := hostOf(t)
 			ca, at := newAuthority(t, 30*day), databases["SQLite"](t)
 			ca.httpOff, ca.tlsOff = off[0], off[1]
-			var log locked
+			var log syncbuffer.Buffer
 			k := replica(t, ca.config(host), open(t, at), &clock{}, &log)
 			ca.answers(t, k)
 			cmd, out := process(t, ca, at, host)
@@ -240,7 +223,7 @@ func TestAReplicaIsKilledInAnOrder(t *testing.T) {
 	t.Parallel()
 	host := hostOf(t)
 	ca, at, c := newAuthority(t, 30*day), databases["SQLite"](t), &clock{}
-	var log locked
+	var log syncbuffer.Buffer
 	k := replica(t, ca.config(host), open(t, at), c, &log)
 	ca.answers(t, k)
 	held := make(chan struct{})

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"agentproxy/domain/traffic"
+	"agentproxy/test/syncbuffer"
 )
 
 // of makes a session of an agent.
@@ -187,7 +188,7 @@ func TestAFullGatewayServesWhoHasFew(t *testing.T) {
 		accounts int
 		trial    bool
 	}{{5, true}, {2, false}} {
-		logged := &log{}
+		logged := &syncbuffer.Buffer{}
 		b := newCore(t)
 		w, r := metered(t, b, func(s *setup) {
 			s.Connections, s.TrialPlaces, s.Agent, s.TrialAgent, s.Tunnels = limit, limit/4, 1000, 100, 1000

@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"agentproxy/domain/traffic"
+	"agentproxy/test/syncbuffer"
 )
 
 // faulty panics for one port.
@@ -39,7 +40,7 @@ func (f faultyObserver) Observe(o traffic.Observation) {
 // leaves no place taken.
 func TestAPanicEndsOneConnection(t *testing.T) {
 	t.Parallel()
-	logged := &log{}
+	logged := &syncbuffer.Buffer{}
 	core := newCore(t)
 	w, r := metered(t, core, func(c *setup) {
 		c.AddressPolicy, c.Observer = faulty{7}, faultyObserver{core}

@@ -14,6 +14,7 @@ import (
 	"agentproxy/domain/procurement"
 	"agentproxy/domain/session"
 	"agentproxy/domain/traffic"
+	"agentproxy/test/syncbuffer"
 )
 
 // found collects what a gateway reports.
@@ -37,7 +38,7 @@ func (f *found) take() []gateway.Scan {
 // once, by whatever protocol; one that is denied by its own rules, by limits, or by a fault of a seller, is not.
 func TestScansAreReported(t *testing.T) {
 	t.Parallel()
-	clock, reports, logged := time.Date(2026, 5, 15, 12, 0, 0, 0, time.UTC), &found{}, &log{}
+	clock, reports, logged := time.Date(2026, 5, 15, 12, 0, 0, 0, time.UTC), &found{}, &syncbuffer.Buffer{}
 	rules := &policy.Shared{Operator: deny(t, ".denied.test"), Trial: onTrial(t, "1", "80", "443")}
 	w, r := metered(t, newCore(t), func(s *setup) {
 		s.WatchScans, s.Scanned = true, reports.add

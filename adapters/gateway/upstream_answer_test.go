@@ -1,7 +1,6 @@
 package gateway_test
 
 import (
-	"bytes"
 	"encoding/base64"
 	"encoding/json"
 	"fmt"
@@ -11,12 +10,12 @@ import (
 	"net/http"
 	"net/netip"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
 	"agentproxy/domain/session"
 	"agentproxy/test/freeport"
+	"agentproxy/test/syncbuffer"
 )
 
 // refusedOver requests a tunnel that is refused, and returns the answer and the
@@ -254,16 +253,6 @@ func TestOtherProtocolsShowTheReason(t *testing.T) {
 	}
 }
 
-// log keeps what is logged.
-type log struct {
-	mu sync.Mutex
-	b  bytes.Buffer
-}
-
-func (l *log) Write(p []byte) (int, error) { l.mu.Lock(); defer l.mu.Unlock(); return l.b.Write(p) }
-
-func (l *log) String() string { l.mu.Lock(); defer l.mu.Unlock(); return l.b.String() }
-
 // A provider may repeat the service's credential in its answers. It is neither sent
 // to clients nor recorded, and the provider's texts are not logged.
 func TestCredentialsOfUpstreamsAreNeverDisclosed(t *testing.T) {
@@ -271,7 +260,7 @@ func TestCredentialsOfUpstreamsAreNeverDisclosed(t *testing.T) {
 	const name, secret = "Acct7-cc-US+x", "Pa55 w/rd%"
 	both := base64.StdEncoding.EncodeToString([]byte(name + ":" + secret))
 	s := newSeller(t, name, secret)
-	logged := &log{}
+	logged := &syncbuffer.Buffer{}
 	w := begin(t, newCore(t), func(c *setup) {
 		c.Log = slog.New(slog.NewTextHandler(logged, &slog.HandlerOptions{Level: slog.LevelDebug}))
 	})

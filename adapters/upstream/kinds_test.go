@@ -11,13 +11,13 @@ import (
 	"os"
 	"slices"
 	"strings"
-	"sync"
 	"testing"
 
 	"agentproxy/adapters/upstream"
 	"agentproxy/adapters/upstream/kind"
 	"agentproxy/domain/procurement"
 	"agentproxy/ports"
+	"agentproxy/test/syncbuffer"
 )
 
 var update = flag.Bool("update", false, "rewrite the settings of each kind in docs/providers.md")
@@ -62,24 +62,12 @@ func TestThePageHasTheSettingsOfEachKind(t *testing.T) {
 	}
 }
 
-// safeText is a text that goroutines write.
-type safeText struct {
-	mu sync.Mutex
-	b  strings.Builder
-}
-
-func (s *safeText) Write(p []byte) (int, error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.b.Write(p)
-}
-
 // A seller that repeats all that it was sent, as some do in their errors, puts no secret into ours or into the log.
 func TestNoKindShowsASecret(t *testing.T) {
 	t.Parallel()
 	asked := 0
 	for _, k := range upstream.Kinds() {
-		sent := &safeText{}
+		sent := &syncbuffer.Buffer{}
 		server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			all := fmt.Sprint(r.URL, r.Header)
 			_, _ = sent.Write([]byte(all))
@@ -94,7 +82,7 @@ func TestNoKindShowsASecret(t *testing.T) {
 				s.Secrets[f.Name] = "hunter2" + f.Name
 			}
 		}
-		var log safeText
+		var log syncbuffer.Buffer
 		p, err := upstream.New(s, slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelDebug})))
 		if err != nil {
 			continue // it has no API
@@ -107,13 +95,13 @@ func TestNoKindShowsASecret(t *testing.T) {
 		if l, ok := p.(ports.Lister); ok {
 			_, err4 = l.List(context.WithoutCancel(t.Context()))
 		}
-		for _, text := range []string{fmt.Sprint(err1, err2, err3, err4), log.b.String()} {
+		for _, text := range []string{fmt.Sprint(err1, err2, err3, err4), log.String()} {
 			if strings.Contains(text, "hunter2") {
 				t.Errorf("%s shows a secret: %s", k.Name, text)
 			}
 		}
-		if !strings.Contains(sent.b.String(), "hunter2") {
-			t.Errorf("%s sent no secret, so nothing was tested: %s", k.Name, sent.b.String())
+		if !strings.Contains(sent.String(), "hunter2") {
+			t.Errorf("%s sent no secret, so nothing was tested: %s", k.Name, sent.String())
 		}
 	}
 	if asked < 4 {

@@ -34,7 +34,7 @@ func TestATransferThatCannotBeBookedIsSetAside(t *testing.T) {
 	b.expectCredited(other, "20")
 	list, total, err := b.payments.Aside(t.Context(), 10)
 	apptest.OK(t, err)
-	if total != 1 || len(list) != 1 || list[0].Key != k || list[0].AgentID != sick || list[0].Reason == "" || !b.logs.has("set aside") {
+	if total != 1 || len(list) != 1 || list[0].Key != k || list[0].AgentID != sick || list[0].Reason == "" || !b.logged("set aside") {
 		t.Fatalf("set aside are %d: %+v", total, list)
 	}
 	status, err := b.payments.Status(t.Context())

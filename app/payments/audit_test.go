@@ -32,7 +32,7 @@ func TestAuditRepairs(t *testing.T) {
 	apptest.OK(t, b.payments.Audit(t.Context(), 5))
 	b.expectCredited(agent, "10")
 	apptest.Equal(t, "drift", b.drift(), "")
-	apptest.Equal(t, "it is logged as an error", b.logs.has("level=ERROR"), false)
+	apptest.Equal(t, "it is logged as an error", b.logged("level=ERROR"), false)
 	b.expectAllCredited()
 	calls := b.chain.Calls()["history"]
 	apptest.OK(t, b.payments.Audit(t.Context(), 5))
@@ -115,7 +115,7 @@ func TestAuditWhileTheChainMoves(t *testing.T) {
 				t.Error(err)
 			}
 			apptest.Equal(t, "drift", b.drift(), "")
-			apptest.Equal(t, "it is logged as an error", b.logs.has("level=ERROR"), false)
+			apptest.Equal(t, "it is logged as an error", b.logged("level=ERROR"), false)
 			apptest.OK(t, b.payments.Audit(t.Context(), 5))
 			b.settle()
 			b.watch()
@@ -170,7 +170,7 @@ func TestAuditReports(t *testing.T) {
 			t.Errorf("of %d there differ %+v", checked, drifts)
 		}
 		apptest.Equal(t, "drift", b.drift(), "-3000000")
-		apptest.Equal(t, "it is logged as an error", b.logs.has("level=ERROR"), true)
+		apptest.Equal(t, "it is logged as an error", b.logged("level=ERROR"), true)
 		b.expectCredited(agent, "10")
 		st, err := b.payments.Status(t.Context())
 		apptest.OK(t, err)
@@ -227,7 +227,7 @@ func TestAuditReports(t *testing.T) {
 		}
 		b.expectCredited(agent, "10")
 		b.expectOrder(o, recharge.Paid, "10")
-		apptest.Equal(t, "it is logged as an error", b.logs.has("is gone"), true)
+		apptest.Equal(t, "it is logged as an error", b.logged("is gone"), true)
 	})
 }
 

@@ -22,6 +22,7 @@ import (
 	"agentproxy/test/fake"
 	"agentproxy/test/fake/trongrid"
 	"agentproxy/test/sqlitetest"
+	"agentproxy/test/syncbuffer"
 )
 
 // The periods of the tasks that read TRON, as they are wired.
@@ -48,7 +49,7 @@ func withTron(t *testing.T, test func(t *testing.T, x *tronService)) {
 		_, err = db.Writer().Exec("PRAGMA synchronous = OFF") // a day has thousands of writes
 		apptest.OK(t, err)
 		b := &fixture{World: &apptest.World{T: t, DB: db, Store: &apptest.FaultyStore{Store: db}, IDs: new(fake.IDs)},
-			keys: fake.NewKeys("a"), logs: &logBuffer{}}
+			keys: fake.NewKeys("a"), logs: &syncbuffer.Buffer{}}
 		x := &tronService{fixture: b, grid: trongrid.New()}
 		x.grid.Live()
 		tron, err := chain.NewTron(chain.TronConfig{Network: "tron-mainnet", APIKey: "k", Client: &http.Client{Transport: x.grid},
@@ -197,7 +198,7 @@ func TestAPaymentWithoutAQuota(t *testing.T) {
 				x.run(3 * time.Minute)
 				x.expectOrder(o, recharge.Paid, "10")
 				x.expectCredited(agent, "10")
-				apptest.Equal(t, "it is logged", x.logs.has("quota"), true)
+				apptest.Equal(t, "it is logged", x.logged("quota"), true)
 			})
 		})
 	}

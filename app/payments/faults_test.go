@@ -171,7 +171,7 @@ func TestClockSkew(t *testing.T) {
 				b.watch()
 				b.expectOrder(o, recharge.Paid, "10")
 				b.expectCredited(agent, "10")
-				apptest.Equal(t, "a warning", b.logs.has("clock"), true)
+				apptest.Equal(t, "a warning", b.logged("clock"), true)
 			})
 		})
 	}
@@ -179,7 +179,7 @@ func TestClockSkew(t *testing.T) {
 		t.Parallel()
 		b := newFixture(t)
 		b.watch()
-		apptest.Equal(t, "a warning", b.logs.has("clock"), false)
+		apptest.Equal(t, "a warning", b.logged("clock"), false)
 	})
 }
 

@@ -1,12 +1,10 @@
 package payments_test
 
 import (
-	"bytes"
 	"context"
 	"fmt"
 	"log/slog"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -16,6 +14,7 @@ import (
 	"agentproxy/ports"
 	"agentproxy/test/apptest"
 	"agentproxy/test/fake"
+	"agentproxy/test/syncbuffer"
 )
 
 // fixture is a world with a chain on which recharges arrive. The clock and the chain
@@ -26,33 +25,18 @@ type fixture struct {
 	keys      *fake.Keys
 	recharges *payments.Orders
 	payments  *payments.Watcher
-	logs      *logBuffer
+	logs      *syncbuffer.Buffer
 }
 
-// logBuffer stores log lines.
-type logBuffer struct {
-	mu   sync.Mutex
-	text bytes.Buffer
-}
-
-func (l *logBuffer) Write(b []byte) (int, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.text.Write(b)
-}
-
-func (l *logBuffer) has(what string) bool {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return strings.Contains(l.text.String(), what)
-}
+// logged reports whether a text is in the log.
+func (b *fixture) logged(what string) bool { return strings.Contains(b.logs.String(), what) }
 
 func newFixture(t testing.TB) *fixture {
 	return fixtureOf(apptest.Open(t, apptest.Options{RepeatUpdates: true}))
 }
 
 func fixtureOf(w *apptest.World) *fixture {
-	b := &fixture{World: w, chain: fake.NewChain("tron-test", fake.Start), keys: fake.NewKeys("a"), logs: &logBuffer{}}
+	b := &fixture{World: w, chain: fake.NewChain("tron-test", fake.Start), keys: fake.NewKeys("a"), logs: &syncbuffer.Buffer{}}
 	b.restart()
 	return b
 }

@@ -74,8 +74,8 @@ func TestAUsedAddressIsGivenToNoAgent(t *testing.T) {
 				old.watch()
 			}
 			second, p := old.payer("10")
-			if p.Address == o.Address || !old.logs.has("is used on the chain") {
-				t.Errorf("the first has %s, the second %s; the log %s", o.Address, p.Address, old.logs.text.String())
+			if p.Address == o.Address || !old.logged("is used on the chain") {
+				t.Errorf("the first has %s, the second %s; the log %s", o.Address, p.Address, old.logs.String())
 			}
 			old.pay(o.Address, "40")
 			old.settle()
@@ -170,8 +170,8 @@ func TestLostRowsLeaveIndexesOut(t *testing.T) {
 	apptest.Equal(t, "before", next(), first+1)
 	lost.Add(1)
 	apptest.Equal(t, "after the first failover", next(), first+2+recharge.IndexJump)
-	if !b.logs.has("rows of the database were lost") {
-		t.Errorf("the log: %s", b.logs.text.String())
+	if !b.logged("rows of the database were lost") {
+		t.Errorf("the log: %s", b.logs.String())
 	}
 	apptest.Equal(t, "it jumps once", next(), first+3+recharge.IndexJump)
 	lost.Add(1)

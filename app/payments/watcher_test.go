@@ -252,8 +252,8 @@ func TestBetweenOurs(t *testing.T) {
 		status, err := b.payments.Status(t.Context())
 		apptest.OK(t, err)
 		if len(moves) != 1 || status.OwnMoves != 1 || moves[0].Amount != apptest.Dollars("4") || moves[0].To != second.Address ||
-			!b.logs.has("is not credited") {
-			t.Errorf("the moves are %+v, %d; the log %s", moves, status.OwnMoves, b.logs.text.String())
+			!b.logged("is not credited") {
+			t.Errorf("the moves are %+v, %d; the log %s", moves, status.OwnMoves, b.logs.String())
 		}
 		faults, _, err := b.DB.Verify(t.Context())
 		if len(faults) > 0 || err != nil {

@@ -16,6 +16,7 @@ import (
 
 	"agentproxy/adapters/apiclient"
 	"agentproxy/test/campaign"
+	"agentproxy/test/syncbuffer"
 )
 
 // answers keeps the bodies of all answers that pass it.
@@ -102,7 +103,7 @@ func TestNoToolShowsASecret(t *testing.T) {
 			s := *s
 			s.t = t
 			home := t.TempDir()
-			var out, errs lockedBuffer
+			var out, errs syncbuffer.Buffer
 			cmd := s.client(home, key, "mcp")
 			cmd.Stderr = &errs
 			c := toolsOver(t, era, &mcp.LoggingTransport{Transport: &mcp.CommandTransport{Command: cmd}, Writer: &out})

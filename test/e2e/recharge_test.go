@@ -16,6 +16,7 @@ import (
 	"agentproxy/test/campaign"
 	"agentproxy/test/fake/trongrid"
 	"agentproxy/test/freeport"
+	"agentproxy/test/syncbuffer"
 )
 
 // orderData is what the tests read of a recharge order.
@@ -231,7 +232,7 @@ func TestAnAgentWaitsForItsPayment(t *testing.T) {
 		key, _ := s.register("waiter")
 		cmd := exec.CommandContext(t.Context(), waitpaid)
 		cmd.Env = append(os.Environ(), "AGENTPROXY_URL=http://"+s.api, "AGENTPROXY_API_KEY="+key, "AMOUNT=7.5")
-		out := &lockedBuffer{}
+		out := &syncbuffer.Buffer{}
 		cmd.Stdout, cmd.Stderr = out, out
 		ok(t, cmd.Start())
 		var wallet string

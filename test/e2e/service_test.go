@@ -23,6 +23,7 @@ import (
 	"agentproxy/test/campaign"
 	"agentproxy/test/freeport"
 	"agentproxy/test/pg"
+	"agentproxy/test/syncbuffer"
 )
 
 // program, apx, nethttp and goclient are the paths of the built commands, and of three examples.
@@ -74,27 +75,9 @@ type service struct {
 
 	cmd   *exec.Cmd
 	ended chan error // how cmd has ended
-	log   *lockedBuffer
+	log   *syncbuffer.Buffer
 
 	others bool // other tests use the program too; it is stopped, and its ledger is verified, when all have ended
-}
-
-// lockedBuffer keeps what the program prints.
-type lockedBuffer struct {
-	mu sync.Mutex
-	b  bytes.Buffer
-}
-
-func (l *lockedBuffer) Write(p []byte) (int, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.b.Write(p)
-}
-
-func (l *lockedBuffer) String() string {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.b.String()
 }
 
 // secret is the root secret where there is no file to keep one beside.
@@ -169,7 +152,7 @@ func (s *service) begin() {
 // to do did not let the database answer it in time.
 func (s *service) start() {
 	s.t.Helper()
-	s.log = &lockedBuffer{}
+	s.log = &syncbuffer.Buffer{}
 	s.begin()
 	for deadline := time.Now().Add(soon); time.Now().Before(deadline); time.Sleep(20 * time.Millisecond) {
 		select {

@@ -1,7 +1,6 @@
 package signin_test
 
 import (
-	"bytes"
 	"fmt"
 	"io"
 	"log/slog"
@@ -19,6 +18,7 @@ import (
 
 	"agentproxy/adapters/admin/signin"
 	"agentproxy/test/fake"
+	"agentproxy/test/syncbuffer"
 )
 
 // Credentials of these tests. The parameters of the hash are the least that are taken.
@@ -34,25 +34,8 @@ type world struct {
 	t     *testing.T
 	clock *fake.Clock
 	gate  *signin.Gate
-	log   *lockedBuffer
+	log   *syncbuffer.Buffer
 	serve http.Handler
-}
-
-type lockedBuffer struct {
-	mu sync.Mutex
-	b  bytes.Buffer
-}
-
-func (l *lockedBuffer) Write(p []byte) (int, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.b.Write(p)
-}
-
-func (l *lockedBuffer) String() string {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.b.String()
 }
 
 // users returns users from lines of a file.
@@ -86,7 +69,7 @@ var lines = sync.OnceValue(func() (list []string) {
 
 func open(t *testing.T, cfg signin.Config) *world {
 	t.Helper()
-	w := &world{t: t, clock: fake.NewClock(), log: &lockedBuffer{}}
+	w := &world{t: t, clock: fake.NewClock(), log: &syncbuffer.Buffer{}}
 	w.gate = signin.New(cfg, w.clock, slog.New(slog.NewTextHandler(w.log, nil)))
 	mux := http.NewServeMux()
 	for _, p := range signin.Patterns() {
