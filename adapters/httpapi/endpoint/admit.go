@@ -2,39 +2,16 @@ package endpoint
 
 import (
 	"context"
+	"errors"
 	"net/http"
+	"net/netip"
 	"strings"
 
-	"github.com/gin-gonic/gin"
-
 	"agentproxy/adapters/httpapi/binding"
+	"agentproxy/app/accounts"
 	"agentproxy/domain/account"
 	"agentproxy/domain/session"
 )
-
-// serve adds the route of an operation.
-func (a *API) serve(o *Operation, handle func(*Call)) {
-	path := Prefix + strings.NewReplacer("{", ":", "}", "").Replace(o.Path)
-	serve := func(g *gin.Context) {
-		c := CallOf(g)
-		for _, p := range g.Params {
-			if p.Value == "" { // a path such as /sessions//usage, which gin takes
-				a.refuseRoute(g)
-				return
-			}
-		}
-		c.op = o
-		if err := a.admit(c); err != nil {
-			a.Refuse(c, err)
-			return
-		}
-		handle(c)
-	}
-	a.Engine.Handle(o.Method, path, serve)
-	if o.Method == http.MethodGet && !o.Once { // the server leaves out the body
-		a.Engine.Handle(http.MethodHead, path, serve)
-	}
-}
 
 // admit does what comes before the handler: credentials, limits, and the
 // judgement of what was sent.
@@ -127,20 +104,136 @@ func (a *API) Sees(ctx context.Context, c *Call, sessionID string) error {
 	return err
 }
 
-// Spender returns the key that makes a call, for whose budget counts what it buys.
-func Spender(ctx context.Context) account.Spender { return CallIn(ctx).Caller.Spender() }
-
-// noKey is the id of no key.
-const noKey = "key_"
-
-// KeyOf returns the key whose sessions a call asks for, which may be empty: its own where others do not exist for it.
-func KeyOf(ctx context.Context, asked string) string {
-	own := Spender(ctx).OwnKey()
-	switch {
-	case own == "" || asked == own:
-		return asked
-	case asked == "":
-		return own
+// Identify finds the caller of a request and counts it against the caller's limit.
+func (a *API) Identify(c *Call) error {
+	if err := a.authenticate(c); err != nil {
+		return err
 	}
-	return noKey
+	c.conn.Trust()
+	return a.TakeRate(c)
+}
+
+// authenticate finds the caller of a request. What is sent as Bearer, a token or an API key, decides
+// when X-API-Key is sent too; any other scheme is refused, whatever else is sent.
+func (a *API) authenticate(c *Call) (err error) {
+	ctx := context.Context(c)
+	if c.op != nil && c.op.Scope == account.ProductsRead { // the list is the same for all
+		ctx = accounts.Unchecked(ctx)
+	}
+	header := c.gin.Request.Header
+	if authorization := first(header, "Authorization"); authorization != "" {
+		scheme, token, _ := strings.Cut(authorization, " ")
+		if !strings.EqualFold(scheme, "Bearer") {
+			return account.ErrInvalidKey.Msgf("the only Authorization scheme is Bearer; send Authorization: Bearer, " +
+				"or the header X-API-Key")
+		}
+		if token = strings.TrimSpace(token); strings.HasPrefix(token, account.APIKeyPrefix) {
+			return a.authenticateKey(ctx, c, token)
+		}
+		c.Caller, err = a.Accounts.AuthenticateToken(ctx, token)
+		return err
+	}
+	key := first(header, "X-Api-Key")
+	if key == "" {
+		return account.ErrInvalidKey
+	}
+	return a.authenticateKey(ctx, c, key)
+}
+
+func (a *API) authenticateKey(ctx context.Context, c *Call, key string) (err error) {
+	g := a.Guess(c)
+	c.Caller, err = a.Accounts.AuthenticateKey(ctx, key, g.AllowLookup)
+	return g.Ended(err)
+}
+
+// first returns the first value of a header in canonical form.
+func first(h http.Header, name string) string {
+	if values := h[name]; len(values) > 0 {
+		return values[0]
+	}
+	return ""
+}
+
+// Guess is a look-up of a key that may be wrong.
+type Guess struct {
+	api      *API
+	call     *Call
+	lookedUp bool
+}
+
+// Guess begins the look-up of a key that the request of a call may have wrong.
+func (a *API) Guess(c *Call) *Guess { return &Guess{api: a, call: c} }
+
+// AllowLookup refuses a look-up in the database after too many wrong keys of the client. A key that is
+// in memory needs none.
+func (g *Guess) AllowLookup() error {
+	if d := g.api.Limits.WrongKeys().Left(g.api.ClientAddr(g.call.gin.Request)); !d.Allowed {
+		return account.ErrRateLimited.Msgf(
+			"too many wrong API keys from this address; wait for the seconds in Retry-After").After(d.RetryAfter)
+	}
+	g.lookedUp = true
+	return nil
+}
+
+// Ended counts a look-up that found no key.
+func (g *Guess) Ended(err error) error {
+	if g.lookedUp && errors.Is(err, account.ErrInvalidKey) {
+		g.api.Limits.WrongKeys().Record(g.api.ClientAddr(g.call.gin.Request))
+	}
+	return err
+}
+
+// ClientAddr returns the address of the client: the socket's or, behind
+// proxies that the operator trusts, the nearest address in X-Forwarded-For that
+// is none of theirs. Whatever else a client writes into that header counts for
+// nothing.
+func (a *API) ClientAddr(r *http.Request) netip.Addr {
+	addr := PeerAddr(r)
+	if !a.trusts(addr) {
+		return addr
+	}
+	forwarded := strings.Split(strings.Join(r.Header.Values("X-Forwarded-For"), ","), ",")
+	for i := len(forwarded) - 1; i >= 0; i-- {
+		hop, ok := parseForwarded(forwarded[i])
+		if !ok {
+			break
+		}
+		addr = hop
+		if !a.trusts(addr) {
+			break
+		}
+	}
+	return addr
+}
+
+// PeerAddr returns the address at the other end of the socket; invalid if it is not known.
+func PeerAddr(r *http.Request) netip.Addr {
+	peer, err := netip.ParseAddrPort(r.RemoteAddr)
+	if err != nil {
+		return netip.Addr{}
+	}
+	return peer.Addr().Unmap().WithZone("")
+}
+
+func (a *API) trusts(addr netip.Addr) bool {
+	for _, p := range a.TrustedProxies {
+		if p.Contains(addr) {
+			return true
+		}
+	}
+	return false
+}
+
+// parseForwarded reads one entry: an address, which some proxies write with its port.
+func parseForwarded(text string) (netip.Addr, bool) {
+	text = strings.TrimSpace(text)
+	addr, err := netip.ParseAddr(strings.Trim(text, "[]"))
+	if err != nil {
+		withPort, err := netip.ParseAddrPort(text)
+		if err != nil {
+			return netip.Addr{}, false
+		}
+		addr = withPort.Addr()
+	}
+	return addr.Unmap().WithZone(""), true
 }

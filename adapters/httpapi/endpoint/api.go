@@ -10,14 +10,20 @@ import (
 	"net/http"
 	"net/netip"
 	"slices"
+	"strconv"
 	"strings"
+	"sync"
 
 	"github.com/danielgtaylor/huma/v2"
 	"github.com/gin-gonic/gin"
 	"github.com/prometheus/client_golang/prometheus"
 
+	"agentproxy/adapters/conns"
+	"agentproxy/adapters/httpapi/strictjson"
 	"agentproxy/app/accounts"
-	"agentproxy/app/ratelimit"
+	ratelimitapp "agentproxy/app/ratelimit"
+	"agentproxy/domain/account"
+	"agentproxy/domain/ratelimit"
 	"agentproxy/ports"
 )
 
@@ -31,7 +37,7 @@ type Config struct {
 	Shop           string // the name on pages for people
 	TrustedProxies []netip.Prefix
 	Accounts       *accounts.Service
-	Limits         *ratelimit.Limits
+	Limits         *ratelimitapp.Limits
 	Clock          ports.Clock
 	IDs            ports.IDs
 	Log            *slog.Logger
@@ -79,48 +85,137 @@ func (a *API) Register(r *prometheus.Registry) error { return a.metrics.register
 // Unregister removes what Register added.
 func (a *API) Unregister(r *prometheus.Registry) { a.metrics.unregister(r) }
 
-// New returns an API without operations.
-func New(cfg Config) *API {
-	a := &API{Config: cfg, Engine: newEngine(), ops: map[string]*Operation{}, metrics: newMetrics()}
-	a.outages = newOutages(cfg.Log, cfg.Clock, a.metrics)
-	a.Engine.Use(a.observe, a.guard)
-	a.Engine.NoRoute(a.refuseRoute)
-	a.Engine.NoMethod(func(c *gin.Context) {
-		allow := strings.Split(c.Writer.Header().Get("Allow"), ", ")
-		slices.Sort(allow)
-		a.Refuse(CallOf(c), errNoMethod.With("allow", allow))
-	})
-	a.newDocument()
-	return a
+// Call is one request under way. It is the context of its handler, so that the
+// caller is found without a copy of the request.
+type Call struct {
+	context.Context // of the request
+	api             *API
+	gin             *gin.Context
+	conn            *conns.Conn // nil in tests without a listener
+	op              *Operation  // nil: no route
+	id              string      // meta.request_id
+	Caller          accounts.Caller
+	Rate            ratelimit.Decision // of the agent's limit, for this call; its Limit is 0 without one
+	inside          bool               // run by Agent.Run: the request around it is counted, logged and authenticated
+	Found           any                // what Operation.Before found, for the handler
+	Challenge       string             // of a 401; empty: the usual one
+	Body            []byte             // checked; of operations that have one
+	headers         [6]string
+	overBudget      error // refuses the call unless it repeats an earlier one
 }
 
-func newEngine() *gin.Engine {
-	gin.SetMode(gin.ReleaseMode)
-	e := gin.New()
-	e.RedirectTrailingSlash = false
-	e.RedirectFixedPath = false
-	e.HandleMethodNotAllowed = true
-	e.ForwardedByClientIP = false // see ClientAddr
-	return e
-}
+type callKey struct{}
 
-// guard refuses what is not meant for this server.
-func (a *API) guard(c *gin.Context) {
-	if a.Misplaced == nil {
-		return
+// Value finds the call itself and its agent beside what the request's context holds.
+func (c *Call) Value(key any) any {
+	switch key {
+	case callKey{}:
+		return c
+	case ports.AgentKey{}:
+		return c.Caller.AgentID
 	}
-	if err := a.Misplaced(c.Request); err != nil {
-		c.Writer.Header()["Connection"] = []string{"close"}
-		a.Refuse(CallOf(c), err)
-		c.Abort()
-	}
+	return c.Context.Value(key)
 }
 
-// Route adds a path that the document does not have: o names it in metrics and in the limits of its body.
-func (a *API) Route(method, path string, o *Operation, serve func(*Call)) {
-	a.Engine.Handle(method, path, func(g *gin.Context) {
-		c := CallOf(g)
-		c.op = o
-		serve(c)
-	})
+// CallIn returns the call that a handler runs in.
+func CallIn(ctx context.Context) *Call {
+	c, _ := ctx.Value(callKey{}).(*Call)
+	return c
+}
+
+// Caller returns the id of the agent that makes the request.
+func Caller(ctx context.Context) string { return CallIn(ctx).Caller.AgentID }
+
+// Spender returns the key that makes a call, for whose budget counts what it buys.
+func Spender(ctx context.Context) account.Spender { return CallIn(ctx).Caller.Spender() }
+
+// noKey is the id of no key.
+const noKey = "key_"
+
+// KeyOf returns the key whose sessions a call asks for, which may be empty: its own where others do not exist for it.
+func KeyOf(ctx context.Context, asked string) string {
+	own := Spender(ctx).OwnKey()
+	switch {
+	case own == "" || asked == own:
+		return asked
+	case asked == "":
+		return own
+	}
+	return noKey
+}
+
+// Request returns the request of the call.
+func (c *Call) Request() *http.Request { return c.gin.Request }
+
+// Query returns a parameter of the query, and whether it was given.
+func (c *Call) Query(name string) (string, bool) { return c.gin.GetQuery(name) }
+
+// BodyFields returns the names of the fields of the body, as the document has them.
+func (c *Call) BodyFields() *strictjson.Names { return c.op.names.Fields }
+
+const ginCallKey = "call"
+
+// CallOf returns the call of a gin request; observe has set it.
+func CallOf(c *gin.Context) *Call {
+	v, _ := c.Get(ginCallKey)
+	got, _ := v.(*Call)
+	return got
+}
+
+// route returns the template of the path, which holds nothing of the caller's.
+func (c *Call) route() string {
+	if path := c.gin.FullPath(); path != "" {
+		return path
+	}
+	return "none"
+}
+
+// operation returns the id of the operation, which is none on an unknown route.
+func (c *Call) operation() string {
+	if c.op == nil {
+		return "none"
+	}
+	return c.op.ID
+}
+
+// Header values that are the same for every answer; net/http only reads them.
+var (
+	contentJSON = []string{"application/json"}
+	noStore     = []string{"no-store"}
+	noSniff     = []string{"nosniff"}
+	closing     = []string{"close"}
+)
+
+// Writer returns the writer of an answer that is no envelope.
+func (c *Call) Writer() http.ResponseWriter { return waiter{c.gin.Writer, c} }
+
+// waiter is a writer that notes when the answer begins: the client may read it slowly.
+type waiter struct {
+	http.ResponseWriter
+	call *Call
+}
+
+// WriteHeader begins the answer.
+func (w waiter) WriteHeader(status int) {
+	if w.call.conn.ShouldClose() {
+		w.Header()["Connection"] = closing
+	}
+	w.call.conn.Wait()
+	w.ResponseWriter.WriteHeader(status)
+}
+
+// limitHeaderCache holds the header values that depend on the limit alone,
+// by limit.
+type limitHeaderCache struct{ byLimit sync.Map }
+
+type limitHeader struct{ limit, policy []string }
+
+func (l *limitHeaderCache) header(perMinute int) limitHeader {
+	if h, ok := l.byLimit.Load(perMinute); ok {
+		return h.(limitHeader)
+	}
+	n := strconv.Itoa(perMinute)
+	h := limitHeader{limit: []string{n}, policy: []string{`"default";q=` + n + `;w=60`}}
+	l.byLimit.Store(perMinute, h)
+	return h
 }

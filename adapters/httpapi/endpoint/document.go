@@ -12,6 +12,7 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 
 	"agentproxy/adapters/httpapi/binding"
+	"agentproxy/adapters/httpapi/format"
 	"agentproxy/adapters/httpapi/openapi"
 	"agentproxy/adapters/httpapi/strictjson"
 	"agentproxy/adapters/httpapi/value"
@@ -157,6 +158,25 @@ func (a *API) successResponse(o *Operation, r Reply) *huma.Response {
 		}
 	}
 	return response
+}
+
+// qrResponse documents an answer that is a QR code.
+func qrResponse(o *Operation, r Reply) *huma.Response {
+	return &huma.Response{Description: r.Doc, Headers: responseHeaders(o, r.Status),
+		Content: map[string]*huma.MediaType{
+			format.PNGType: {Schema: &huma.Schema{Type: huma.TypeString, Format: "binary"}},
+		}}
+}
+
+// textResponse documents an answer that is plain text.
+func textResponse(o *Operation, r Reply) *huma.Response {
+	return &huma.Response{Description: r.Doc, Headers: responseHeaders(o, r.Status),
+		Content: map[string]*huma.MediaType{format.TextType: {Schema: &huma.Schema{Type: huma.TypeString}}}}
+}
+
+// documentCSV adds the form that answerCSV writes to the document of an answer.
+func documentCSV(r *huma.Response) {
+	r.Content[format.CSVType] = &huma.MediaType{Schema: &huma.Schema{Type: huma.TypeString}}
 }
 
 func (a *API) errorResponse(o *Operation, status int, errs []*domain.Error) *huma.Response {

@@ -38,12 +38,8 @@ func newMetrics() *metrics {
 }
 
 // count notes a request that was answered.
-func (m *metrics) count(c *Call, start time.Time) {
-	operation := "none"
-	if c.op != nil {
-		operation = c.op.ID
-	}
-	m.requests.WithLabelValues(operation, strconv.Itoa(c.gin.Writer.Status())).Inc()
+func (m *metrics) count(operation string, status int, start time.Time) {
+	m.requests.WithLabelValues(operation, strconv.Itoa(status)).Inc()
 	m.seconds.WithLabelValues(operation).Observe(time.Since(start).Seconds())
 }
 
@@ -88,8 +84,8 @@ func newOutages(log *slog.Logger, clock ports.Clock, m *metrics) *outages {
 	return &outages{log: log, clock: clock, metrics: m, logged: map[string]time.Time{}, silent: map[string]int{}}
 }
 
-// note takes the refusal of a call and the error behind it.
-func (o *outages) note(c *Call, e *domain.Error, err error) {
+// note takes the refusal of a call to a route and the error behind it.
+func (o *outages) note(ctx context.Context, id, route string, e *domain.Error, err error) {
 	cause := causeOf(e, err)
 	o.metrics.outages.WithLabelValues(cause).Inc()
 	now := o.clock.Now()
@@ -103,8 +99,8 @@ func (o *outages) note(c *Call, e *domain.Error, err error) {
 	silent := o.silent[cause]
 	o.logged[cause], o.silent[cause] = now, 0
 	o.mu.Unlock()
-	o.log.LogAttrs(c, slog.LevelWarn, "the service is unavailable", slog.String("cause", cause),
-		slog.String("request_id", c.id), slog.String("route", c.route()), slog.Int("more_since_last", silent),
+	o.log.LogAttrs(ctx, slog.LevelWarn, "the service is unavailable", slog.String("cause", cause),
+		slog.String("request_id", id), slog.String("route", route), slog.Int("more_since_last", silent),
 		slog.Any("err", err))
 }
 

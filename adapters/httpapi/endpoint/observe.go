@@ -13,6 +13,8 @@ import (
 	"agentproxy/adapters/conns"
 )
 
+const headerRequestID = "X-Request-Id"
+
 // observe surrounds every request: it gives it an id, turns a panic into an
 // answer, and writes the one line of the access log.
 func (a *API) observe(c *gin.Context) {
@@ -36,11 +38,20 @@ func (a *API) observe(c *gin.Context) {
 			a.panicked(call, fault)
 		}
 		if !call.inside {
-			a.metrics.count(call, start)
+			a.metrics.count(call.operation(), c.Writer.Status(), start)
 			a.logRequest(call, start)
 		}
 	}()
 	c.Next()
+}
+
+// agentKey finds the call that an operation runs for in the context of the operation.
+type agentKey struct{}
+
+// outerCall returns the call that an operation runs for, or nil.
+func outerCall(ctx context.Context) *Call {
+	outer, _ := ctx.Value(agentKey{}).(*Call)
+	return outer
 }
 
 // panicked answers a request whose handler panicked.
@@ -101,22 +112,6 @@ func method(m string) string {
 	return "other"
 }
 
-// recorder keeps an answer.
-type recorder struct {
-	header http.Header
-	status int
-	body   bytes.Buffer
-}
-
-// Header returns the headers of the answer.
-func (r *recorder) Header() http.Header { return r.header }
-
-// Write adds to the body.
-func (r *recorder) Write(b []byte) (int, error) { return r.body.Write(b) }
-
-// WriteHeader keeps the status.
-func (r *recorder) WriteHeader(status int) { r.status = status }
-
 // Run runs an operation inside the process for the agent of a call. Its path is relative to Prefix and may
 // have a query, key is its Idempotency-Key or empty. It returns the HTTP status and the body of the answer.
 // It neither counts the request nor checks the permission again.
@@ -134,3 +129,19 @@ func (a *API) Run(ctx context.Context, c *Call, method, path, key string, body [
 	a.Engine.ServeHTTP(w, r)
 	return w.status, w.body.Bytes(), nil
 }
+
+// recorder keeps an answer.
+type recorder struct {
+	header http.Header
+	status int
+	body   bytes.Buffer
+}
+
+// Header returns the headers of the answer.
+func (r *recorder) Header() http.Header { return r.header }
+
+// Write adds to the body.
+func (r *recorder) Write(b []byte) (int, error) { return r.body.Write(b) }
+
+// WriteHeader keeps the status.
+func (r *recorder) WriteHeader(status int) { r.status = status }

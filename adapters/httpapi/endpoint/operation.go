@@ -4,12 +4,13 @@ import (
 	"cmp"
 	"context"
 	"net/http"
-	"reflect"
+	"slices"
 	"time"
 
 	"agentproxy/adapters/httpapi/binding"
 	"agentproxy/domain"
 	"agentproxy/domain/account"
+	"agentproxy/ports"
 )
 
 // The limits of a body, and the time in which one of a client without a credential has to
@@ -63,15 +64,6 @@ type Operation struct {
 	codes   map[int][]*domain.Error // every refusal, by status
 }
 
-// Reply is one way to succeed. Data is an example and gives the schema; Or is
-// another shape under the same status.
-type Reply struct {
-	Status int
-	Doc    string
-	Data   any
-	Or     any
-}
-
 // declares reports whether the document has a refusal.
 func (o *Operation) declares(status int, code string) bool {
 	for _, e := range o.codes[status] {
@@ -90,6 +82,15 @@ func (o *Operation) bodyLimit() int {
 	return cmp.Or(o.BodyLimit, bodyLimit)
 }
 
+// Reply is one way to succeed. Data is an example and gives the schema; Or is
+// another shape under the same status.
+type Reply struct {
+	Status int
+	Doc    string
+	Data   any
+	Or     any
+}
+
 // Result is what a handler answers with.
 type Result[O any] struct {
 	Status   int
@@ -98,54 +99,55 @@ type Result[O any] struct {
 	Replayed bool   // the call repeats an earlier one
 }
 
-// itemsField finds the list in an answer.
-func itemsField[O any]() (index int, found bool) {
-	t := reflect.TypeFor[O]()
-	if t.Kind() != reflect.Struct {
-		return 0, false
-	}
-	f, found := t.FieldByName("Items")
-	if !found || f.Type.Kind() != reflect.Slice || len(f.Index) != 1 {
-		return 0, false
-	}
-	return f.Index[0], true
+// Refusals of the transport itself.
+var (
+	errNoRoute = &domain.Error{Kind: domain.NotFound, Code: "NOT_FOUND",
+		Message: "there is nothing at this path; GET /llms.txt describes what there is"}
+	errNoMethod = &domain.Error{Kind: domain.MethodNotAllowed, Code: "METHOD_NOT_ALLOWED",
+		Message: "this path does not take the method; details.allow lists those it takes"}
+	ErrMisdirected = &domain.Error{Kind: domain.Misdirected, Code: "MISDIRECTED_REQUEST",
+		Message: "this port serves the API and is not a proxy; connect to the gateway, the address in proxy.full_url"}
+	ErrTLSRequired = &domain.Error{Kind: domain.UpgradeRequired, Code: "TLS_REQUIRED",
+		Message: "this port takes TLS alone; use the https address"}
+	ErrCrossSite = &domain.Error{Kind: domain.Forbidden, Code: "CROSS_SITE_REQUEST",
+		Message: "a web page of another site must not call this service; call it from a program"}
+	errTooLarge = &domain.Error{Kind: domain.TooLarge, Code: "PAYLOAD_TOO_LARGE",
+		Message: "the body is too large; send less at a time"}
+	errInternal = &domain.Error{Kind: domain.Internal, Code: "INTERNAL_ERROR", Retryable: true,
+		Message: "the service failed; try again, and report the request_id if the problem persists"}
+)
+
+// StatusOf gives each kind of refusal its status.
+var StatusOf = map[domain.Kind]int{
+	domain.Internal:         http.StatusInternalServerError,
+	domain.Invalid:          http.StatusBadRequest,
+	domain.Unauthorized:     http.StatusUnauthorized,
+	domain.PaymentRequired:  http.StatusPaymentRequired,
+	domain.Forbidden:        http.StatusForbidden,
+	domain.NotFound:         http.StatusNotFound,
+	domain.MethodNotAllowed: http.StatusMethodNotAllowed,
+	domain.Misdirected:      http.StatusMisdirectedRequest,
+	domain.Conflict:         http.StatusConflict,
+	domain.Gone:             http.StatusGone,
+	domain.TooLarge:         http.StatusRequestEntityTooLarge,
+	domain.RateLimited:      http.StatusTooManyRequests,
+	domain.BadGateway:       http.StatusBadGateway,
+	domain.Unavailable:      http.StatusServiceUnavailable,
+	domain.UpstreamTimeout:  http.StatusGatewayTimeout,
+	domain.UpgradeRequired:  http.StatusUpgradeRequired,
 }
 
-// Declare declares an operation and its handler, which is called with valid input and
-// returns the status and the data, or an error. Declare alone writes the envelope.
-func Declare[I, O any](a *API, o Operation, handle func(context.Context, *I) (int, O, error)) {
-	DeclareResult(a, o, func(ctx context.Context, in *I) (Result[O], error) {
-		status, data, err := handle(ctx, in)
-		return Result[O]{Status: status, Data: data}, err
-	})
+// OutcomeStatus is the HTTP status of an outcome.
+var OutcomeStatus = map[ports.Outcome]int{
+	ports.Completed: http.StatusOK,
+	ports.Created:   http.StatusCreated,
+	ports.Pending:   http.StatusAccepted,
 }
 
-// DeclareResult is like Declare for a handler that decides about headers too.
-func DeclareResult[I, O any](a *API, o Operation, handle func(context.Context, *I) (Result[O], error)) {
-	in := binding.Of(reflect.TypeFor[I](), a.doc.Components.Schemas, o.ID)
-	a.declare(&o, in)
-	listed, reads := itemsField[O]()
-	reads = reads && o.Method == http.MethodGet && !o.Open
-	a.serve(&o, func(c *Call) {
-		input := new(I)
-		if issues := in.Read(c.gin, c.Body, reflect.ValueOf(input).Elem()); issues != nil {
-			a.Refuse(c, domain.InvalidFields(issues...))
-			return
-		}
-		r, err := handle(c, input)
-		if err != nil {
-			a.Refuse(c, err)
-			return
-		}
-		if reads {
-			a.chargeRead(c, reflect.ValueOf(r.Data).Field(listed).Len())
-		}
-		if r.Location != "" {
-			c.gin.Header("Location", r.Location)
-		}
-		if r.Replayed {
-			c.gin.Header("Idempotency-Replayed", "true")
-		}
-		a.answerIn(c, r.Status, r.Data)
-	})
+// Refusals lists what an operation refuses with.
+func Refusals(list ...*domain.Error) []*domain.Error { return list }
+
+// And adds to a list of refusals.
+func And(list []*domain.Error, more ...*domain.Error) []*domain.Error {
+	return append(slices.Clone(list), more...)
 }

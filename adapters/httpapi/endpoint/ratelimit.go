@@ -3,7 +3,6 @@ package endpoint
 import (
 	"context"
 	"strconv"
-	"sync"
 	"time"
 
 	"agentproxy/domain/account"
@@ -94,28 +93,4 @@ func (a *API) limitHeaders(c *Call, d ratelimit.Decision) {
 	h["X-Ratelimit-Reset"] = v[3:4:4]
 	h["Ratelimit-Policy"] = fixed.policy
 	h["Ratelimit"] = v[4:5:5]
-}
-
-// Header values that are the same for every answer; net/http only reads them.
-var (
-	contentJSON = []string{"application/json"}
-	noStore     = []string{"no-store"}
-	noSniff     = []string{"nosniff"}
-	closing     = []string{"close"}
-)
-
-// limitHeaderCache holds the header values that depend on the limit alone,
-// by limit.
-type limitHeaderCache struct{ byLimit sync.Map }
-
-type limitHeader struct{ limit, policy []string }
-
-func (l *limitHeaderCache) header(perMinute int) limitHeader {
-	if h, ok := l.byLimit.Load(perMinute); ok {
-		return h.(limitHeader)
-	}
-	n := strconv.Itoa(perMinute)
-	h := limitHeader{limit: []string{n}, policy: []string{`"default";q=` + n + `;w=60`}}
-	l.byLimit.Store(perMinute, h)
-	return h
 }

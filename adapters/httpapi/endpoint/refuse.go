@@ -13,25 +13,6 @@ import (
 	"time"
 
 	"agentproxy/domain"
-	"agentproxy/ports"
-)
-
-// Refusals of the transport itself.
-var (
-	errNoRoute = &domain.Error{Kind: domain.NotFound, Code: "NOT_FOUND",
-		Message: "there is nothing at this path; GET /llms.txt describes what there is"}
-	errNoMethod = &domain.Error{Kind: domain.MethodNotAllowed, Code: "METHOD_NOT_ALLOWED",
-		Message: "this path does not take the method; details.allow lists those it takes"}
-	ErrMisdirected = &domain.Error{Kind: domain.Misdirected, Code: "MISDIRECTED_REQUEST",
-		Message: "this port serves the API and is not a proxy; connect to the gateway, the address in proxy.full_url"}
-	ErrTLSRequired = &domain.Error{Kind: domain.UpgradeRequired, Code: "TLS_REQUIRED",
-		Message: "this port takes TLS alone; use the https address"}
-	ErrCrossSite = &domain.Error{Kind: domain.Forbidden, Code: "CROSS_SITE_REQUEST",
-		Message: "a web page of another site must not call this service; call it from a program"}
-	errTooLarge = &domain.Error{Kind: domain.TooLarge, Code: "PAYLOAD_TOO_LARGE",
-		Message: "the body is too large; send less at a time"}
-	errInternal = &domain.Error{Kind: domain.Internal, Code: "INTERNAL_ERROR", Retryable: true,
-		Message: "the service failed; try again, and report the request_id if the problem persists"}
 )
 
 // Refuse answers an error. An error that is not a refusal of the core is a fault of
@@ -62,7 +43,7 @@ func (a *API) RefusalOf(c *Call, err error) *domain.Error {
 	if errors.As(err, &e) && (c.op != nil && c.op.declares(StatusOf[e.Kind], e.Code) || a.public(e)) &&
 		e != errInternal {
 		if e.Kind == domain.Unavailable {
-			a.outages.note(c, e, err)
+			a.outages.note(c, c.id, c.route(), e, err)
 		}
 		return e
 	}
@@ -70,7 +51,7 @@ func (a *API) RefusalOf(c *Call, err error) *domain.Error {
 		return e
 	}
 	if unavailable(err) {
-		a.outages.note(c, domain.ErrUnavailable, err)
+		a.outages.note(c, c.id, c.route(), domain.ErrUnavailable, err)
 		return domain.ErrUnavailable
 	}
 	a.Log.LogAttrs(c, slog.LevelError, "a request failed", slog.String("request_id", c.id),
@@ -124,39 +105,6 @@ func (a *API) Refusals() (list []*domain.Error) {
 }
 
 // NoteOutage counts a call that was answered 503 beside the operations, and logs why.
-func (a *API) NoteOutage(c *Call, err error) { a.outages.note(c, domain.ErrUnavailable, err) }
-
-// Refusals lists what an operation refuses with.
-func Refusals(list ...*domain.Error) []*domain.Error { return list }
-
-// And adds to a list of refusals.
-func And(list []*domain.Error, more ...*domain.Error) []*domain.Error {
-	return append(slices.Clone(list), more...)
-}
-
-// StatusOf gives each kind of refusal its status.
-var StatusOf = map[domain.Kind]int{
-	domain.Internal:         http.StatusInternalServerError,
-	domain.Invalid:          http.StatusBadRequest,
-	domain.Unauthorized:     http.StatusUnauthorized,
-	domain.PaymentRequired:  http.StatusPaymentRequired,
-	domain.Forbidden:        http.StatusForbidden,
-	domain.NotFound:         http.StatusNotFound,
-	domain.MethodNotAllowed: http.StatusMethodNotAllowed,
-	domain.Misdirected:      http.StatusMisdirectedRequest,
-	domain.Conflict:         http.StatusConflict,
-	domain.Gone:             http.StatusGone,
-	domain.TooLarge:         http.StatusRequestEntityTooLarge,
-	domain.RateLimited:      http.StatusTooManyRequests,
-	domain.BadGateway:       http.StatusBadGateway,
-	domain.Unavailable:      http.StatusServiceUnavailable,
-	domain.UpstreamTimeout:  http.StatusGatewayTimeout,
-	domain.UpgradeRequired:  http.StatusUpgradeRequired,
-}
-
-// OutcomeStatus is the HTTP status of an outcome.
-var OutcomeStatus = map[ports.Outcome]int{
-	ports.Completed: http.StatusOK,
-	ports.Created:   http.StatusCreated,
-	ports.Pending:   http.StatusAccepted,
+func (a *API) NoteOutage(c *Call, err error) {
+	a.outages.note(c, c.id, c.route(), domain.ErrUnavailable, err)
 }
