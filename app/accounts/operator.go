@@ -5,9 +5,9 @@ import (
 	"net/netip"
 	"time"
 
-	"agentproxy/app/auditing"
 	"agentproxy/domain"
 	"agentproxy/domain/account"
+	"agentproxy/domain/audit"
 	"agentproxy/domain/session"
 	"agentproxy/ports"
 )
@@ -117,7 +117,7 @@ func (a *Service) DisableFrom(ctx context.Context, network netip.Prefix, reason 
 			if agent.Status != account.Active {
 				continue
 			}
-			if err := a.Disable(auditing.ForSubject(ctx, agent.ID), agent.ID, reason); err != nil {
+			if err := a.Disable(audit.ForSubject(ctx, agent.ID), agent.ID, reason); err != nil {
 				return ids, err
 			}
 			ids = append(ids, agent.ID)

@@ -6,9 +6,9 @@ import (
 	"strings"
 	"time"
 
-	"agentproxy/app/auditing"
 	"agentproxy/domain"
 	"agentproxy/domain/account"
+	"agentproxy/domain/audit"
 	"agentproxy/domain/billing"
 	"agentproxy/ports"
 )
@@ -246,7 +246,7 @@ func (a *Service) Register(ctx context.Context, in Register) (Registered, error)
 			return err
 		}
 		out.Info, out.Referred = a.info(agent, wallet, now), referred
-		auditing.SetSubject(ctx, id)
+		audit.SetSubject(ctx, id)
 		return nil
 	})
 	if err != nil {

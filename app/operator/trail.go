@@ -5,7 +5,6 @@ package operator
 import (
 	"context"
 
-	"agentproxy/app/auditing"
 	"agentproxy/domain"
 	"agentproxy/domain/audit"
 	"agentproxy/ports"
@@ -32,7 +31,7 @@ func (u *Trail) Do(ctx context.Context, a audit.Action, fn func(context.Context)
 		return err
 	}
 	a.At = u.clock.Now()
-	ctx, act := auditing.NewContext(ctx, a)
+	ctx, act := audit.NewContext(ctx, a)
 	if err := fn(ctx); err != nil || !act.Claim() {
 		return err
 	}
@@ -42,7 +41,7 @@ func (u *Trail) Do(ctx context.Context, a audit.Action, fn func(context.Context)
 }
 
 // named returns an action with an id.
-func named(act *auditing.Pending, ids ports.IDs) audit.Action {
+func named(act *audit.Pending, ids ports.IDs) audit.Action {
 	a := act.Action()
 	a.ID = ids.New(audit.IDPrefix)
 	return a
@@ -71,7 +70,7 @@ func Audited(store ports.Store, ids ports.IDs) ports.Store { return audited{stor
 
 // Update calls Update of the store, and stores the action with the changes of fn if there is one.
 func (s audited) Update(ctx context.Context, fn func(ctx context.Context, tx ports.Tx) error) error {
-	act := auditing.FromContext(ctx)
+	act := audit.FromContext(ctx)
 	if act == nil || !act.Claim() {
 		return s.Store.Update(ctx, fn)
 	}

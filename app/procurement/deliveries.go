@@ -5,8 +5,8 @@ import (
 	"errors"
 	"time"
 
-	"agentproxy/app/direct"
 	"agentproxy/app/notify"
+	"agentproxy/app/settlement"
 	"agentproxy/domain/eventlog"
 	"agentproxy/domain/procurement"
 	"agentproxy/domain/session"
@@ -188,7 +188,7 @@ func (u deliveries) pollUsage(ctx context.Context, p ports.Provider, s session.S
 		if c.session.Status != session.Active {
 			return nil
 		}
-		total, err := direct.Total(ctx, c.tx, &c.order, used, p.Capabilities().CounterLag)
+		total, err := settlement.Total(ctx, c.tx, &c.order, used, p.Capabilities().CounterLag)
 		if err != nil {
 			return err
 		}

@@ -8,8 +8,8 @@ import (
 	"testing"
 	"time"
 
-	"agentproxy/app/direct"
 	"agentproxy/app/sessions"
+	"agentproxy/app/settlement"
 	"agentproxy/domain/procurement"
 	"agentproxy/domain/session"
 	"agentproxy/ports"
@@ -129,7 +129,7 @@ func TestASilentSellerDelaysTheSettlement(t *testing.T) {
 			seller.Always(down, fake.Refuse(procurement.Temporary))
 			_, err := w.Sessions.Terminate(t.Context(), agent, v.ID)
 			apptest.OK(t, err)
-			goOn(w, direct.AlarmAfter-2*time.Minute)
+			goOn(w, settlement.AlarmAfter-2*time.Minute)
 			apptest.Equal(t, "alarms before the hour", alarms(), 0)
 			goOn(w, 3*time.Hour)
 			apptest.Equal(t, "alarms", alarms(), 1)
@@ -199,7 +199,7 @@ func TestASellerThatIsSilentForDaysIsPaidByItsLastCount(t *testing.T) {
 			seller.Always(fake.Disable, fake.Refuse(procurement.Temporary))
 			_, err := w.Sessions.Terminate(t.Context(), agent, v.ID)
 			apptest.OK(t, err)
-			w.Clock.Advance(direct.SettleWithin - time.Hour)
+			w.Clock.Advance(settlement.SettleWithin - time.Hour)
 			how(w)
 			apptest.Equal(t, "held", w.Read(agent, v.ID).Cost.Held > 0, true)
 			w.Clock.Advance(3 * time.Hour)

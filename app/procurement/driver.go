@@ -10,9 +10,9 @@ import (
 
 	"agentproxy/app/catalog"
 	"agentproxy/app/changes"
-	"agentproxy/app/direct"
 	"agentproxy/app/exitgate"
 	"agentproxy/app/fulfilment"
+	"agentproxy/app/settlement"
 	"agentproxy/app/slots"
 	"agentproxy/domain"
 	"agentproxy/domain/account"
@@ -60,7 +60,7 @@ type Driver struct {
 	lifecycle Lifecycle
 	access    *fulfilment.Service
 	funding   account.Funding
-	direct    *direct.Service
+	direct    *settlement.Direct
 	calls     ports.CallCounter
 	excess    func(provider string, x domain.Money) // nil: it is not counted
 	log       *slog.Logger
@@ -73,7 +73,8 @@ func NewDriver(store ports.Store, clock ports.Clock, ids ports.IDs, catalog *cat
 	log *slog.Logger) *Driver {
 	return &Driver{store: narrow(store), clock: clock, ids: ids, catalog: catalog, hub: hub, lifecycle: lifecycle,
 		access: access, funding: funding, calls: calls, log: log,
-		direct: direct.New(store, clock, ids, catalog, access, calls, log), slots: slots.New(driveAtOnce, awaitedAtMost)}
+		direct: settlement.NewDirect(store, clock, ids, catalog, access, calls, log),
+		slots:  slots.New(driveAtOnce, awaitedAtMost)}
 }
 
 // CountExcess sets what counts the excess of orders and the restarts of counters, before the Driver is used.

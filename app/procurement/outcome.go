@@ -102,9 +102,9 @@ func (u *Driver) settle(
 		o.Reason = "the provider took it back"
 	}
 	if d.State == procurement.Live && len(d.Exits(c.session.Type)) == c.session.Quantity {
-		return o, settlement.Charge(ctx, c.tx, u.ids, c.session, o, c.now)
+		return o, settlement.Unit{Tx: c.tx, IDs: u.ids, Now: c.now}.Charge(ctx, c.session, o)
 	}
-	return o, settlement.ReleaseHeld(ctx, c.tx, u.ids, c.session, o, c.now)
+	return o, settlement.Unit{Tx: c.tx, IDs: u.ids, Now: c.now}.ReleaseHeld(ctx, c.session, o)
 }
 
 // checkAfter returns how long a live order is left alone.

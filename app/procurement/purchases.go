@@ -130,7 +130,7 @@ func (u purchases) confirm(ctx context.Context, o procurement.Order, d procureme
 // one the session fails. One that has ended gets back what it holds.
 func (u purchases) refused(ctx context.Context, tx Repos, s session.Session, o procurement.Order, now time.Time) error {
 	if s.Status != session.Creating {
-		return settlement.ReleaseHeld(ctx, tx, u.ids, s, o, now)
+		return settlement.Unit{Tx: tx, IDs: u.ids, Now: now}.ReleaseHeld(ctx, s, o)
 	}
 	product, err := u.catalog.Product(s.ProductNo)
 	if err != nil {

@@ -133,7 +133,7 @@ func (u renewals) confirm(ctx context.Context, o procurement.Order, d procuremen
 			return err
 		}
 		if c.session.Status != session.Active { // it ended meanwhile; the days are the service's
-			return settlement.Charge(ctx, c.tx, u.ids, c.session, c.order, c.now)
+			return settlement.Unit{Tx: c.tx, IDs: u.ids, Now: c.now}.Charge(ctx, c.session, c.order)
 		}
 		s, err := c.session.Extend(c.order.Intent.Days)
 		if err != nil {
@@ -150,9 +150,9 @@ func (u renewals) refused(ctx context.Context, tx Repos, s session.Session, o pr
 		return err
 	}
 	if s.Status != session.Active {
-		return settlement.ReleaseHeld(ctx, tx, u.ids, s, o, now)
+		return settlement.Unit{Tx: tx, IDs: u.ids, Now: now}.ReleaseHeld(ctx, s, o)
 	}
-	if err := settlement.Release(ctx, tx, u.ids, &s, o, now); err != nil {
+	if err := (settlement.Unit{Tx: tx, IDs: u.ids, Now: now}).Release(ctx, &s, o); err != nil {
 		return err
 	}
 	if err := notify.LogEvent(ctx, tx, u.ids, s.ID, eventlog.RenewalFailed, ports.Refusal(o.Class).Code, now); err != nil {

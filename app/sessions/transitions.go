@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"agentproxy/app/catalog"
-	"agentproxy/app/direct"
 	"agentproxy/app/fulfilment"
 	"agentproxy/app/ledger"
 	"agentproxy/app/notify"
@@ -120,11 +119,11 @@ func (t *Transitions) Expire(
 // end stores a session that has just ended, with all that its end entails.
 func (t *Transitions) end(ctx context.Context, tx procurement.Repos, s session.Session, of webhook.Type,
 	what, code string, now time.Time) (session.Session, error) {
-	keeps, err := settlement.EndOrders(ctx, tx, t.ids, t.catalog, &s, now)
+	keeps, err := settlement.Unit{Tx: tx, IDs: t.ids, Now: now}.EndOrders(ctx, t.catalog, &s)
 	if err != nil {
 		return s, err
 	}
-	settleBy, err := direct.SettleBy(ctx, tx, t.catalog, t.access, s)
+	settleBy, err := settlement.SettleBy(ctx, tx, t.catalog, t.access, s)
 	if err != nil {
 		return s, err
 	}
@@ -171,7 +170,7 @@ func (t *Transitions) Renewed(
 func (t *Transitions) RecordUsage(
 	ctx context.Context, tx procurement.Repos, s session.Session, bytes int64, now time.Time,
 ) error {
-	before, more, err := direct.BookUsage(ctx, tx, s, bytes, now)
+	before, more, err := settlement.BookUsage(ctx, tx, s, bytes, now)
 	if err != nil || more == 0 {
 		return err
 	}
@@ -185,5 +184,5 @@ func (t *Transitions) RecordUsage(
 	if err != nil {
 		return err
 	}
-	return direct.CountUsage(ctx, tx, s, more)
+	return settlement.CountUsage(ctx, tx, s, more)
 }

@@ -23,22 +23,27 @@ type Repos interface {
 	Events() ports.Events
 }
 
+// Unit is a unit of work in which sessions and their orders end.
+type Unit struct {
+	Tx  Repos
+	IDs ports.IDs
+	Now time.Time
+}
+
 // EndOrders ends the orders of a session that ends, in its transaction: planned ones
 // are refused, money that is held for a renewal which was not sent is given back,
 // and a job closes what is live. It reports whether the session keeps what it
 // holds: an order of it was sent, and the provider takes nothing back. The caller
 // stores the session afterwards.
-func EndOrders(
-	ctx context.Context, tx Repos, ids ports.IDs, c *catalog.Catalog, s *session.Session, now time.Time,
-) (keeps bool, err error) {
+func (u Unit) EndOrders(ctx context.Context, c *catalog.Catalog, s *session.Session) (keeps bool, err error) {
 	if _, local := c.InProcess(s.Provider); local {
 		return false, nil // what was tried before at sellers was refused
 	}
-	orders, err := tx.Orders().Of(ctx, s.ID)
+	orders, err := u.Tx.Orders().Of(ctx, s.ID)
 	if err != nil || len(orders) == 0 {
 		return false, err
 	}
-	e := end{tx: tx, book: ledger.NewBook(tx, ids, now), catalog: c, session: s, now: now}
+	e := end{tx: u.Tx, book: u.book(), catalog: c, session: s, now: u.Now}
 	for _, o := range orders {
 		kept, err := e.order(ctx, o)
 		if err != nil {
@@ -46,14 +51,14 @@ func EndOrders(
 		}
 		keeps = keeps || kept
 	}
-	due := now
+	due := u.Now
 	if keeps {
 		due = time.Time{} // what is closed now could not show later whether it was renewed
 	}
-	if err := closeDelivered(ctx, tx, orders, due); err != nil {
+	if err := closeDelivered(ctx, u.Tx, orders, due); err != nil {
 		return false, err
 	}
-	return keeps, tx.Jobs().Insert(ctx, ports.Job{Kind: ports.DriveOrdersJob, SessionID: s.ID}, now)
+	return keeps, u.Tx.Jobs().Insert(ctx, ports.Job{Kind: ports.DriveOrdersJob, SessionID: s.ID}, u.Now)
 }
 
 // end is the end of a session, in its transaction.
@@ -137,10 +142,11 @@ func release(ctx context.Context, b ledger.Book, s *session.Session, o procureme
 
 // Release gives back what an active session holds for a renewal that was refused.
 // The caller stores the session afterwards.
-func Release(ctx context.Context, tx Repos, ids ports.IDs, s *session.Session, o procurement.Order,
-	now time.Time) error {
-	return release(ctx, ledger.NewBook(tx, ids, now), s, o, "was refused")
+func (u Unit) Release(ctx context.Context, s *session.Session, o procurement.Order) error {
+	return release(ctx, u.book(), s, o, "was refused")
 }
+
+func (u Unit) book() ledger.Book { return ledger.NewBook(u.Tx, u.IDs, u.Now) }
 
 // Renewing reports whether a renewal of a session was sent and is not decided: the
 // end of the session may be about to move.

@@ -84,7 +84,7 @@ func core(s configfile.Settings, log *slog.Logger, database fx.Option) fx.Option
 		webhook.Module,
 		chainModule(s.Payments),
 		fx.Provide(
-			rootSecrets, newQueue, newJobObserver, newProof, webhookConfig,
+			rootSecrets, newQueue, newJobObserver, maintenance.NewProof, webhookConfig,
 			storageConfig,
 			embeddedConfig,
 			newCatalog,

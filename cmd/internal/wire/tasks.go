@@ -81,7 +81,7 @@ type tasksIn struct {
 	Catalog   *catalog.Catalog
 	Accounts  *accounts.Service
 	Watch     *reconcile.Watch
-	Ledger    *proof
+	Ledger    *maintenance.Proof
 	Log       *slog.Logger
 }
 
@@ -103,7 +103,7 @@ func (in tasksIn) list(changed <-chan struct{}, leads func() bool) []task {
 		{name: "keep partitions of events", every: keepPartitionsEvery, leads: leads,
 			run: func(ctx context.Context) error { return in.Store.KeepPartitions(ctx, eventlog.Retention) }},
 		{name: "count what ended", every: countEndedEvery, run: in.Store.SumUp, leads: leads, atOnce: true},
-		{name: "prove the ledger", every: proveTick, run: in.Ledger.run, leads: leads},
+		{name: "prove the ledger", every: maintenance.ProveEvery, run: in.Ledger.Run, leads: leads},
 		{name: "refresh stock", every: time.Minute, run: in.Catalog.RefreshStock},
 		watchPayments(in.Settings.Payments, in.Payments, leads),
 		{name: "leave out lost payment addresses", every: measureClockEvery, run: in.Orders.Indexes.Resume},

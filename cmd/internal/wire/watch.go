@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"log/slog"
 	"slices"
 	"strconv"
 	"time"
@@ -122,7 +121,7 @@ type gaugesIn struct {
 	Desk      *procurementapp.Desk
 	Watch     *reconcile.Watch
 	Providers *reconcile.Service
-	Proof     *proof
+	Audit     ports.Audit
 	Payments  *payments.Watcher
 	Orders    *payments.Orders
 	Webhooks  *webhooks.Service
@@ -134,22 +133,9 @@ type gaugesIn struct {
 
 // gauges returns the gauges that are read at each scrape.
 func gauges(in gaugesIn) []admin.Gauge {
-	st, proof := in.Store, in.Proof
+	st := in.Store
 	return slices.Concat(
 		[]admin.Gauge{
-			{Name: "agentproxy_ledger_drift", Help: "Rows that broke a rule of the ledger when it was last verified.",
-				Read: proof.faults},
-			{Name: "agentproxy_ledger_proved_timestamp_seconds", Help: "When the last complete proof of the ledger that found " +
-				"no fault ended; 0 before the first.",
-				Read: proof.at(func(p ports.Proof) time.Time { return p.SucceededAt })},
-			{Name: "agentproxy_ledger_new_proved_timestamp_seconds", Help: "Until when the entries of the ledger were last " +
-				"proved one by one; 0 before the first.",
-				Read: proof.at(func(p ports.Proof) time.Time { return p.NewAt })},
-			{Name: "agentproxy_ledger_head", Help: "The first 12 hexadecimal digits of the last published head of the " +
-				"ledger's proof, as a number; 0 before the first.",
-				Read: proof.head(func(h ports.ProofHead) float64 { return headNumber(h.Head) })},
-			{Name: "agentproxy_ledger_head_entries", Help: "How many entries that head is of.",
-				Read: proof.head(func(h ports.ProofHead) float64 { return float64(h.Entries) })},
 			{Name: "agentproxy_clock_skew_seconds", Help: "By how much this host's clock is ahead of the database's.",
 				Read: func(context.Context) (float64, error) { return st.ClockSkew().Seconds(), nil }},
 			{Name: "agentproxy_clock_held", Help: "1 while the clock is far ahead of the last row and the chain does not " +
@@ -177,7 +163,7 @@ func gauges(in gaugesIn) []admin.Gauge {
 					return float64(granted) / 1e6, err
 				}},
 		},
-		spaceGauges(st), jobGauges(in.Queue, in.Webhooks, in.Passes),
+		ledgerGauges(in.Audit), spaceGauges(st), jobGauges(in.Queue, in.Webhooks, in.Passes),
 		orderGauges(in.Desk, in.Watch, in.Providers, in.Clock),
 		paymentGauges(in.Payments, in.Orders, in.Clock),
 		exitGauges(in.Sessions, in.Clock),
@@ -308,73 +294,39 @@ func paymentGauges(watcher *payments.Watcher, orders *payments.Orders, clock por
 	}
 }
 
-// proof proves the ledger in the background. The result is in the database, so that every replica
-// shows it, whichever proved.
-type proof struct {
-	audit ports.Audit
-	clock ports.Clock
-	log   *slog.Logger
-	last  int       // faults as logged last
-	said  time.Time // the time of the head that was logged last
-	newAt time.Time // when this process proved new entries last
+func ledgerGauges(audit ports.Audit) []admin.Gauge {
+	return []admin.Gauge{
+		{Name: "agentproxy_ledger_drift", Help: "Rows that broke a rule of the ledger when it was last verified.",
+			Read: proofGauge(audit, func(p ports.Proof) float64 { return float64(p.Faults) })},
+		{Name: "agentproxy_ledger_proved_timestamp_seconds", Help: "When the last complete proof of the ledger that found " +
+			"no fault ended; 0 before the first.",
+			Read: proofGauge(audit, func(p ports.Proof) float64 { return unixSeconds(p.SucceededAt) })},
+		{Name: "agentproxy_ledger_new_proved_timestamp_seconds", Help: "Until when the entries of the ledger were last " +
+			"proved one by one; 0 before the first.",
+			Read: proofGauge(audit, func(p ports.Proof) float64 { return unixSeconds(p.NewAt) })},
+		{Name: "agentproxy_ledger_head", Help: "The first 12 hexadecimal digits of the last published head of the " +
+			"ledger's proof, as a number; 0 before the first.",
+			Read: proofGauge(audit, func(p ports.Proof) float64 { return headNumber(p.Head.Head) })},
+		{Name: "agentproxy_ledger_head_entries", Help: "How many entries that head is of.",
+			Read: proofGauge(audit, func(p ports.Proof) float64 { return float64(p.Head.Entries) })},
+	}
 }
 
-// New entries are proved each proveNewEvery. A complete proof begins proveEvery after the last, or provePause
-// times as long after it as that took, so that a long ledger does not keep a connection busy, but so early that it
-// ends proveWithin after the last one, an hour before its absence is an alarm. proveFor is how long one turn takes,
-// and proveTick the time between two turns.
-const (
-	proveNewEvery = time.Minute
-	proveEvery    = 15 * time.Minute
-	proveWithin   = 5 * time.Hour
-	provePause    = 10
-	proveFor      = 2 * time.Second
-	proveTick     = 4 * time.Second
-)
-
-func newProof(audit ports.Audit, clock ports.Clock, log *slog.Logger) *proof {
-	return &proof{audit: audit, clock: clock, log: log}
-}
-
-// run proves new entries, and the next parts of the ledger, if either is due.
-func (p *proof) run(ctx context.Context) error {
-	state, err := p.audit.Proof(ctx)
-	if err != nil {
-		return err
-	}
-	now, began := p.clock.Now(), time.Now()
-	for more := now.Sub(p.newAt).Abs() >= proveNewEvery; more && time.Since(began) < proveFor; {
-		if state, more, err = p.audit.ProveNew(ctx); err != nil {
-			return err
-		}
-		if !more {
-			p.newAt = now
-		}
-	}
-	pause := max(proveEvery, min(provePause*state.Took, proveWithin-state.Took))
-	for due := !state.StartedAt.IsZero() || now.Sub(state.At).Abs() >= pause; due && time.Since(began) < proveFor; {
-		if state, err = p.audit.ProveNext(ctx); err != nil {
-			return err
-		}
-		due = !state.StartedAt.IsZero()
-	}
-	if state.Faults > 0 && state.Faults != p.last {
-		p.log.Error("the ledger breaks a rule; run agentproxy verify", "rows", state.Faults, "rule", state.Rule)
-	}
-	p.last = state.Faults
-	if h := state.Head; !h.At.Equal(p.said) {
-		p.log.Info("the head of the ledger's proof", "seq", h.Seq, "entries", h.Entries, "head", h.Head)
-		p.said = h.At
-	}
-	return nil
-}
-
-// head returns a gauge of the head that was published last.
-func (p *proof) head(of func(ports.ProofHead) float64) func(context.Context) (float64, error) {
+// proofGauge returns a gauge of the proof. The result is in the database, so that every replica shows it, whichever
+// proved.
+func proofGauge(audit ports.Audit, of func(ports.Proof) float64) func(context.Context) (float64, error) {
 	return func(ctx context.Context) (float64, error) {
-		state, err := p.audit.Proof(ctx)
-		return of(state.Head), err
+		state, err := audit.Proof(ctx)
+		return of(state), err
 	}
+}
+
+// unixSeconds returns a time in seconds since 1970; 0 for none.
+func unixSeconds(at time.Time) float64 {
+	if at.IsZero() {
+		return 0
+	}
+	return float64(at.UnixMilli()) / 1000
 }
 
 // headNumber returns the first 48 bits of a head, which a gauge shows exactly; 0 for none.
@@ -384,24 +336,6 @@ func headNumber(head string) float64 {
 		return 0
 	}
 	return float64(n)
-}
-
-// faults returns the rows that broke a rule.
-func (p *proof) faults(ctx context.Context) (float64, error) {
-	state, err := p.audit.Proof(ctx)
-	return float64(state.Faults), err
-}
-
-// at returns a gauge of a time of the proof, in seconds since 1970; 0 for none.
-func (p *proof) at(of func(ports.Proof) time.Time) func(context.Context) (float64, error) {
-	return func(ctx context.Context) (float64, error) {
-		state, err := p.audit.Proof(ctx)
-		at := of(state)
-		if err != nil || at.IsZero() {
-			return 0, err
-		}
-		return float64(at.UnixMilli()) / 1000, nil
-	}
 }
 
 // newCatalog returns the catalog of all products and the providers of each.

@@ -1,4 +1,4 @@
-package direct
+package settlement
 
 import (
 	"context"
@@ -11,7 +11,7 @@ import (
 )
 
 // Poll reads the counter of a direct session at its provider; false if there is none.
-func (d *Service) Poll(
+func (d *Direct) Poll(
 	ctx context.Context, p ports.Provider, s session.Session, o procurement.Order,
 ) (u procurement.Usage, ok bool, err error) {
 	counts, ok := p.(ports.Dynamic)
@@ -27,7 +27,9 @@ func (d *Service) Poll(
 
 // Total returns what a direct session used in all by a reading of its provider's counter. What it notes of that is
 // stored with the order.
-func Total(ctx context.Context, tx Repos, o *procurement.Order, u procurement.Usage, lag time.Duration) (int64, error) {
+func Total(
+	ctx context.Context, tx DirectRepos, o *procurement.Order, u procurement.Usage, lag time.Duration,
+) (int64, error) {
 	booked, err := tx.Traffic().Usage(ctx, o.SessionID)
 	if err != nil {
 		return 0, err
@@ -41,7 +43,7 @@ func Total(ctx context.Context, tx Repos, o *procurement.Order, u procurement.Us
 }
 
 // ReportRestart reports that the counter of an order's provider began anew by a change of the order.
-func (d *Service) ReportRestart(before, after procurement.Order) {
+func (d *Direct) ReportRestart(before, after procurement.Order) {
 	if after.Counter.Base <= before.Counter.Base {
 		return
 	}
@@ -52,13 +54,13 @@ func (d *Service) ReportRestart(before, after procurement.Order) {
 	}
 }
 
-// CountRestarts sets what counts the counters that began anew. It must be called before the Service is used.
-func (d *Service) CountRestarts(count func(provider string)) { d.restarts = count }
+// CountRestarts sets what counts the counters that began anew. It must be called before the Direct is used.
+func (d *Direct) CountRestarts(count func(provider string)) { d.restarts = count }
 
 // BookUsage books that a direct session used that many bytes in all, at most what was bought,
 // and returns its usage before and how many bytes are new, which CountUsage counts.
 func BookUsage(
-	ctx context.Context, tx Repos, s session.Session, bytes int64, now time.Time,
+	ctx context.Context, tx DirectRepos, s session.Session, bytes int64, now time.Time,
 ) (before traffic.Usage, more int64, err error) {
 	if before, err = tx.Traffic().Usage(ctx, s.ID); err != nil {
 		return before, 0, err
@@ -78,7 +80,7 @@ func BookUsage(
 
 // CountUsage adds booked bytes to the counters of the agent. They are locked after the wallet,
 // as in a renewal of leases, so that it is called last.
-func CountUsage(ctx context.Context, tx Repos, s session.Session, more int64) error {
+func CountUsage(ctx context.Context, tx DirectRepos, s session.Session, more int64) error {
 	if more == 0 {
 		return nil
 	}

@@ -1,7 +1,4 @@
-// Package direct ends the sessions whose agents connect to the provider itself. The
-// access is cut at the provider first, then its counter is awaited, and then the session
-// is settled: until then it holds what it may still have to pay for.
-package direct
+package settlement
 
 import (
 	"context"
@@ -29,9 +26,18 @@ const (
 	callTimeout  = 30 * time.Second
 )
 
-// Service settles direct sessions that have ended.
-type Service struct {
-	store   ports.Unit[Repos]
+// DirectRepos is the repositories that book and settle a direct session.
+type DirectRepos interface {
+	ledger.Repos
+	Orders() ports.Orders
+	Sessions() ports.Sessions
+	Counters() ports.Counters
+}
+
+// Direct ends the sessions whose agents connect to the provider itself. The access is cut at the provider first, then
+// its counter is awaited, and then the session is settled: until then it holds what it may still have to pay for.
+type Direct struct {
+	store   ports.Unit[DirectRepos]
 	clock   ports.Clock
 	ids     ports.IDs
 	catalog *catalog.Catalog
@@ -42,16 +48,44 @@ type Service struct {
 	log      *slog.Logger
 }
 
-// New returns a Service.
-func New(store ports.Store, clock ports.Clock, ids ports.IDs, catalog *catalog.Catalog, access *fulfilment.Service,
-	calls ports.CallCounter, log *slog.Logger) *Service {
-	return &Service{store: narrow(store), clock: clock, ids: ids, catalog: catalog, access: access, calls: calls, log: log}
+// NewDirect returns a Direct.
+func NewDirect(store ports.Store, clock ports.Clock, ids ports.IDs, catalog *catalog.Catalog,
+	access *fulfilment.Service, calls ports.CallCounter, log *slog.Logger) *Direct {
+	unit := ports.Narrow(store, func(tx ports.Tx) DirectRepos { return tx })
+	return &Direct{store: unit, clock: clock, ids: ids, catalog: catalog, access: access, calls: calls, log: log}
+}
+
+// SettleBy returns when a session that ends now is settled at the latest. It is zero for
+// one that is settled at once, because its traffic was counted here or its access was
+// never delivered.
+func SettleBy(
+	ctx context.Context, tx DirectRepos, c *catalog.Catalog, access *fulfilment.Service, s session.Session,
+) (time.Time, error) {
+	if s.Type != session.Dynamic || s.ActivatedAt.IsZero() {
+		return time.Time{}, nil
+	}
+	if p, known := c.Provider(s.Provider); known && !p.Capabilities().Direct {
+		return time.Time{}, nil
+	}
+	orders, err := tx.Orders().Of(ctx, s.ID)
+	if err != nil {
+		return time.Time{}, err
+	}
+	o, ok := fulfilment.Purchased(orders)
+	if !ok || !o.ClosedAt.IsZero() {
+		return time.Time{}, nil
+	}
+	g, err := access.Open(o)
+	if err != nil || !g.Direct {
+		return time.Time{}, err
+	}
+	return s.EndedAt.Add(settleAnyway), nil
 }
 
 // Settle takes the next step of a session that has ended, by its confirmed purchase. It
 // returns true if nothing of it is left to settle, so that the purchase may be cancelled;
 // else NextAt of the order is when to go on.
-func (d *Service) Settle(ctx context.Context, s session.Session, o procurement.Order) (settled bool, err error) {
+func (d *Direct) Settle(ctx context.Context, s session.Session, o procurement.Order) (settled bool, err error) {
 	if s.Type != session.Dynamic || s.ActivatedAt.IsZero() || s.Money.Held.Total() == 0 || o.Kind != procurement.Purchase {
 		return true, nil
 	}
@@ -76,7 +110,7 @@ func (d *Service) Settle(ctx context.Context, s session.Session, o procurement.O
 
 // cut stops the access at the provider. Where it has no switch the order is cancelled
 // after a last count, which may end the counter.
-func (d *Service) cut(ctx context.Context, p ports.Dynamic, o procurement.Order) error {
+func (d *Direct) cut(ctx context.Context, p ports.Dynamic, o procurement.Order) error {
 	bounded, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
 	err := p.Disable(bounded, o.Ref)
@@ -114,7 +148,7 @@ func (d *Service) cut(ctx context.Context, p ports.Dynamic, o procurement.Order)
 
 // book books what a provider counts of an access that is not given up yet. It returns false if the counter fell, and
 // has to be read again before there is nothing to read.
-func (d *Service) book(
+func (d *Direct) book(
 	ctx context.Context, p ports.Dynamic, o procurement.Order, u procurement.Usage,
 ) (sure bool, err error) {
 	sure = true
@@ -141,7 +175,7 @@ func (d *Service) book(
 
 // count books what the provider counted, and settles the session once that is complete:
 // its lag is over since the cut, and since the last bytes that came late.
-func (d *Service) count(ctx context.Context, p ports.Dynamic, o procurement.Order) error {
+func (d *Direct) count(ctx context.Context, p ports.Dynamic, o procurement.Order) error {
 	bounded, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
 	used, err := p.Usage(bounded, o.Ref)
@@ -185,7 +219,7 @@ func (d *Service) count(ctx context.Context, p ports.Dynamic, o procurement.Orde
 
 // missing goes on after a provider that does not show the access. It is settled by the
 // last count once it is lost.
-func (d *Service) missing(ctx context.Context, o procurement.Order) error {
+func (d *Direct) missing(ctx context.Context, o procurement.Order) error {
 	return d.change(ctx, o, func(ctx context.Context, c *change) error {
 		if c.order.State == procurement.Gone { // the session ended because it is lost
 			return d.settle(ctx, c)
@@ -203,7 +237,7 @@ func (d *Service) missing(ctx context.Context, o procurement.Order) error {
 }
 
 // settle charges what was counted and gives the rest back. The order is due at once.
-func (d *Service) settle(ctx context.Context, c *change) error {
+func (d *Direct) settle(ctx context.Context, c *change) error {
 	used, err := c.tx.Traffic().Usage(ctx, c.session.ID)
 	if err != nil {
 		return err
@@ -222,7 +256,7 @@ func (d *Service) settle(ctx context.Context, c *change) error {
 }
 
 // postpone delays the next step by the backoff. After AlarmAfter it logs an error, once.
-func (d *Service) postpone(ctx context.Context, o procurement.Order, reason string) error {
+func (d *Direct) postpone(ctx context.Context, o procurement.Order, reason string) error {
 	var alarm bool
 	err := d.change(ctx, o, func(ctx context.Context, c *change) error {
 		age := c.now.Sub(c.session.EndedAt)
@@ -241,7 +275,7 @@ func (d *Service) postpone(ctx context.Context, o procurement.Order, reason stri
 
 // change is a transaction on a purchase that is not closed, and its ended session.
 type change struct {
-	tx      Repos
+	tx      DirectRepos
 	now     time.Time
 	session session.Session
 	order   procurement.Order
@@ -249,10 +283,10 @@ type change struct {
 
 // change runs fn on the order and its session as they are now, unless another process has
 // settled the session meanwhile.
-func (d *Service) change(ctx context.Context, o procurement.Order,
+func (d *Direct) change(ctx context.Context, o procurement.Order,
 	fn func(ctx context.Context, c *change) error) error {
 	var before, after procurement.Order
-	err := d.store.Update(ctx, func(ctx context.Context, tx Repos) error {
+	err := d.store.Update(ctx, func(ctx context.Context, tx DirectRepos) error {
 		s, err := tx.Sessions().Load(ctx, o.SessionID)
 		if err != nil {
 			return err

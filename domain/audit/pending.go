@@ -1,26 +1,22 @@
-// Package auditing carries what the operator does from the way in to the unit of work that changes
-// something, which keeps it.
-package auditing
+package audit
 
 import (
 	"context"
 	"sync"
-
-	"agentproxy/domain/audit"
 )
 
 // Pending is an action of the operator in progress. It is stored once, by the first unit of work that
 // commits. It is safe for concurrent use.
 type Pending struct {
 	mu      sync.Mutex
-	action  audit.Action
+	action  Action
 	claimed bool
 }
 
 type key struct{}
 
 // NewContext returns a context in which an action is done, and the Pending.
-func NewContext(ctx context.Context, a audit.Action) (context.Context, *Pending) {
+func NewContext(ctx context.Context, a Action) (context.Context, *Pending) {
 	act := &Pending{action: a}
 	return context.WithValue(ctx, key{}, act), act
 }
@@ -78,7 +74,7 @@ func (a *Pending) Unclaim() {
 }
 
 // Action returns what is known of the action by now.
-func (a *Pending) Action() audit.Action {
+func (a *Pending) Action() Action {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	return a.action
