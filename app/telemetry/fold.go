@@ -7,7 +7,6 @@ import (
 	"slices"
 	"time"
 
-	"agentproxy/app/notify"
 	"agentproxy/domain/session"
 	"agentproxy/ports"
 )
@@ -16,8 +15,7 @@ import (
 // that were folded before are skipped, so a call may come any number of times. It returns how far the
 // queue is folded; without calls it just reads that.
 func (t *Service) Fold(ctx context.Context, in ports.QueuedCalls) (at ports.FoldCursor, err error) {
-	calls, order := make([]queuedCall, len(in.Calls)), []of{}
-	seen := map[of]bool{}
+	calls := make([]queuedCall, len(in.Calls))
 	agent := in.Queue
 	for i, c := range in.Calls {
 		if c.Body == nil { // set aside
@@ -27,14 +25,8 @@ func (t *Service) Fold(ctx context.Context, in ports.QueuedCalls) (at ports.Fold
 			return at, err
 		}
 		agent = calls[i].Agent
-		for _, e := range calls[i].Events {
-			if on := (of{e.Session, e.Worker}); !seen[on] {
-				seen[on] = true
-				order = append(order, on)
-			}
-		}
 	}
-	slices.SortFunc(order, of.compare) // one order of locks for all replicas
+	order := orderOf(calls...)
 	named := ports.WithReadSet(ctx, ports.ReadSet{Agent: agent, Health: sessionsOf(order), Fold: in.Queue})
 	err = t.store.Update(named, func(ctx context.Context, tx repos) error {
 		if at, err = tx.Folds().Cursor(ctx, in.Queue); err != nil {
@@ -47,7 +39,11 @@ func (t *Service) Fold(ctx context.Context, in ports.QueuedCalls) (at ports.Fold
 		if first < 0 {
 			return nil
 		}
-		if err := t.foldCalls(ctx, tx, calls[first:], order); err != nil {
+		found, err := readReported(ctx, tx, "", order)
+		if err == nil {
+			err = t.foldCalls(ctx, tx, calls[first:], order, found)
+		}
+		if err != nil {
 			return err
 		}
 		at.Seq = in.Calls[len(in.Calls)-1].Seq
@@ -56,28 +52,19 @@ func (t *Service) Fold(ctx context.Context, in ports.QueuedCalls) (at ports.Fold
 	return at, err
 }
 
-// foldCalls adds the events of calls to what they are about. Events of a session or worker that is
-// gone are dropped; those of a session that ended since they were accepted count.
-func (t *Service) foldCalls(ctx context.Context, tx repos, calls []queuedCall, order []of) error {
-	if len(order) == 0 {
-		return nil
-	}
-	found, err := readReported(ctx, tx, "", order)
-	if err != nil {
-		return err
-	}
+// foldCalls adds the events of calls to what was found of what they are about, and stores it: no report reaches
+// health in another way. Events of a session or worker that is gone are dropped; those of a session that ended
+// since they were accepted count.
+func (t *Service) foldCalls(
+	ctx context.Context, tx repos, calls []queuedCall, order []of, found map[of]*reportedOn,
+) error {
 	tallies := map[string]ports.Tally{}
 	for _, c := range calls {
 		tally := tallies[c.Agent]
 		touched := foldCall(c, found, &tally)
 		tallies[c.Agent] = tally
 		for _, on := range touched {
-			h := found[on]
-			if h.Status.Over() {
-				continue
-			}
-			err := notify.HealthChanged(ctx, tx, t.ids, t.clock.Now(), c.Agent, on.session, on.worker, &h.State)
-			if err != nil {
+			if err := found[on].announce(ctx, tx, t.ids, t.clock.Now(), on); err != nil {
 				return err
 			}
 		}
@@ -98,22 +85,31 @@ func (t *Service) foldCalls(ctx context.Context, tx repos, calls []queuedCall, o
 
 // foldCall adds the events of a call, and returns what they were about, each once.
 func foldCall(c queuedCall, found map[of]*reportedOn, tally *ports.Tally) (touched []of) {
+	count := make(map[of]int, 16)
 	for _, e := range c.Events {
-		on := of{e.Session, e.Worker}
-		h := found[on]
-		if h == nil || h.AgentID != c.Agent {
+		on := e.on()
+		if h := found[on]; h != nil && h.AgentID == c.Agent {
+			if count[on]++; count[on] == 1 {
+				touched = append(touched, on)
+			}
+		}
+	}
+	for _, on := range touched {
+		found[on].events = slices.Grow(found[on].events, count[on])
+	}
+	for _, e := range c.Events {
+		if count[e.on()] == 0 {
 			continue
 		}
-		event, scored := e.applyTo(h, time.UnixMicro(c.At).UTC())
+		h, event := found[e.on()], e.event(time.UnixMicro(c.At).UTC())
+		if e.Claim != nil {
+			h.State.ObserveMatched(e.Claim.event())
+		}
 		tally.Reported++
-		if scored {
+		if h.State.Report(event) {
 			countEvidence(tally, event)
 		}
-		reported := ReportedEvent{SessionID: e.Session, Worker: e.Worker, Report: e.report()}
-		h.events = append(h.events, eventOf(reported, e.ID, event))
-		if !slices.Contains(touched, on) {
-			touched = append(touched, on)
-		}
+		h.events = append(h.events, e.entry(event))
 	}
 	return touched
 }

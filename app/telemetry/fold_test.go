@@ -2,6 +2,7 @@ package telemetry_test
 
 import (
 	"context"
+	"fmt"
 	"testing"
 
 	"agentproxy/app/telemetry"
@@ -62,4 +63,33 @@ func TestACallIsFoldedOnceHoweverOftenItComes(t *testing.T) {
 	report()
 	fold("the same and a new one", "first", queue.calls, 3, 3)
 	fold("another stream", "second", queue.calls[:1], 1, 4)
+}
+
+func TestACallThatCannotBeReadIsRefused(t *testing.T) {
+	t.Parallel()
+	w := apptest.New(t)
+	before := w.Dump()
+	for _, body := range []string{`{`, `{"v":2}`, `{"v":1,"agent":"agt_1","events":[null]}`} {
+		calls := []ports.QueuedCall{{Seq: 1, Body: []byte(body)}}
+		if _, err := w.Telemetry.Fold(t.Context(), ports.QueuedCalls{Queue: "0", Stream: "s", Calls: calls}); err == nil {
+			t.Errorf("%s is folded", body)
+		}
+	}
+	apptest.Equal(t, "the database", w.Dump(), before)
+}
+
+func TestACallThatNamesASessionOfAnotherAgentDropsThatEvent(t *testing.T) {
+	t.Parallel()
+	w := apptest.New(t)
+	owner, other := w.Register(), w.Register()
+	own, alien := w.Buy(other, apptest.Local), w.Buy(owner, apptest.Local)
+	body := fmt.Sprintf(`{"v":1,"agent":%q,"events":[{"session":%q,"id":"evt_1","type":"block"},{"session":%q,"id":"evt_2","type":"block"}]}`,
+		other, own.ID, alien.ID)
+	_, err := w.Telemetry.Fold(t.Context(), ports.QueuedCalls{Queue: "0", Stream: "s", Calls: []ports.QueuedCall{{Seq: 1, Body: []byte(body)}}})
+	apptest.OK(t, err)
+	ownReported, _, _ := eventTotals(w, other, own.ID)
+	alienReported, _, score := eventTotals(w, owner, alien.ID)
+	apptest.Equal(t, "reported of the own session", ownReported, 1)
+	apptest.Equal(t, "reported of the other one", alienReported, 0)
+	apptest.Equal(t, "its score", score, 100)
 }

@@ -8,7 +8,6 @@ import (
 	"sync"
 	"time"
 
-	"agentproxy/app/notify"
 	"agentproxy/domain/eventlog"
 	"agentproxy/domain/health"
 	"agentproxy/domain/session"
@@ -264,56 +263,24 @@ func (o *Observer) storeBatch(ctx context.Context, tx repos, b batch) error {
 	if len(b.ready) == 0 && b.failed.At.IsZero() {
 		return nil
 	}
-	found, err := tx.Health().Get(ctx, "", []string{b.id.session})
-	if err != nil {
+	found, err := readReported(ctx, tx, "", []of{b.id})
+	h := found[b.id] // observations of a worker that was removed are dropped
+	if err != nil || h == nil {
 		return err
 	}
-	read, ok := found[b.id.session]
-	if !ok {
-		return nil
-	}
-	if b.id.worker != "" {
-		return o.storeWorker(ctx, tx, b, read)
-	}
-	var tally ports.Tally
-	for _, e := range b.ready {
-		read.State.Observe(e)
-		countEvidence(&tally, e)
-	}
-	if err := tx.Counters().Add(ctx, read.AgentID, tally); err != nil {
-		return err
-	}
-	if !read.Status.Over() {
-		err := notify.HealthChanged(ctx, tx, o.ids, o.clock.Now(), read.AgentID, b.id.session, "", &read.State)
-		if err != nil {
-			return err
-		}
-	}
-	return tx.Health().Put(ctx, b.id.session, read.State)
-}
-
-// storeWorker stores what was observed of a worker. Observations of a removed one are dropped.
-func (o *Observer) storeWorker(ctx context.Context, tx repos, b batch, read ports.HealthRead) error {
-	states, err := tx.Workers().Health(ctx, b.id.session, b.id.worker)
-	if err != nil || len(states) == 0 {
-		return err
-	}
-	h := &states[0]
 	var tally ports.Tally
 	for _, e := range b.ready {
 		h.State.Observe(e)
 		countEvidence(&tally, e)
 	}
-	if err := tx.Counters().Add(ctx, read.AgentID, tally); err != nil {
+	if err := tx.Counters().Add(ctx, h.AgentID, tally); err != nil {
 		return err
 	}
-	if !read.Status.Over() {
-		err := notify.HealthChanged(ctx, tx, o.ids, o.clock.Now(), read.AgentID, b.id.session, h.Name, &h.State)
-		if err != nil {
-			return err
-		}
+	if err := h.announce(ctx, tx, o.ids, o.clock.Now(), b.id); err != nil {
+		return err
 	}
-	return tx.Workers().PutHealth(ctx, h.ID, h.State, b.failed)
+	h.failed = b.failed
+	return h.put(ctx, tx, b.id.session)
 }
 
 // countEvidence counts one event that may be evidence about an exit.

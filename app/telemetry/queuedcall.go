@@ -2,9 +2,12 @@ package telemetry
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
+	"slices"
 	"time"
 
+	"agentproxy/domain/eventlog"
 	"agentproxy/domain/health"
 )
 
@@ -14,10 +17,10 @@ const callVersion = 1
 // queuedCall is what the queue keeps of a call: its accepted events, in order. Times are
 // microseconds since 1970.
 type queuedCall struct {
-	Version int           `json:"v"`
-	Agent   string        `json:"agent"`
-	At      int64         `json:"at"` // of receipt
-	Events  []queuedEvent `json:"events"`
+	Version int            `json:"v"`
+	Agent   string         `json:"agent"`
+	At      int64          `json:"at"` // of receipt
+	Events  []*queuedEvent `json:"events"`
 }
 
 type queuedEvent struct {
@@ -57,17 +60,41 @@ func decodeCall(body []byte) (c queuedCall, err error) {
 	if c.Version < 1 || c.Version > callVersion {
 		return c, fmt.Errorf("decode a call: version %d; this program reads 1 to %d", c.Version, callVersion)
 	}
+	if slices.Contains(c.Events, nil) {
+		return c, errors.New("decode a call: an event is null")
+	}
 	return c, nil
 }
 
-func (e queuedEvent) report() health.Report {
-	r := health.Report{Type: e.Type, StatusCode: e.Status, LatencyMS: e.Latency, TargetHost: e.Host,
-		ErrorMessage: e.Message}
-	if e.OccurredAt != 0 {
-		at := time.UnixMicro(e.OccurredAt).UTC()
-		r.OccurredAt = &at
+// queuedOf returns an event as it is queued.
+func queuedOf(e ReportedEvent, id string) queuedEvent {
+	q := queuedEvent{Session: e.SessionID, Worker: e.Worker, ID: id, Type: e.Type, Status: e.StatusCode,
+		Latency: e.LatencyMS, Host: e.TargetHost, Message: e.ErrorMessage}
+	if e.OccurredAt != nil {
+		q.OccurredAt = e.OccurredAt.UnixMicro()
 	}
-	return r
+	return q
+}
+
+func (e *queuedEvent) on() of { return of{e.Session, e.Worker} }
+
+// event returns what it is for the health of an exit.
+func (e *queuedEvent) event(at time.Time) health.Event {
+	r := health.Report{Type: e.Type, StatusCode: e.Status, LatencyMS: e.Latency, TargetHost: e.Host}
+	return r.Event(at)
+}
+
+// entry returns the entry of the event log.
+func (e *queuedEvent) entry(event health.Event) eventlog.Event {
+	f := eventlog.Event{ID: e.ID, At: event.At, Source: eventlog.Agent, Type: e.Type, TargetHost: e.Host,
+		StatusCode: event.StatusCode, LatencyMS: -1, Message: e.Message, Worker: e.Worker}
+	if event.HasLatency {
+		f.LatencyMS = event.LatencyMS
+	}
+	if e.OccurredAt != 0 {
+		f.OccurredAt = time.UnixMicro(e.OccurredAt).UTC()
+	}
+	return f
 }
 
 func (c queuedClaim) event() health.Event {

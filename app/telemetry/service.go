@@ -6,6 +6,7 @@ import (
 	"agentproxy/domain"
 	"agentproxy/domain/eventlog"
 	"agentproxy/domain/health"
+	"agentproxy/domain/worker"
 	"agentproxy/ports"
 )
 
@@ -43,11 +44,12 @@ type ReportedEvent struct {
 	health.Report
 }
 
-// reportedOn is one session of a call: its health, and its new events.
+// reportedOn is a session or worker: its health, and its new events.
 type reportedOn struct {
 	ports.HealthRead
 	events []eventlog.Event
-	id     int64 // of the worker; 0: the session itself
+	id     int64          // of the worker; 0: the session itself
+	failed worker.Failure // the last one of a worker, if it is new
 }
 
 // Reported answers one event.

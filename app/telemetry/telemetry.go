@@ -22,18 +22,18 @@ func (t *Service) Report(ctx context.Context, agentID string, e ReportedEvent) (
 	if issues := e.Issues(t.clock.Now()); issues != nil {
 		return Reported{}, domain.InvalidFields(issues...)
 	}
-	if t.queue != nil {
-		return t.reportQueued(ctx, agentID, e)
-	}
-	out, err := t.take(ctx, agentID, []ReportedEvent{e})
+	in, err := t.take(ctx, agentID, []ReportedEvent{e})
 	if err != nil {
 		return Reported{}, err
 	}
-	if refusal := out.results[0].Err; refusal != nil {
+	if refusal := in.results[0].Err; refusal != nil {
 		return Reported{}, refusal
 	}
-	h := out.sessions[of{e.SessionID, e.Worker}]
-	return Reported{EventID: out.ids[0], Verdict: h.State.Verdict(t.clock.Now(), h.Type == session.Static)}, nil
+	verdict, err := t.answer(ctx, in)
+	if err != nil {
+		return Reported{}, err
+	}
+	return Reported{EventID: in.events[0].ID, Verdict: verdict}, nil
 }
 
 // Batch takes 1 to MaxBatch events. A malformed one refuses the whole call; one
@@ -59,11 +59,8 @@ func (t *Service) Batch(ctx context.Context, agentID string, events []ReportedEv
 	if issues != nil {
 		return nil, domain.InvalidFields(issues...)
 	}
-	if t.queue != nil {
-		return t.batchQueued(ctx, agentID, events)
-	}
-	out, err := t.take(ctx, agentID, events)
-	return out.results, err
+	in, err := t.take(ctx, agentID, events)
+	return in.results, err
 }
 
 // maxIssues bounds how many faults one answer lists.

@@ -3,38 +3,38 @@ package telemetry
 import (
 	"context"
 	"fmt"
+	"slices"
+	"time"
 
+	"agentproxy/app/notify"
 	"agentproxy/domain"
-	"agentproxy/domain/worker"
+	"agentproxy/ports"
 )
 
-// sessionsOf lists the sessions of events, each once and in the order of the events.
+// orderOf lists what the events of calls are about, each once, in one order of locks for all replicas.
+func orderOf(calls ...queuedCall) []of {
+	order, seen := make([]of, 0, 16), make(map[of]bool, 16)
+	for _, c := range calls {
+		for _, e := range c.Events {
+			if on := e.on(); !seen[on] {
+				seen[on] = true
+				order = append(order, on)
+			}
+		}
+	}
+	slices.SortFunc(order, of.compare)
+	return order
+}
+
+// sessionsOf lists the sessions of an order, each once.
 func sessionsOf(order []of) []string {
-	ids, seen := make([]string, 0, len(order)), make(map[string]bool, len(order))
-	for _, on := range order {
-		if !seen[on.session] {
-			seen[on.session] = true
+	ids := make([]string, 0, len(order))
+	for i, on := range order {
+		if i == 0 || on.session != order[i-1].session {
 			ids = append(ids, on.session)
 		}
 	}
 	return ids
-}
-
-// reportedOf reads what the events of a call are about. An event of a worker that is not there refuses
-// the whole call.
-func reportedOf(
-	ctx context.Context, tx repos, agentID string, order []of, events []ReportedEvent,
-) (map[of]*reportedOn, error) {
-	found, err := readReported(ctx, tx, agentID, order)
-	if err != nil {
-		return nil, err
-	}
-	for _, on := range order {
-		if found[of{on.session, ""}] != nil && found[on] == nil {
-			return nil, unknownWorker(on, events)
-		}
-	}
-	return found, nil
 }
 
 // readReported reads what events are about. What is not there is not in the map.
@@ -71,22 +71,27 @@ func readReported(ctx context.Context, tx repos, agentID string, order []of) (ma
 	return found, nil
 }
 
-// unknownWorker returns the refusal of a call with an event of a worker that is not there.
-func unknownWorker(on of, events []ReportedEvent) error {
+// unknownWorker returns the refusal of a call with an event, the one with index i, of a worker that is not there.
+func unknownWorker(i, events int) error {
 	field := "worker"
-	for i, e := range events {
-		if len(events) > 1 && e.SessionID == on.session && e.Worker == on.worker {
-			field = fmt.Sprintf("events[%d].worker", i)
-			break
-		}
+	if events > 1 {
+		field = fmt.Sprintf("events[%d].worker", i)
 	}
 	return domain.InvalidField(field, "is not a worker of the session; its first use makes it, a report does not")
 }
 
-// put stores the state after reports.
+// announce notifies of a risk level that has changed for good, unless the session is over.
+func (h *reportedOn) announce(ctx context.Context, tx repos, ids ports.IDs, now time.Time, on of) error {
+	if h.Status.Over() {
+		return nil
+	}
+	return notify.HealthChanged(ctx, tx, ids, now, h.AgentID, on.session, on.worker, &h.State)
+}
+
+// put stores the state.
 func (h *reportedOn) put(ctx context.Context, tx repos, sessionID string) error {
 	if h.id == 0 {
 		return tx.Health().Put(ctx, sessionID, h.State)
 	}
-	return tx.Workers().PutHealth(ctx, h.id, h.State, worker.Failure{})
+	return tx.Workers().PutHealth(ctx, h.id, h.State, h.failed)
 }

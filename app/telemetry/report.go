@@ -1,0 +1,152 @@
+package telemetry
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"agentproxy/domain"
+	"agentproxy/domain/eventlog"
+	"agentproxy/domain/health"
+	"agentproxy/domain/session"
+	"agentproxy/ports"
+)
+
+// intake is a call on its way to the fold.
+type intake struct {
+	events  []queuedEvent // as they were sent; a claim is made once, while a unit may run again
+	order   []of
+	call    queuedCall // the accepted ones
+	found   map[of]*reportedOn
+	results []EventResult
+	folded  bool // by the queue: found is older than the fold
+}
+
+// take has the valid events of a call folded: within the call or, with a queue, by whichever replica folds it.
+func (t *Service) take(ctx context.Context, agentID string, events []ReportedEvent) (*intake, error) {
+	in := &intake{events: make([]queuedEvent, len(events)), call: queuedCall{Version: callVersion, Agent: agentID}}
+	in.call.Events = make([]*queuedEvent, len(events))
+	for i, e := range events {
+		in.events[i] = queuedOf(e, t.ids.New(eventlog.IDPrefix))
+		in.call.Events[i] = &in.events[i]
+	}
+	in.order = orderOf(in.call)
+	foldIt := t.foldNow
+	if t.queue != nil {
+		foldIt = t.foldQueued
+	}
+	err := foldIt(ctx, in)
+	for i, e := range in.events {
+		if e.Claim != nil && (err != nil || in.results[i].Err != nil) {
+			t.observer.unclaim(e.on(), e.Claim.event())
+		}
+	}
+	return in, err
+}
+
+// foldNow folds a call in the unit that admits it.
+func (t *Service) foldNow(ctx context.Context, in *intake) error {
+	return t.store.Update(in.reads(ctx), func(ctx context.Context, tx repos) error {
+		if err := t.admit(ctx, tx, in); err != nil {
+			return err
+		}
+		return t.foldCalls(ctx, tx, []queuedCall{in.call}, in.order, in.found)
+	})
+}
+
+// foldQueued publishes a call and waits until it is folded, or until FoldWait has passed: then what was found
+// gets the events, as the fold will store it.
+func (t *Service) foldQueued(ctx context.Context, in *intake) error {
+	err := t.store.View(in.reads(ctx), func(ctx context.Context, tx repos) error { return t.admit(ctx, tx, in) })
+	if err != nil || len(in.call.Events) == 0 {
+		return err
+	}
+	body, err := in.call.encode()
+	if err != nil {
+		return err
+	}
+	place, err := t.queue.Publish(ctx, in.call.Agent, body)
+	if errors.Is(err, ports.ErrCallTooLarge) {
+		return t.foldNow(ctx, in)
+	}
+	if err != nil {
+		return err
+	}
+	within, cancel := context.WithTimeout(ctx, t.FoldWait)
+	defer cancel()
+	if in.folded = t.queue.Folded(within, place); !in.folded {
+		foldCall(in.call, in.found, &ports.Tally{})
+	}
+	return nil
+}
+
+// reads names what the events are about.
+func (in *intake) reads(ctx context.Context) context.Context {
+	return ports.WithReadSet(ctx, ports.ReadSet{Agent: in.call.Agent, Health: sessionsOf(in.order)})
+}
+
+// admit reads what the events of a call are about, and accepts each that may be folded. Evidence of the gateway
+// that one matches goes with it. An event of a worker that is not there refuses the whole call.
+func (t *Service) admit(ctx context.Context, tx repos, in *intake) (err error) {
+	if in.found, err = readReported(ctx, tx, in.call.Agent, in.order); err != nil {
+		return err
+	}
+	now := t.clock.Now()
+	in.call.At, in.call.Events = now.UnixMicro(), in.call.Events[:0]
+	in.results = make([]EventResult, len(in.events))
+	for i := range in.events {
+		e := &in.events[i]
+		h := in.found[e.on()]
+		if h == nil && in.found[of{e.Session, ""}] != nil {
+			return unknownWorker(i, len(in.events))
+		}
+		in.results[i] = EventResult{SessionID: e.Session, Err: rejection(h)}
+		if in.results[i].Err == nil {
+			t.claim(e, now)
+			in.call.Events = append(in.call.Events, e)
+		}
+	}
+	return nil
+}
+
+// rejection returns why an event for a session is not accepted; nil if it is.
+func rejection(h *reportedOn) *domain.Error {
+	switch {
+	case h == nil:
+		return session.ErrNotFound
+	case h.Status.Over():
+		return session.ErrOver.Msgf("the session is %s; it takes no more events", h.Status)
+	}
+	return nil
+}
+
+// claim gives an event the evidence that waits for it, if it has none.
+func (t *Service) claim(e *queuedEvent, now time.Time) {
+	if e.Claim != nil {
+		return
+	}
+	if event := e.event(now); event.Scored() {
+		if c, ok := t.observer.claim(e.on(), event); ok {
+			e.Claim = &queuedClaim{Type: string(c.Type), Status: c.StatusCode, Host: c.Host, At: c.At.UnixMicro()}
+		}
+	}
+}
+
+// answer is the health after the one event of a call. It is read after the fold, so it is what every replica
+// answers from then on.
+func (t *Service) answer(ctx context.Context, in *intake) (v health.Verdict, err error) {
+	if in.folded {
+		err = t.store.View(in.reads(ctx), func(ctx context.Context, tx repos) (err error) {
+			in.found, err = readReported(ctx, tx, in.call.Agent, in.order)
+			return err
+		})
+	}
+	if err != nil {
+		return v, err
+	}
+	h := in.found[in.events[0].on()]
+	if h == nil { // the session or worker was removed meanwhile
+		return v, session.ErrNotFound
+	}
+	return h.State.Verdict(t.clock.Now(), h.Type == session.Static), nil
+}
