@@ -226,3 +226,95 @@ func TestVerifySeesWhatWasDeliveredInProcess(t *testing.T) {
 		verify(t, st)
 	})
 }
+
+// A seller may charge more, or anything at all, long after an order was confirmed: the kept day is corrected with it.
+func TestTheCostOfAnOldOrderIsCorrectedInItsDay(t *testing.T) {
+	t.Parallel()
+	onEachStore(t, func(t *testing.T, open func(testing.TB) *storage.Store) {
+		st := usedBooks(t, open)
+		update(t, st, buy)
+		later := st.Later()
+		update(t, st, func(ctx context.Context, tx ports.Tx) error {
+			return errors.Join(changeOrder(ctx, tx, "ord_1", 0, now), changeOrder(ctx, tx, "ord_2", 700, now))
+		})
+		report := func() (lines [3]string) {
+			for i, by := range []ports.MarginKey{ports.ByProvider, ports.ByAgent, ports.ByDay} {
+				margins, deliveries := map[string]billing.Margin{}, []ports.Delivery(nil)
+				view(t, st, func(ctx context.Context, tx ports.Tx) (err error) {
+					from, to := now.Truncate(24*time.Hour), now.Add(48*time.Hour).Truncate(24*time.Hour)
+					if margins, err = tx.Overview().Margins(ctx, from, to, by); err == nil {
+						deliveries, err = tx.Overview().Deliveries(ctx, from, to, by)
+					}
+					return err
+				})
+				deliveries = slices.DeleteFunc(deliveries, func(d ports.Delivery) bool { return d.Count == 0 })
+				lines[i] = fmt.Sprintf("%+v %+v", margins, deliveries)
+			}
+			return lines
+		}
+		change := func(id string, cost domain.Money) {
+			t.Helper()
+			update(t, st, func(ctx context.Context, tx ports.Tx) error { return changeOrder(ctx, tx, id, cost, now) })
+			verify(t, st)
+		}
+		later(4 * 24 * time.Hour)
+		change("ord_2", 800) // its day is not kept yet
+		later(2 * 24 * time.Hour)
+		sumUp(t, st)
+		verify(t, st)
+		for _, c := range []struct {
+			id   string
+			cost domain.Money
+		}{{"ord_2", 900}, {"ord_1", 500}, {"ord_2", 0}, {"ord_1", 0}, {"ord_1", 1}} {
+			change(c.id, c.cost)
+			kept := report()
+			execAll(t, st, "CREATE TABLE was AS SELECT * FROM service_values WHERE name = 'margin-days'",
+				"DELETE FROM service_values WHERE name = 'margin-days'")
+			if summed := report(); kept != summed {
+				t.Errorf("%s costs %d:\nkept   %s\nsummed %s", c.id, c.cost, kept, summed)
+			}
+			execAll(t, st, "INSERT INTO service_values SELECT * FROM was", "DROP TABLE was")
+		}
+	})
+}
+
+// changeOrder confirms an order for a cost, or changes its cost.
+func changeOrder(ctx context.Context, tx ports.Tx, id string, cost domain.Money, at time.Time) error {
+	o, err := tx.Orders().Get(ctx, id)
+	if err != nil {
+		return err
+	}
+	o.Cost, o.SentAt, o.DecidedAt = cost, at, at
+	return tx.Orders().Put(ctx, o)
+}
+
+// A day that is summed while the cost of one of its orders changes is summed again.
+func TestADayIsSummedAgainIfACostChangesMeanwhile(t *testing.T) {
+	t.Parallel()
+	st := usedBooks(t, func(t testing.TB) *storage.Store { return openPostgres(t) })
+	update(t, st, buy)
+	later := st.Later()
+	update(t, st, func(ctx context.Context, tx ports.Tx) error {
+		return errors.Join(changeOrder(ctx, tx, "ord_1", 600, now), changeOrder(ctx, tx, "ord_2", 700, now))
+	})
+	later(6 * 24 * time.Hour)
+	kept := make(chan error, 1)
+	update(t, st, func(ctx context.Context, tx ports.Tx) error {
+		if err := changeOrder(ctx, tx, "ord_2", 800, now); err != nil {
+			return err
+		}
+		go func() { kept <- st.KeepMarginDays(context.WithoutCancel(ctx)) }()
+		eventually(t, "the day is summed, and its keeper waits", func() bool {
+			var waits int
+			err := st.Pool().QueryRow(ctx, `SELECT COUNT(*) FROM pg_locks l JOIN pg_database d ON d.oid = l.database
+				WHERE d.datname = current_database() AND l.locktype = 'advisory' AND NOT l.granted`).Scan(&waits)
+			return err == nil && waits > 0
+		})
+		return nil
+	})
+	if err := <-kept; err != nil {
+		t.Fatal(err)
+	}
+	sumUp(t, st)
+	verify(t, st)
+}

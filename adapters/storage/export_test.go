@@ -86,10 +86,15 @@ func (s *Store) Plans(ctx context.Context, fn func(context.Context, ports.Tx) er
 // Later puts the clock of a store forward. It returns how.
 func (s *Store) Later() (by func(time.Duration)) {
 	var off atomic.Int64
-	host := s.clock.host
-	s.clock.host = func() time.Time { return host().Add(time.Duration(off.Load())) }
+	for _, clock := range []*func() time.Time{&s.clock.host, &s.work.Now} {
+		was := *clock
+		*clock = func() time.Time { return was().Add(time.Duration(off.Load())) }
+	}
 	return func(d time.Duration) { off.Add(int64(d)) }
 }
+
+// KeepMarginDays keeps the days that are over for good.
+func (s *Store) KeepMarginDays(ctx context.Context) error { return s.keepMarginDays(ctx) }
 
 // SumDaysAfter is how old a number is before the entries up to it are summed by day on PostgreSQL.
 const SumDaysAfter = daysAfter

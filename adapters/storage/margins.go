@@ -286,7 +286,7 @@ func (s *Store) keepMarginDays(ctx context.Context) error {
 }
 
 func (s *Store) keepNextDay(ctx context.Context, over int64) (more bool, err error) {
-	var k proof.KeptDays
+	var k, was proof.KeptDays
 	margins := map[ports.MarginKey]map[string]billing.Margin{}
 	deliveries := map[ports.MarginKey][]ports.Delivery{}
 	err = s.View(ctx, func(ctx context.Context, unit ports.Tx) (err error) {
@@ -294,6 +294,7 @@ func (s *Store) keepNextDay(ctx context.Context, over int64) (more bool, err err
 		if k, err = r.keptDays(); err != nil {
 			return err
 		}
+		was = k
 		if k.To == 0 {
 			var first int64
 			err = r.Row("SELECT at FROM ledger_entries ORDER BY seq LIMIT 1").Scan(&first)
@@ -332,6 +333,10 @@ func (s *Store) keepNextDay(ctx context.Context, over int64) (more bool, err err
 	return true, s.Update(ctx, func(_ context.Context, unit ports.Tx) error {
 		t := unit.(*tx)
 		t.Serialize("sum up")
+		now, err := t.keptDays()
+		if err != nil || now != was {
+			return err // another process kept it, or the cost of an order changed: it is summed again
+		}
 		var errs []error
 		for by, sums := range margins {
 			for name, m := range sums {

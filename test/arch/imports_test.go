@@ -137,7 +137,7 @@ var imports = []rule{
 	{"adapters/storage/evidence", "domain/... ports adapters/storage/codec adapters/storage/column adapters/storage/engine adapters/storage/work"},
 	{"adapters/storage/payments", "domain/... ports adapters/storage/column adapters/storage/engine adapters/storage/work"},
 	{"adapters/storage/postgres", "domain/... ports adapters/storage/engine"},
-	{"adapters/storage/procurement", "domain/... ports adapters/storage/column adapters/storage/engine adapters/storage/work"},
+	{"adapters/storage/procurement", "domain/... ports adapters/storage/column adapters/storage/engine adapters/storage/proof adapters/storage/work"},
 	{"adapters/storage/proof", "domain/... ports adapters/storage/column adapters/storage/engine adapters/storage/work"},
 	{"adapters/storage/rows", "adapters/storage/column adapters/storage/engine"},
 	{"adapters/storage/sqlite", "domain ports adapters/storage/engine adapters/storage/sqlite/needscgo"},

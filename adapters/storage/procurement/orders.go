@@ -66,6 +66,9 @@ func (r orders) Put(ctx context.Context, o procurement.Order) error {
 	if err != nil {
 		return fmt.Errorf("write upstream order %s: %w", o.ID, err)
 	}
+	if err := r.correctKeptDay(ctx, o); err != nil {
+		return err
+	}
 	var stored orderRow
 	sessionID := clause.Returning{Columns: []clause.Column{{Name: "session_id"}}}
 	n, err := r.Written(r.Write(ctx).Model(&stored).Clauses(sessionID).

@@ -37,6 +37,5 @@ const Resealed = "resealed"
 
 func (r orders) KeepResealed(context.Context) error {
 	at := strconv.FormatInt(r.Database.Now().UnixMicro(), 10)
-	return r.Later("keep when deliveries were sealed anew", `INSERT INTO service_values (name, value) VALUES (?1, ?2)
-		ON CONFLICT (name) DO UPDATE SET value = excluded.value`, Resealed, []byte(at))
+	return r.Later("keep when deliveries were sealed anew", setValue, Resealed, []byte(at))
 }

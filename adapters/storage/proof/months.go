@@ -170,6 +170,8 @@ type SummedDays struct {
 type KeptDays struct {
 	From int64 `json:"from"`
 	To   int64 `json:"to"`
+	// Changes counts what changed of old days that are not kept: a day that is summed meanwhile is summed again.
+	Changes int64 `json:"changes,omitempty"`
 }
 
 // Rules of the sums of days.
