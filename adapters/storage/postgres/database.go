@@ -65,16 +65,22 @@ func Open(ctx context.Context, url URL, connections int, seenFile string, log *s
 	s.look(ctx, c.ConnConfig)
 	l := &losses{}
 	l.watch(c, s)
-	patience := max(connWithin, c.ConnConfig.ConnectTimeout)
 	var statement time.Duration
 	if l.pool, statement, err = connect(ctx, c, settings); err != nil {
 		return nil, err
 	}
 	slots := make(chan struct{}, connections-Reserved(connections))
 	d := &Database{url: url, pool: l.pool, db: stdlib.OpenDBFromPool(l.pool), losses: l, servers: s, slots: slots,
-		LockTimeout: PipelineLockTimeout, Patience: patience, UnitWithin: max(unitWithin, statement+time.Second)}
+		LockTimeout: PipelineLockTimeout}
+	d.Patience, d.UnitWithin = bounds(c.ConnConfig.ConnectTimeout, statement)
 	d.Space.Now, d.Space.size = time.Now, d.Size
 	return d, nil
+}
+
+// bounds returns how long is waited for a free connection and what a unit may take, by the time that a dial and a
+// statement may take.
+func bounds(dial, statement time.Duration) (patience, unit time.Duration) {
+	return max(connWithin, dial), max(unitWithin, statement+time.Second)
 }
 
 // Reserved returns how many connections of a pool units and snapshots leave to pipelines.
