@@ -31,6 +31,7 @@ type Tx interface {
 	Agents() Agents
 	Referrers() Referrers
 	Ledger() Ledger
+	Statements() Statements
 	Sessions() Sessions
 	Traffic() Traffic
 	Health() Health
@@ -40,7 +41,9 @@ type Tx interface {
 	Addresses() Addresses
 	Changes() Changes
 	Jobs() Jobs
+	PayAddresses() PayAddresses
 	Recharges() Recharges
+	Transfers() Transfers
 	Outbox() Outbox
 	Webhooks() Webhooks
 	Devchain() Devchain

@@ -87,11 +87,11 @@ func buy(ctx context.Context, tx ports.Tx) error {
 // none.
 func receive(ctx context.Context, tx ports.Tx) error {
 	const network, address = "tron", "Ta"
-	index, err := tx.Recharges().NextIndex(ctx, network, "")
+	index, err := tx.PayAddresses().NextIndex(ctx, network, "")
 	if err != nil {
 		return err
 	}
-	err = tx.Recharges().InsertAddress(ctx, recharge.Address{Network: network, Index: index, AgentID: "agt_1", Address: address})
+	err = tx.PayAddresses().InsertAddress(ctx, recharge.Address{Network: network, Index: index, AgentID: "agt_1", Address: address})
 	if err != nil {
 		return err
 	}
@@ -104,7 +104,7 @@ func receive(ctx context.Context, tx ports.Tx) error {
 	for n, orderID := range []string{"PAY1", "PAY1", ""} {
 		x := recharge.Transfer{Key: recharge.Key{Network: network, TxID: "aa", LogIndex: n}, To: address,
 			Amount: 4 * domain.Dollar, BlockTime: now, State: recharge.Final, AgentID: "agt_1", OrderID: orderID}
-		if _, err := tx.Recharges().PutTransfer(ctx, x); err != nil {
+		if _, err := tx.Transfers().PutTransfer(ctx, x); err != nil {
 			return err
 		}
 		_, err := tx.Ledger().Post(ctx, ports.Posting{Entry: billing.Entry{ID: fmt.Sprint("txn_u", n), AgentID: "agt_1",
@@ -118,7 +118,7 @@ func receive(ctx context.Context, tx ports.Tx) error {
 	for n, x := range []recharge.Transfer{{From: address, To: "Tb", State: recharge.Final}, {To: address, State: recharge.Seen,
 		AgentID: "agt_1", OrderID: "PAY2"}} {
 		x.Key, x.Amount = recharge.Key{Network: network, TxID: "bb", LogIndex: n}, domain.Dollar
-		if _, err := tx.Recharges().PutTransfer(ctx, x); err != nil {
+		if _, err := tx.Transfers().PutTransfer(ctx, x); err != nil {
 			return err
 		}
 	}

@@ -189,7 +189,7 @@ func listsUseTheirIndexes(t *testing.T, st *storage.Store) {
 			return err
 		}},
 		{"the hours of a key", "sessions_buyer", func(ctx context.Context, tx ports.Tx) error {
-			_, err := tx.Ledger().KeyHours(ctx, "agt_1", "key_1", hour, hour.Add(168*time.Hour))
+			_, err := tx.Statements().KeyHours(ctx, "agt_1", "key_1", hour, hour.Add(168*time.Hour))
 			return err
 		}},
 		{"the risks", "sessions_", func(ctx context.Context, tx ports.Tx) error {
@@ -208,11 +208,11 @@ func listsUseTheirIndexes(t *testing.T, st *storage.Store) {
 			return err
 		}},
 		{"the hours of a session", byKey, func(ctx context.Context, tx ports.Tx) error {
-			_, err := tx.Ledger().SessionHours(ctx, "agt_1", "sess_7", hour, hour.Add(168*time.Hour))
+			_, err := tx.Statements().SessionHours(ctx, "agt_1", "sess_7", hour, hour.Add(168*time.Hour))
 			return err
 		}},
 		{"a page of the report", byKey, func(ctx context.Context, tx ports.Tx) error {
-			got, totals, err := tx.Ledger().SessionTotalsPage(ctx, "agt_1", hour, hour.Add(time.Hour), domain.Page{Number: 3, Size: 20})
+			got, totals, err := tx.Statements().SessionTotalsPage(ctx, "agt_1", hour, hour.Add(time.Hour), domain.Page{Number: 3, Size: 20})
 			if len(got.Items) != 20 || got.Total != 2000 || got.Items[0].Place != 1960 || got.Items[19].Charged != 1941 || got.Next != 1941 ||
 				totals.Charged != 2000*2001/2 || totals.Connections != 6000 {
 				t.Errorf("the third page is %+v of %+v", got, totals)

@@ -97,11 +97,11 @@ func TestWhatIsReadOfRechargesIsLocked(t *testing.T) {
 	order := recharge.NewOrder("PAY2", "agt_1", "tron", "Ta", 7*domain.Dollar, now)
 	putOrder := func(ctx context.Context, tx ports.Tx) error { return tx.Recharges().PutOrder(ctx, order) }
 	putSeen := func(ctx context.Context, tx ports.Tx) error {
-		_, err := tx.Recharges().PutTransfer(ctx, seen)
+		_, err := tx.Transfers().PutTransfer(ctx, seen)
 		return err
 	}
 	putAddress := func(ctx context.Context, tx ports.Tx) error {
-		return tx.Recharges().PutAddress(ctx, recharge.Address{Network: "tron", Address: "Ta"})
+		return tx.PayAddresses().PutAddress(ctx, recharge.Address{Network: "tron", Address: "Ta"})
 	}
 	for name, c := range map[string]struct {
 		read, write func(context.Context, ports.Tx) error
@@ -119,19 +119,19 @@ func TestWhatIsReadOfRechargesIsLocked(t *testing.T) {
 			return err
 		}, putOrder},
 		"a transfer": {func(ctx context.Context, tx ports.Tx) error {
-			_, _, err := tx.Recharges().Transfer(ctx, seen.Key)
+			_, _, err := tx.Transfers().Transfer(ctx, seen.Key)
 			return err
 		}, putSeen},
 		"seen transfers": {func(ctx context.Context, tx ports.Tx) error {
-			_, err := tx.Recharges().SeenOf(ctx, "tron", "agt_1")
+			_, err := tx.Transfers().SeenOf(ctx, "tron", "agt_1")
 			return err
 		}, putSeen},
 		"an agent's address": {func(ctx context.Context, tx ports.Tx) error {
-			_, _, err := tx.Recharges().AddressOf(ctx, "tron", "", "agt_1")
+			_, _, err := tx.PayAddresses().AddressOf(ctx, "tron", "", "agt_1")
 			return err
 		}, putAddress},
 		"owned addresses": {func(ctx context.Context, tx ports.Tx) error {
-			_, err := tx.Recharges().Owned(ctx, "tron", []string{"Tx", "Ta"})
+			_, err := tx.PayAddresses().Owned(ctx, "tron", []string{"Tx", "Ta"})
 			return err
 		}, putAddress},
 		"the mark, before the first": {readMark, readMark},
@@ -147,7 +147,7 @@ func TestWhatIsReadOfRechargesIsLocked(t *testing.T) {
 }
 
 func readMark(ctx context.Context, tx ports.Tx) error {
-	_, _, err := tx.Recharges().ScanCursor(ctx, "tron")
+	_, _, err := tx.Transfers().ScanCursor(ctx, "tron")
 	return err
 }
 

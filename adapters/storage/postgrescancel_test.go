@@ -68,7 +68,7 @@ func (l late) Err() error {
 }
 
 func addressesOf(ctx context.Context, tx ports.Tx) error {
-	_, err := tx.Recharges().Addresses(ctx, "tron", 1)
+	_, err := tx.PayAddresses().Addresses(ctx, "tron", 1)
 	return err
 }
 

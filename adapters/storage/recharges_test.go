@@ -64,68 +64,65 @@ type use struct {
 
 func TestRechargesAreFoundByIndex(t *testing.T) {
 	page := domain.Page{Number: 2, Size: 20}
-	r := func(call func(context.Context, ports.Recharges) error) func(context.Context, ports.Tx) error {
-		return func(ctx context.Context, tx ports.Tx) error { return call(ctx, tx.Recharges()) }
-	}
 	foundByIndex(t, map[string]use{
-		"owned": {r(func(ctx context.Context, r ports.Recharges) error {
-			_, err := r.Owned(ctx, "tron", []string{"a", "b", "c"})
+		"owned": {func(ctx context.Context, tx ports.Tx) error {
+			_, err := tx.PayAddresses().Owned(ctx, "tron", []string{"a", "b", "c"})
 			return err
-		}), []string{"(network=? AND address=?)"}},
-		"addresses": {r(func(ctx context.Context, r ports.Recharges) error {
-			_, err := r.Addresses(ctx, "tron", 5)
+		}, []string{"(network=? AND address=?)"}},
+		"addresses": {func(ctx context.Context, tx ports.Tx) error {
+			_, err := tx.PayAddresses().Addresses(ctx, "tron", 5)
 			return err
-		}), []string{"recharge_addresses_audit (network=?)"}},
-		"all addresses": {r(func(ctx context.Context, r ports.Recharges) error {
-			_, err := r.AllAddresses(ctx, "tron")
+		}, []string{"recharge_addresses_audit (network=?)"}},
+		"all addresses": {func(ctx context.Context, tx ports.Tx) error {
+			_, err := tx.PayAddresses().AllAddresses(ctx, "tron")
 			return err
-		}), []string{"recharge_addresses_agent (network=?)"}},
-		"orders": {r(func(ctx context.Context, r ports.Recharges) error {
-			_, err := r.Orders(ctx, "agt_1", "", page)
+		}, []string{"recharge_addresses_agent (network=?)"}},
+		"orders": {func(ctx context.Context, tx ports.Tx) error {
+			_, err := tx.Recharges().Orders(ctx, "agt_1", "", page)
 			return err
-		}), []string{"recharge_orders_agent (agent_id=?)"}},
-		"paid orders": {r(func(ctx context.Context, r ports.Recharges) error {
-			_, err := r.Orders(ctx, "agt_1", "paid", page)
+		}, []string{"recharge_orders_agent (agent_id=?)"}},
+		"paid orders": {func(ctx context.Context, tx ports.Tx) error {
+			_, err := tx.Recharges().Orders(ctx, "agt_1", "paid", page)
 			return err
-		}), []string{"COVERING INDEX recharge_orders_"}},
-		"all paid orders": {r(func(ctx context.Context, r ports.Recharges) error {
-			_, err := r.Orders(ctx, "", "paid", page)
+		}, []string{"COVERING INDEX recharge_orders_"}},
+		"all paid orders": {func(ctx context.Context, tx ports.Tx) error {
+			_, err := tx.Recharges().Orders(ctx, "", "paid", page)
 			return err
-		}), []string{"recharge_orders_status (status=?)"}},
-		"open orders": {r(func(ctx context.Context, r ports.Recharges) error {
-			_, err := r.OpenOrders(ctx, "tron", "agt_1")
+		}, []string{"recharge_orders_status (status=?)"}},
+		"open orders": {func(ctx context.Context, tx ports.Tx) error {
+			_, err := tx.Recharges().OpenOrders(ctx, "tron", "agt_1")
 			return err
-		}), []string{"recharge_orders_payable (agent_id=? AND status=? AND network=?)"}},
-		"payable orders": {r(func(ctx context.Context, r ports.Recharges) error {
-			_, err := r.Payable(ctx, "tron", "agt_1", now)
+		}, []string{"recharge_orders_payable (agent_id=? AND status=? AND network=?)"}},
+		"payable orders": {func(ctx context.Context, tx ports.Tx) error {
+			_, err := tx.Recharges().Payable(ctx, "tron", "agt_1", now)
 			return err
-		}), []string{"recharge_orders_payable (agent_id=? AND status=? AND network=?)",
+		}, []string{"recharge_orders_payable (agent_id=? AND status=? AND network=?)",
 			"recharge_orders_payable (agent_id=? AND status=? AND network=? AND expires_at>?)"}},
-		"overdue orders": {r(func(ctx context.Context, r ports.Recharges) error {
-			_, err := r.Overdue(ctx, "tron", now, 5)
+		"overdue orders": {func(ctx context.Context, tx ports.Tx) error {
+			_, err := tx.Recharges().Overdue(ctx, "tron", now, 5)
 			return err
-		}), []string{"COVERING INDEX recharge_orders_open (network=? AND status=? AND expires_at<?)"}},
-		"seen of an agent": {r(func(ctx context.Context, r ports.Recharges) error {
-			_, err := r.SeenOf(ctx, "tron", "agt_1")
+		}, []string{"COVERING INDEX recharge_orders_open (network=? AND status=? AND expires_at<?)"}},
+		"seen of an agent": {func(ctx context.Context, tx ports.Tx) error {
+			_, err := tx.Transfers().SeenOf(ctx, "tron", "agt_1")
 			return err
-		}), []string{"recharge_transfers_seen_agent (network=? AND agent_id=?)"}},
-		"seen up to a block": {r(func(ctx context.Context, r ports.Recharges) error {
-			_, err := r.SeenUpTo(ctx, "tron", 5, 5)
+		}, []string{"recharge_transfers_seen_agent (network=? AND agent_id=?)"}},
+		"seen up to a block": {func(ctx context.Context, tx ports.Tx) error {
+			_, err := tx.Transfers().SeenUpTo(ctx, "tron", 5, 5)
 			return err
-		}), []string{"recharge_transfers_seen_block (network=? AND block<?)"}},
-		"of an order": {r(func(ctx context.Context, r ports.Recharges) error {
-			_, err := r.OfOrder(ctx, "PAY1")
+		}, []string{"recharge_transfers_seen_block (network=? AND block<?)"}},
+		"of an order": {func(ctx context.Context, tx ports.Tx) error {
+			_, err := tx.Transfers().OfOrder(ctx, "PAY1")
 			return err
-		}), []string{"recharge_transfers_order (order_id=?)"}},
-		"known": {r(func(ctx context.Context, r ports.Recharges) error {
-			_, err := r.Known(ctx, "tron", "a")
+		}, []string{"recharge_transfers_order (order_id=?)"}},
+		"known": {func(ctx context.Context, tx ports.Tx) error {
+			_, err := tx.Transfers().Known(ctx, "tron", "a")
 			return err
-		}), []string{"COVERING INDEX recharge_transfers_to (network=? AND to_address=? AND state=?)",
+		}, []string{"COVERING INDEX recharge_transfers_to (network=? AND to_address=? AND state=?)",
 			"COVERING INDEX recharge_transfers_from (network=? AND from_address=? AND state=?)"}},
-		"final of an address": {r(func(ctx context.Context, r ports.Recharges) error {
-			_, err := r.FinalOf(ctx, "tron", "a", now)
+		"final of an address": {func(ctx context.Context, tx ports.Tx) error {
+			_, err := tx.Transfers().FinalOf(ctx, "tron", "a", now)
 			return err
-		}), []string{"recharge_transfers_to (network=? AND to_address=? AND state=? AND block_time>?)",
+		}, []string{"recharge_transfers_to (network=? AND to_address=? AND state=? AND block_time>?)",
 			"recharge_transfers_from (network=? AND from_address=? AND state=? AND block_time>?)"}},
 		"touching an address": {func(ctx context.Context, tx ports.Tx) error {
 			_, err := tx.Devchain().Touching(ctx, "a", 5)
@@ -333,7 +330,7 @@ func BenchmarkOwned(b *testing.B) {
 	for b.Loop() {
 		start := time.Now()
 		view(b, st, func(ctx context.Context, tx ports.Tx) error {
-			found, err := tx.Recharges().Owned(ctx, "tron", block)
+			found, err := tx.PayAddresses().Owned(ctx, "tron", block)
 			if len(found) != transfers/5 {
 				b.Errorf("%d are ours", len(found))
 			}

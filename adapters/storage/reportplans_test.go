@@ -37,7 +37,7 @@ func TestPageOfAReportIsNotJoinedWithAllHours(t *testing.T) {
 	sumUp(t, st)
 	execAll(t, st, "VACUUM ANALYZE")
 	plans, err := st.Plans(t.Context(), func(ctx context.Context, tx ports.Tx) error {
-		list, _, err := tx.Ledger().SessionTotalsPage(ctx, "agt_1", hour, hour.Add(time.Hour), domain.Page{Number: 1, Size: 20})
+		list, _, err := tx.Statements().SessionTotalsPage(ctx, "agt_1", hour, hour.Add(time.Hour), domain.Page{Number: 1, Size: 20})
 		if list.Total != many || len(list.Items) != 20 {
 			t.Errorf("%d of %d sessions", len(list.Items), list.Total)
 		}
@@ -61,7 +61,7 @@ func TestPageOfAReportIsNotJoinedWithAllHours(t *testing.T) {
 func TestHoursAreCountedBySession(t *testing.T) {
 	t.Parallel()
 	plans, err := openStore(t).Plans(t.Context(), func(ctx context.Context, tx ports.Tx) error {
-		if _, _, err := tx.Ledger().SessionTotalsPage(ctx, "agt_1", now, now.Add(time.Hour), domain.Page{Number: 1, Size: 20}); err != nil {
+		if _, _, err := tx.Statements().SessionTotalsPage(ctx, "agt_1", now, now.Add(time.Hour), domain.Page{Number: 1, Size: 20}); err != nil {
 			return err
 		}
 		return storage.LastHours(ctx, tx, "sess_1")
@@ -109,11 +109,11 @@ func TestAStatementReadsFewEntries(t *testing.T) {
 		}
 		analyze(t, st)
 		plans, err := st.Plans(t.Context(), func(ctx context.Context, tx ports.Tx) error {
-			sums, err := tx.Ledger().Statement(ctx, "agt_1", month, month.AddDate(0, 1, 0))
+			sums, err := tx.Statements().Statement(ctx, "agt_1", month, month.AddDate(0, 1, 0))
 			if got := sums.ByType["hold"]; got != -many {
 				t.Errorf("holds of %d", got)
 			}
-			list, errItems := tx.Ledger().StatementItems(ctx, "agt_1", month, month.AddDate(0, 1, 0), domain.Page{Number: 1, Size: 20})
+			list, errItems := tx.Statements().StatementItems(ctx, "agt_1", month, month.AddDate(0, 1, 0), domain.Page{Number: 1, Size: 20})
 			if list.Total != many || len(list.Items) != 20 || list.Items[0].Held != 1 || list.Next == 0 {
 				t.Errorf("%d of %d sessions: %+v", len(list.Items), list.Total, list)
 			}

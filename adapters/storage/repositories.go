@@ -14,6 +14,7 @@ var _ ports.Tx = (*tx)(nil)
 
 func (t *tx) Agents() ports.Agents                   { return accounts.Agents(&t.Unit) }
 func (t *tx) Referrers() ports.Referrers             { return accounts.Referrers(&t.Unit) }
+func (t *tx) Statements() ports.Statements           { return ledger{t} }
 func (t *tx) Ledger() ports.Ledger                   { return ledger{t} }
 func (t *tx) Sessions() ports.Sessions               { return sessions{t} }
 func (t *tx) Traffic() ports.Traffic                 { return usages{t} }
@@ -24,6 +25,8 @@ func (t *tx) Idempotency() ports.Idempotency         { return calls{t} }
 func (t *tx) Addresses() ports.Addresses             { return procurement.Addresses(&t.Unit) }
 func (t *tx) Changes() ports.Changes                 { return changes{t} }
 func (t *tx) Jobs() ports.Jobs                       { return jobs{t} }
+func (t *tx) PayAddresses() ports.PayAddresses       { return payments.PayAddresses(&t.Unit) }
+func (t *tx) Transfers() ports.Transfers             { return payments.Transfers(&t.Unit) }
 func (t *tx) Recharges() ports.Recharges             { return payments.Recharges(&t.Unit) }
 func (t *tx) Outbox() ports.Outbox                   { return webhooks.Outbox(&t.Unit) }
 func (t *tx) Webhooks() ports.Webhooks               { return webhooks.Webhooks(&t.Unit) }

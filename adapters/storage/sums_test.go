@@ -96,12 +96,12 @@ func expectReport(t *testing.T, st *storage.Store, when string, from, to time.Ti
 	used, want := totalsIn(t, st, from, to, "AND session_id <> ''")
 	_, all := totalsIn(t, st, from, to, "")
 	view(t, st, func(ctx context.Context, tx ports.Tx) error {
-		list, totals, err := tx.Ledger().SessionTotalsPage(ctx, "agt_1", from, to, domain.Page{Number: 1, Size: 1})
+		list, totals, err := tx.Statements().SessionTotalsPage(ctx, "agt_1", from, to, domain.Page{Number: 1, Size: 1})
 		if err != nil || totals != want || list.Total != used {
 			t.Errorf("%s, from %s to %s: the report has %d sessions and %+v, want %d and %+v; %v", when, from, to, list.Total,
 				totals, used, want, err)
 		}
-		hours, err := tx.Ledger().Hours(ctx, "agt_1", from, to)
+		hours, err := tx.Statements().Hours(ctx, "agt_1", from, to)
 		var got ports.Totals
 		for _, h := range hours {
 			got = got.Plus(h.Totals)

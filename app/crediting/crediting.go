@@ -20,7 +20,9 @@ import (
 type Repos interface {
 	notify.Repos
 	Ledger() ports.Ledger
+	PayAddresses() ports.PayAddresses
 	Recharges() ports.Recharges
+	Transfers() ports.Transfers
 }
 
 // Reading is what one read of the chain returned for one agent.
@@ -79,7 +81,7 @@ func (s *settlement) run(ctx context.Context) error {
 
 // take stores a transfer, or sets it aside to be credited.
 func (s *settlement) take(ctx context.Context, t recharge.Transfer) error {
-	old, known, err := s.tx.Recharges().Transfer(ctx, t.Key)
+	old, known, err := s.tx.Transfers().Transfer(ctx, t.Key)
 	if err != nil || known && old.State == recharge.Final {
 		return err // what is final was credited, and never changes
 	}
@@ -101,7 +103,7 @@ func (s *settlement) take(ctx context.Context, t recharge.Transfer) error {
 	case t.State == recharge.Seen && known:
 		t.OrderID = old.OrderID // too
 	}
-	stored, err := s.tx.Recharges().PutTransfer(ctx, t)
+	stored, err := s.tx.Transfers().PutTransfer(ctx, t)
 	if stored && t.Note == recharge.OwnMove && t.State == recharge.Final {
 		s.Moved = append(s.Moved, t)
 	}
@@ -110,7 +112,7 @@ func (s *settlement) take(ctx context.Context, t recharge.Transfer) error {
 
 // match lets the domain decide which orders change, and stores the result.
 func (s *settlement) match(ctx context.Context) error {
-	seen, err := s.tx.Recharges().SeenOf(ctx, s.network, s.AgentID)
+	seen, err := s.tx.Transfers().SeenOf(ctx, s.network, s.AgentID)
 	if err != nil {
 		return err
 	}
@@ -166,7 +168,7 @@ func (s *settlement) through(ctx context.Context, orders []recharge.Order) (time
 	for _, o := range orders {
 		to = append(to, o.Address)
 	}
-	ours, err := s.tx.Recharges().Owned(ctx, s.network, to)
+	ours, err := s.tx.PayAddresses().Owned(ctx, s.network, to)
 	var through time.Time
 	for i, address := range to {
 		known := s.Blocks
@@ -194,13 +196,13 @@ func (s *settlement) book(ctx context.Context, t recharge.Transfer) error {
 			return fmt.Errorf("book %s: %w", e.Ref, err)
 		}
 	}
-	stored, err := s.tx.Recharges().PutTransfer(ctx, t)
+	stored, err := s.tx.Transfers().PutTransfer(ctx, t)
 	if err == nil && !stored && t.State == recharge.Final {
 		err = fmt.Errorf("transfer %s:%d is final already", t.TxID, t.LogIndex)
 	}
 	if err == nil && t.State == recharge.Final {
 		s.Credited = append(s.Credited, t)
-		err = s.tx.Recharges().TakeBack(ctx, t.Key)
+		err = s.tx.Transfers().TakeBack(ctx, t.Key)
 	}
 	return err
 }

@@ -5,6 +5,7 @@ import "agentproxy/ports"
 // repos is the repositories that the reads of an agent's money use.
 type repos interface {
 	Repos
+	Statements() ports.Statements
 	Agents() ports.Agents
 	Counters() ports.Counters
 	Sessions() ports.Sessions

@@ -72,7 +72,7 @@ func (u *Wallet) ReadStatement(ctx context.Context, q StatementQuery) (s Stateme
 		if q.Key != "" {
 			return s.readKey(ctx, tx, q)
 		}
-		if s.StatementSums, err = tx.Ledger().Statement(ctx, q.AgentID, s.From, s.To); err != nil {
+		if s.StatementSums, err = tx.Statements().Statement(ctx, q.AgentID, s.From, s.To); err != nil {
 			return err
 		}
 		if q.ByKey {
@@ -80,7 +80,7 @@ func (u *Wallet) ReadStatement(ctx context.Context, q StatementQuery) (s Stateme
 				return err
 			}
 		}
-		s.Items, err = tx.Ledger().StatementItems(ctx, q.AgentID, s.From, s.To, q.Page)
+		s.Items, err = tx.Statements().StatementItems(ctx, q.AgentID, s.From, s.To, q.Page)
 		return err
 	})
 	s.Closing = s.Opening
@@ -92,7 +92,7 @@ func (u *Wallet) ReadStatement(ctx context.Context, q StatementQuery) (s Stateme
 
 // readKey reads what the sessions of a key did. What is used up in an hour is booked after it.
 func (s *Statement) readKey(ctx context.Context, tx repos, q StatementQuery) error {
-	list, err := tx.Ledger().StatementByKey(ctx, q.AgentID, q.Key, s.From, s.To)
+	list, err := tx.Statements().StatementByKey(ctx, q.AgentID, q.Key, s.From, s.To)
 	if err != nil {
 		return err
 	}
@@ -106,7 +106,7 @@ func (s *Statement) readKey(ctx context.Context, tx repos, q StatementQuery) err
 	s.StatementSums = ports.StatementSums{Opening: k.Opening, Spent: k.Spent(), ByType: map[billing.Type]domain.Money{
 		billing.HoldEntry: -k.Held, billing.Release: k.Released, billing.RefundEntry: k.Refunded,
 		billing.TrialExpiry: k.Amount + k.Held - k.Released - k.Refunded}}
-	hours, err := tx.Ledger().KeyHours(ctx, q.AgentID, q.Key, time.Time{}, s.To)
+	hours, err := tx.Statements().KeyHours(ctx, q.AgentID, q.Key, time.Time{}, s.To)
 	if err != nil {
 		return err
 	}
@@ -117,13 +117,13 @@ func (s *Statement) readKey(ctx context.Context, tx repos, q StatementQuery) err
 		}
 	}
 	s.OfBefore, s.Later = before-k.Before, until-k.Before-s.Spent
-	s.Items, err = tx.Ledger().KeyItems(ctx, q.AgentID, q.Key, s.From, s.To, q.Page)
+	s.Items, err = tx.Statements().KeyItems(ctx, q.AgentID, q.Key, s.From, s.To, q.Page)
 	return err
 }
 
 // readKeys reads the part of each key, and adds what belongs to none, so that the parts are the account.
 func (s *Statement) readKeys(ctx context.Context, tx repos, q StatementQuery) error {
-	list, err := tx.Ledger().StatementByKey(ctx, q.AgentID, "", s.From, s.To)
+	list, err := tx.Statements().StatementByKey(ctx, q.AgentID, "", s.From, s.To)
 	rest := KeyPart{Rest: true}
 	rest.Opening = s.Opening
 	for _, x := range s.ByType {

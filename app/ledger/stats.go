@@ -162,14 +162,14 @@ func (u *Stats) KeySeries(ctx context.Context, agentID, keyID string, r Range) (
 // yet.
 func hoursOf(ctx context.Context, tx repos, agentID, keyID string, r Range) ([]ports.Hour, error) {
 	if keyID != "" {
-		hours, err := tx.Ledger().KeyHours(ctx, agentID, keyID, r.From, r.To)
+		hours, err := tx.Statements().KeyHours(ctx, agentID, keyID, r.From, r.To)
 		if err != nil {
 			return nil, err
 		}
 		due, err := tx.Sessions().KeyUnbooked(ctx, agentID, keyID)
 		return append(hours, due...), err
 	}
-	hours, err := tx.Ledger().Hours(ctx, agentID, r.From, r.To)
+	hours, err := tx.Statements().Hours(ctx, agentID, r.From, r.To)
 	if err != nil {
 		return nil, err
 	}

@@ -83,7 +83,7 @@ func (u *Wallet) Transactions(
 		return list, domain.InvalidField("type", "must be a transaction type")
 	}
 	err = u.store.View(ctx, func(ctx context.Context, tx repos) error {
-		list, err = tx.Ledger().Entries(ctx, agentID, f, page)
+		list, err = tx.Statements().Entries(ctx, agentID, f, page)
 		return err
 	})
 	return list, err
@@ -93,7 +93,7 @@ func (u *Wallet) Transactions(
 func (u *Wallet) TransactionsByKey(ctx context.Context, agentID string, f ports.LedgerFilter) (
 	list []ports.KeyEntries, err error) {
 	err = u.store.View(ctx, func(ctx context.Context, tx repos) error {
-		list, err = tx.Ledger().EntriesByKey(ctx, agentID, f)
+		list, err = tx.Statements().EntriesByKey(ctx, agentID, f)
 		return err
 	})
 	return list, err
@@ -273,7 +273,7 @@ func (u *Wallet) Report(ctx context.Context, q ReportQuery) (UsageReport, error)
 		if q.Page.Size > 0 && q.Key == "" && !q.ByKey {
 			return r.readPage(ctx, tx, q.AgentID, q.Page)
 		}
-		all, err := tx.Ledger().SessionTotals(ctx, q.AgentID, r.From, r.To)
+		all, err := tx.Statements().SessionTotals(ctx, q.AgentID, r.From, r.To)
 		if q.Key != "" {
 			all = slices.DeleteFunc(all, func(t ports.SessionTotal) bool { return t.Key != q.Key })
 		}
@@ -303,7 +303,7 @@ func (r *UsageReport) sum(all []ports.SessionTotal) {
 
 // readPage reads a page of the sessions, and the totals of all.
 func (r *UsageReport) readPage(ctx context.Context, tx repos, agentID string, page domain.Page) (err error) {
-	r.Sessions, r.Totals, err = tx.Ledger().SessionTotalsPage(ctx, agentID, r.From, r.To, page)
+	r.Sessions, r.Totals, err = tx.Statements().SessionTotalsPage(ctx, agentID, r.From, r.To, page)
 	if err != nil {
 		return err
 	}

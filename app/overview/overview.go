@@ -252,7 +252,7 @@ func (u *Service) Hours(ctx context.Context, agentID, sessionID string, hours in
 		if err != nil {
 			return err
 		}
-		found, err := tx.Ledger().SessionHours(ctx, agentID, sessionID, from, to)
+		found, err := tx.Statements().SessionHours(ctx, agentID, sessionID, from, to)
 		for _, h := range found {
 			list[h.Start.Sub(from)/time.Hour] = h
 		}

@@ -6,7 +6,7 @@ import "agentproxy/ports"
 type repos interface {
 	Events() ports.Events
 	Health() ports.Health
-	Ledger() ports.Ledger
+	Statements() ports.Statements
 	Sessions() ports.Sessions
 	Workers() ports.Workers
 }

@@ -34,7 +34,7 @@ func NewHolder(store ports.Store, chain ports.Chain) *Holder {
 // Aside lists transfers that could not be booked, and counts all.
 func (p *Holder) Aside(ctx context.Context, limit int) (list []recharge.Aside, total int, err error) {
 	err = p.store.View(ctx, func(ctx context.Context, tx repos) error {
-		list, total, err = tx.Recharges().Aside(ctx, p.chain.Network(), limit)
+		list, total, err = tx.Transfers().Aside(ctx, p.chain.Network(), limit)
 		return err
 	})
 	return list, total, err
@@ -43,7 +43,7 @@ func (p *Holder) Aside(ctx context.Context, limit int) (list []recharge.Aside, t
 // OwnMoves lists the newest transfers between two addresses of the service, of which none was credited.
 func (p *Holder) OwnMoves(ctx context.Context) (list []recharge.Transfer, err error) {
 	err = p.store.View(ctx, func(ctx context.Context, tx repos) error {
-		list, _, err = tx.Recharges().OwnMoves(ctx, p.chain.Network(), movesAtOnce)
+		list, _, err = tx.Transfers().OwnMoves(ctx, p.chain.Network(), movesAtOnce)
 		return err
 	})
 	return list, err
@@ -59,12 +59,12 @@ func (p *Holder) Unexplained(ctx context.Context, address string) (sum domain.Mo
 		return 0, false, fmt.Errorf("read the balance of %s: %w", address, err)
 	}
 	err = p.store.View(ctx, func(ctx context.Context, tx repos) error {
-		known, err := tx.Recharges().Known(ctx, p.chain.Network(), address)
+		known, err := tx.Transfers().Known(ctx, p.chain.Network(), address)
 		if err != nil {
 			return err
 		}
 		sum = balances[0] - known
-		ours, err := tx.Recharges().Owned(ctx, p.chain.Network(), []string{address})
+		ours, err := tx.PayAddresses().Owned(ctx, p.chain.Network(), []string{address})
 		_, given = ours[address]
 		return err
 	})
@@ -76,7 +76,7 @@ func (p *Holder) Unexplained(ctx context.Context, address string) (sum domain.Mo
 func (p *Holder) Holdings(ctx context.Context) ([]Holding, error) {
 	var ours []recharge.Address
 	err := p.store.View(ctx, func(ctx context.Context, tx repos) (err error) {
-		ours, err = tx.Recharges().AllAddresses(ctx, p.chain.Network())
+		ours, err = tx.PayAddresses().AllAddresses(ctx, p.chain.Network())
 		return err
 	})
 	if err != nil {

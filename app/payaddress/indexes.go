@@ -22,7 +22,10 @@ const (
 )
 
 // repos is the repositories that hold indexes.
-type repos interface{ Recharges() ports.Recharges }
+type repos interface {
+	PayAddresses() ports.PayAddresses
+	Transfers() ports.Transfers
+}
 
 // Config holds the settings of the indexes.
 type Config struct {
@@ -117,7 +120,7 @@ func (u *Indexes) Take(ctx context.Context) (index uint32, err error) {
 func (u *Indexes) look(ctx context.Context) error {
 	var next uint32
 	err := u.store.View(ctx, func(ctx context.Context, tx repos) (err error) {
-		next, _, err = tx.Recharges().Unused(ctx, u.chain.Network(), u.keys.Fingerprint())
+		next, _, err = tx.PayAddresses().Unused(ctx, u.chain.Network(), u.keys.Fingerprint())
 		return err
 	})
 	if err != nil {
@@ -156,7 +159,7 @@ func (u *Indexes) take(ctx context.Context) (index uint32, err error) {
 	err = u.store.Update(ctx, func(ctx context.Context, tx repos) error {
 		skipped, index = nil, 0
 		for {
-			next, err := tx.Recharges().NextIndex(ctx, network, key)
+			next, err := tx.PayAddresses().NextIndex(ctx, network, key)
 			if err != nil {
 				return err
 			}
@@ -214,7 +217,7 @@ func (u *Indexes) resume(ctx context.Context) error {
 	}
 	var next uint32
 	err = u.store.Update(ctx, func(ctx context.Context, tx repos) error {
-		have, kept, err := tx.Recharges().Unused(ctx, network, key)
+		have, kept, err := tx.PayAddresses().Unused(ctx, network, key)
 		if err != nil {
 			return err
 		}
@@ -224,7 +227,7 @@ func (u *Indexes) resume(ctx context.Context) error {
 			u.cfg.warn("the database is older than its payment addresses: the next indexes are left out", "from", have,
 				"to", next)
 		}
-		return tx.Recharges().SkipTo(ctx, network, key, next, true)
+		return tx.PayAddresses().SkipTo(ctx, network, key, next, true)
 	})
 	if err == nil {
 		err = u.cfg.Mark.Raise(key, next)
@@ -262,11 +265,11 @@ func (u *Indexes) Restored(ctx context.Context) (from, next uint32, err error) {
 		}
 	}
 	err = u.store.Update(ctx, func(ctx context.Context, tx repos) (err error) {
-		if from, _, err = tx.Recharges().Unused(ctx, network, key); err != nil {
+		if from, _, err = tx.PayAddresses().Unused(ctx, network, key); err != nil {
 			return err
 		}
 		next = max(from, mark) + recharge.IndexJump
-		return tx.Recharges().SkipTo(ctx, network, key, next, u.cfg.Mark != nil)
+		return tx.PayAddresses().SkipTo(ctx, network, key, next, u.cfg.Mark != nil)
 	})
 	if err == nil && u.cfg.Mark != nil {
 		err = u.cfg.Mark.Raise(key, next)

@@ -37,7 +37,7 @@ func (w *Watched) Often(ctx context.Context, now time.Time) (list, fresh []recha
 				return err
 			}
 		}
-		list, err = tx.Recharges().AwaitingAddresses(ctx, w.chain.Network(), now.Add(-recharge.Late), mostAwaiting)
+		list, err = tx.PayAddresses().AwaitingAddresses(ctx, w.chain.Network(), now.Add(-recharge.Late), mostAwaiting)
 		return err
 	})
 	if err != nil {
@@ -88,11 +88,11 @@ func (w *Watched) Rest(ctx context.Context) (rest []recharge.Address, err error)
 // All returns all addresses. What a scan uses of them never changes.
 func (w *Watched) All(ctx context.Context) ([]recharge.Address, error) {
 	err := w.store.View(ctx, func(ctx context.Context, tx repos) error {
-		n, err := tx.Recharges().CountAddresses(ctx, w.chain.Network())
+		n, err := tx.PayAddresses().CountAddresses(ctx, w.chain.Network())
 		if err != nil || n == len(w.all) {
 			return err
 		}
-		all, err := tx.Recharges().AllAddresses(ctx, w.chain.Network())
+		all, err := tx.PayAddresses().AllAddresses(ctx, w.chain.Network())
 		if err == nil {
 			w.all = all
 		}
@@ -105,7 +105,7 @@ func (w *Watched) All(ctx context.Context) ([]recharge.Address, error) {
 }
 
 func (w *Watched) readPaid(ctx context.Context, tx repos) error {
-	list, err := tx.Recharges().PaidAddresses(ctx, w.chain.Network())
+	list, err := tx.PayAddresses().PaidAddresses(ctx, w.chain.Network())
 	if err != nil {
 		return err
 	}

@@ -48,7 +48,7 @@ func (p *Watcher) setAside(ctx context.Context, r crediting.Reading, failure err
 			if t.State != recharge.Final {
 				continue
 			}
-			err := tx.Recharges().SetAside(ctx, recharge.Aside{Key: t.Key, AgentID: r.AgentID, Amount: t.Amount, Block: t.Block,
+			err := tx.Transfers().SetAside(ctx, recharge.Aside{Key: t.Key, AgentID: r.AgentID, Amount: t.Amount, Block: t.Block,
 				Reason: reason, TriedAt: p.clock.Now()})
 			if err != nil {
 				return err
@@ -93,7 +93,7 @@ func (p *Watcher) retryAside(ctx context.Context, l *snapshot) error {
 			}
 			p.sick(ctx, r.AgentID, nil)
 			faults = append(faults, p.store.Update(ctx, func(ctx context.Context, tx repos) error {
-				return tx.Recharges().TakeBack(ctx, a.Key) // who audits may have booked it before
+				return tx.Transfers().TakeBack(ctx, a.Key) // who audits may have booked it before
 			}))
 		}
 	}

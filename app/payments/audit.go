@@ -31,7 +31,7 @@ func (p *Watcher) Audit(ctx context.Context, limit int) error {
 	skip := int(p.skip.Load())
 	var list []recharge.Address
 	err := p.store.View(ctx, func(ctx context.Context, tx repos) (err error) {
-		list, err = tx.Recharges().Addresses(ctx, p.chain.Network(), skip+limit)
+		list, err = tx.PayAddresses().Addresses(ctx, p.chain.Network(), skip+limit)
 		return err
 	})
 	if err != nil {
@@ -53,7 +53,7 @@ func (p *Watcher) Audit(ctx context.Context, limit int) error {
 func (p *Watcher) AuditAll(ctx context.Context) (checked int, drifts []Drift, err error) {
 	var ours []recharge.Address
 	err = p.store.View(ctx, func(ctx context.Context, tx repos) (err error) {
-		ours, err = tx.Recharges().AllAddresses(ctx, p.chain.Network())
+		ours, err = tx.PayAddresses().AllAddresses(ctx, p.chain.Network())
 		return err
 	})
 	if err != nil {
@@ -119,13 +119,13 @@ func (p auditor) audit(ctx context.Context, a recharge.Address, balance domain.M
 		if _, err := tx.Ledger().Wallet(ctx, a.AgentID); err != nil {
 			return err
 		}
-		ours, err := tx.Recharges().Owned(ctx, a.Network, []string{a.Address})
+		ours, err := tx.PayAddresses().Owned(ctx, a.Network, []string{a.Address})
 		if err != nil {
 			return err
 		}
 		cur := ours[a.Address]
 		cur.AuditedAt, cur.Drift = p.clock.Now(), drift
-		return tx.Recharges().PutAddress(ctx, cur)
+		return tx.PayAddresses().PutAddress(ctx, cur)
 	})
 	if err != nil {
 		return d, err
@@ -142,10 +142,10 @@ func (p auditor) audit(ctx context.Context, a recharge.Address, balance domain.M
 // head unless that is zero.
 func (p auditor) finalSum(ctx context.Context, address string, upTo recharge.Head) (sum domain.Money, err error) {
 	err = p.store.View(ctx, func(ctx context.Context, tx repos) error {
-		if sum, err = tx.Recharges().Known(ctx, p.chain.Network(), address); err != nil || upTo == (recharge.Head{}) {
+		if sum, err = tx.Transfers().Known(ctx, p.chain.Network(), address); err != nil || upTo == (recharge.Head{}) {
 			return err
 		}
-		after, err := tx.Recharges().FinalOf(ctx, p.chain.Network(), address, upTo.Time)
+		after, err := tx.Transfers().FinalOf(ctx, p.chain.Network(), address, upTo.Time)
 		for _, t := range after {
 			if t.Block > upTo.Number {
 				sum -= moved(t, address)
@@ -248,7 +248,7 @@ func (p auditor) readOne(ctx context.Context, a recharge.Address, since time.Tim
 		return nil, err
 	}
 	err = p.store.View(ctx, func(ctx context.Context, tx repos) (err error) {
-		l.mark, _, err = tx.Recharges().ScanCursor(ctx, p.chain.Network())
+		l.mark, _, err = tx.Transfers().ScanCursor(ctx, p.chain.Network())
 		return err
 	})
 	if err != nil {
@@ -281,7 +281,7 @@ func (p auditor) gone(
 ) (string, error) {
 	var final []recharge.Transfer
 	err := p.store.View(ctx, func(ctx context.Context, tx repos) (err error) {
-		final, err = tx.Recharges().FinalOf(ctx, p.chain.Network(), address, epoch)
+		final, err = tx.Transfers().FinalOf(ctx, p.chain.Network(), address, epoch)
 		return err
 	})
 	if err != nil {

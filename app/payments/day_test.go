@@ -117,11 +117,11 @@ func (x *tronService) addAddresses(addresses int) {
 				if err := openAccount(ctx, tx, "agt_"+address); err != nil {
 					return err
 				}
-				index, err := tx.Recharges().NextIndex(ctx, "tron-mainnet", "c")
+				index, err := tx.PayAddresses().NextIndex(ctx, "tron-mainnet", "c")
 				if err != nil {
 					return err
 				}
-				err = tx.Recharges().InsertAddress(ctx, recharge.Address{Network: "tron-mainnet", Fingerprint: "c", Index: index,
+				err = tx.PayAddresses().InsertAddress(ctx, recharge.Address{Network: "tron-mainnet", Fingerprint: "c", Index: index,
 					AgentID: "agt_" + address, Address: address, CreatedAt: time.Now(), ReadThrough: time.Now()})
 				if err != nil {
 					return err

@@ -137,7 +137,7 @@ func (u *Orders) Create(ctx context.Context, in CreateOrder) (done OrderDone, er
 func (u *Orders) reserve(ctx context.Context, agentID string) (index uint32, err error) {
 	has := false
 	err = u.store.View(ctx, func(ctx context.Context, tx repos) (err error) {
-		_, has, err = tx.Recharges().AddressOf(ctx, u.chain.Network(), u.keys.Fingerprint(), agentID)
+		_, has, err = tx.PayAddresses().AddressOf(ctx, u.chain.Network(), u.keys.Fingerprint(), agentID)
 		if err != nil || has {
 			return err
 		}
@@ -218,7 +218,7 @@ func (u *Orders) address(
 	ctx context.Context, tx repos, agentID string, index uint32, now time.Time,
 ) (recharge.Address, error) {
 	network, key := u.chain.Network(), u.keys.Fingerprint()
-	a, found, err := tx.Recharges().AddressOf(ctx, network, key, agentID)
+	a, found, err := tx.PayAddresses().AddressOf(ctx, network, key, agentID)
 	if err != nil {
 		return a, err
 	}
@@ -236,7 +236,7 @@ func (u *Orders) address(
 		return a, fmt.Errorf("address %d of %s: %q is not an address of %s", a.Index, agentID, a.Address, network)
 	}
 	if !found {
-		err = tx.Recharges().InsertAddress(ctx, a)
+		err = tx.PayAddresses().InsertAddress(ctx, a)
 	}
 	return a, err
 }
@@ -264,14 +264,14 @@ func (u *Orders) quote(ctx context.Context, in CreateOrder) (done OrderDone, err
 // view adds how far the newest transfer of an order is, and returns all of them.
 func (u *Orders) view(ctx context.Context, tx repos, o recharge.Order) (OrderView, []recharge.Transfer, error) {
 	v := OrderView{Order: u.visible(o), Required: u.chain.Required()}
-	all, err := tx.Recharges().OfOrder(ctx, o.ID)
+	all, err := tx.Transfers().OfOrder(ctx, o.ID)
 	if err != nil || len(all) == 0 {
 		return v, all, err
 	}
 	newest := all[len(all)-1]
 	v.TxID, v.Confirmations = newest.TxID, v.Required
 	if newest.State != recharge.Final {
-		mark, _, err := tx.Recharges().ScanCursor(ctx, o.Network)
+		mark, _, err := tx.Transfers().ScanCursor(ctx, o.Network)
 		if err != nil {
 			return v, all, err
 		}
@@ -342,7 +342,7 @@ func (u *Orders) Show(ctx context.Context, id string) (d OrderDetail, err error)
 		if d.OrderView, d.Transfers, err = u.view(ctx, tx, o); err != nil {
 			return err
 		}
-		ours, err := tx.Recharges().Owned(ctx, o.Network, []string{o.Address})
+		ours, err := tx.PayAddresses().Owned(ctx, o.Network, []string{o.Address})
 		d.Wallet = ours[o.Address]
 		return err
 	})

@@ -26,7 +26,7 @@ func (p *Watcher) owners(
 		}
 	}
 	err = p.store.View(ctx, func(ctx context.Context, tx repos) error {
-		ours, err = tx.Recharges().Owned(ctx, p.chain.Network(), list)
+		ours, err = tx.PayAddresses().Owned(ctx, p.chain.Network(), list)
 		return err
 	})
 	if err != nil {

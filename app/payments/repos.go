@@ -11,7 +11,9 @@ type repos interface {
 	idempotency.Repos
 	ledger.Repos
 	Agents() ports.Agents
+	PayAddresses() ports.PayAddresses
 	Recharges() ports.Recharges
+	Transfers() ports.Transfers
 }
 
 func narrow(store ports.Store) ports.Unit[repos] {

@@ -23,7 +23,7 @@ func restOf(network string) string { return network + "/rest" }
 // through the cursor of the scan, as by earlier versions.
 func (p *Watcher) rest(ctx context.Context, l *snapshot) (mark recharge.ScanCursor, found bool, err error) {
 	err = p.store.View(ctx, func(ctx context.Context, tx repos) error {
-		mark, found, err = tx.Recharges().ScanCursor(ctx, restOf(p.chain.Network()))
+		mark, found, err = tx.Transfers().ScanCursor(ctx, restOf(p.chain.Network()))
 		return err
 	})
 	if err == nil && !found {
@@ -75,7 +75,7 @@ func (p *Watcher) readRest(ctx context.Context, l *snapshot) error {
 	}
 	mark.Latest, mark.ReadAt = max(mark.Final.Number, l.heads.Latest.Number), now
 	err = p.store.Update(ctx, func(ctx context.Context, tx repos) error {
-		return tx.Recharges().PutScanCursor(ctx, restOf(p.chain.Network()), mark, false)
+		return tx.Transfers().PutScanCursor(ctx, restOf(p.chain.Network()), mark, false)
 	})
 	if err != nil {
 		return fmt.Errorf("store how far the other addresses are known: %w", err)

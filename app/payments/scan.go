@@ -269,7 +269,7 @@ const grace = 40
 func (p *Watcher) resolve(ctx context.Context, l *snapshot) error {
 	var rows []recharge.Transfer
 	err := p.store.View(ctx, func(ctx context.Context, tx repos) (err error) {
-		rows, err = tx.Recharges().SeenUpTo(ctx, p.chain.Network(), l.mark.Final.Number-grace, seenAtOnce)
+		rows, err = tx.Transfers().SeenUpTo(ctx, p.chain.Network(), l.mark.Final.Number-grace, seenAtOnce)
 		return err
 	})
 	if err != nil {

@@ -100,11 +100,11 @@ func (b *fixture) addAddress(n int) {
 		if err != nil {
 			return err
 		}
-		index, err := tx.Recharges().NextIndex(ctx, "tron-test", "c")
+		index, err := tx.PayAddresses().NextIndex(ctx, "tron-test", "c")
 		if err != nil {
 			return err
 		}
-		return tx.Recharges().InsertAddress(ctx, recharge.Address{Network: "tron-test", Fingerprint: "c", Index: index,
+		return tx.PayAddresses().InsertAddress(ctx, recharge.Address{Network: "tron-test", Fingerprint: "c", Index: index,
 			AgentID: "agt_" + address, Address: address, CreatedAt: b.Clock.Now(), ReadThrough: b.Clock.Now()})
 	}))
 }
@@ -177,7 +177,7 @@ func TestCatchingUp(t *testing.T) {
 
 func (b *fixture) scanned() (n int64) {
 	apptest.OK(b.T, b.Store.View(context.Background(), func(ctx context.Context, tx ports.Tx) error {
-		m, _, err := tx.Recharges().ScanCursor(ctx, "tron-test")
+		m, _, err := tx.Transfers().ScanCursor(ctx, "tron-test")
 		n = m.Final.Number
 		return err
 	}))

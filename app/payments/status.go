@@ -22,17 +22,17 @@ type Status struct {
 // Status returns the state of the watcher without reading the chain.
 func (p *Watcher) Status(ctx context.Context) (s Status, err error) {
 	err = p.store.View(ctx, func(ctx context.Context, tx repos) error {
-		mark, _, err := tx.Recharges().ScanCursor(ctx, p.chain.Network())
+		mark, _, err := tx.Transfers().ScanCursor(ctx, p.chain.Network())
 		if err != nil {
 			return err
 		}
-		seen, err := tx.Recharges().SeenUpTo(ctx, p.chain.Network(), 1<<62, 1000)
+		seen, err := tx.Transfers().SeenUpTo(ctx, p.chain.Network(), 1<<62, 1000)
 		s = Status{ReadAt: mark.ReadAt, Final: mark.Final.Number, Latest: mark.Latest, Seen: len(seen)}
 		if err == nil {
-			_, s.OwnMoves, err = tx.Recharges().OwnMoves(ctx, p.chain.Network(), 0)
+			_, s.OwnMoves, err = tx.Transfers().OwnMoves(ctx, p.chain.Network(), 0)
 		}
 		if err == nil {
-			_, s.Aside, err = tx.Recharges().Aside(ctx, p.chain.Network(), 0)
+			_, s.Aside, err = tx.Transfers().Aside(ctx, p.chain.Network(), 0)
 		}
 		return err
 	})

@@ -105,7 +105,7 @@ func (p *Watcher) begin(ctx context.Context, l *snapshot) (err error) {
 		return err
 	}
 	err = p.store.View(ctx, func(ctx context.Context, tx repos) (err error) {
-		l.mark, _, err = tx.Recharges().ScanCursor(ctx, p.chain.Network())
+		l.mark, _, err = tx.Transfers().ScanCursor(ctx, p.chain.Network())
 		return err
 	})
 	if err != nil {
@@ -118,7 +118,7 @@ func (p *Watcher) begin(ctx context.Context, l *snapshot) (err error) {
 // putMark stores how far this scan came. Complete means that all of it was read.
 func (p *Watcher) putMark(ctx context.Context, l *snapshot, complete bool) error {
 	err := p.store.Update(ctx, func(ctx context.Context, tx repos) error {
-		cur, _, err := tx.Recharges().ScanCursor(ctx, p.chain.Network())
+		cur, _, err := tx.Transfers().ScanCursor(ctx, p.chain.Network())
 		if err != nil {
 			return err
 		}
@@ -138,12 +138,12 @@ func (p *Watcher) putMark(ctx context.Context, l *snapshot, complete bool) error
 		if l.stored == 0 && next.Final == cur.Final && p.clock.Now().Sub(cur.ReadAt).Abs() < markEvery {
 			// Only the time has moved on. Confirmations are not counted unless a
 			// transfer waits for them.
-			seen, err := tx.Recharges().SeenUpTo(ctx, p.chain.Network(), 1<<62, 1)
+			seen, err := tx.Transfers().SeenUpTo(ctx, p.chain.Network(), 1<<62, 1)
 			if err != nil || len(seen) == 0 {
 				return err
 			}
 		}
-		return tx.Recharges().PutScanCursor(ctx, p.chain.Network(), next, false)
+		return tx.Transfers().PutScanCursor(ctx, p.chain.Network(), next, false)
 	})
 	if err != nil {
 		return fmt.Errorf("store how far the chain is known: %w", err)

@@ -17,7 +17,7 @@ import (
 type repos interface {
 	notify.Repos
 	Ledger() ports.Ledger
-	Recharges() ports.Recharges
+	Transfers() ports.Transfers
 }
 
 // Service finds such money and writes it off.
@@ -40,7 +40,7 @@ func New(network Network, store ports.Store, clock ports.Clock, ids ports.IDs) *
 // List lists the wallets with money that was paid on other networks than the main one, where it costs nothing.
 func (u *Service) List(ctx context.Context) (list []recharge.Play, err error) {
 	err = u.store.View(ctx, func(ctx context.Context, tx repos) error {
-		list, err = tx.Recharges().PlayMoney(ctx, recharge.MainNetwork, "")
+		list, err = tx.Transfers().PlayMoney(ctx, recharge.MainNetwork, "")
 		return err
 	})
 	if err != nil {
@@ -79,7 +79,7 @@ func (u *Service) WriteOff(ctx context.Context, reason string) (wallets int, tak
 			if err != nil {
 				return err
 			}
-			now, err := tx.Recharges().PlayMoney(ctx, recharge.MainNetwork, p.AgentID)
+			now, err := tx.Transfers().PlayMoney(ctx, recharge.MainNetwork, p.AgentID)
 			if err != nil || len(now) == 0 || now[0].WriteOff() == 0 {
 				return err
 			}

@@ -26,7 +26,7 @@ func addAddresses(t testing.TB, st ports.Store, list ...recharge.Address) {
 	t.Helper()
 	update(t, st, func(ctx context.Context, tx ports.Tx) error {
 		for _, a := range list {
-			if err := tx.Recharges().InsertAddress(ctx, a); err != nil {
+			if err := tx.PayAddresses().InsertAddress(ctx, a); err != nil {
 				return err
 			}
 		}
@@ -44,7 +44,7 @@ func indexesAreGivenOnce(t *testing.T, st ports.Store) {
 			for range each {
 				var index uint32
 				err := st.Update(t.Context(), func(ctx context.Context, tx ports.Tx) (err error) {
-					index, err = tx.Recharges().NextIndex(ctx, net1, key1)
+					index, err = tx.PayAddresses().NextIndex(ctx, net1, key1)
 					return err
 				})
 				if err != nil {
@@ -68,11 +68,11 @@ func indexesAreGivenOnce(t *testing.T, st ports.Store) {
 			network, key string
 			want         uint32
 		}{{net1, key2, recharge.FirstIndex}, {net2, key1, next}, {net1, key1, next + 1}, {net1, key1, next + 2}, {net2, key1, next + 3}} {
-			unused, _, err := tx.Recharges().Unused(ctx, of.network, of.key)
+			unused, _, err := tx.PayAddresses().Unused(ctx, of.network, of.key)
 			if unused != of.want || err != nil {
 				t.Errorf("unused of %v is %d, %v", of, unused, err)
 			}
-			if index, err := tx.Recharges().NextIndex(ctx, of.network, of.key); index != of.want || err != nil {
+			if index, err := tx.PayAddresses().NextIndex(ctx, of.network, of.key); index != of.want || err != nil {
 				t.Errorf("the next index of %v is %d, %v", of, index, err)
 			}
 		}
@@ -87,17 +87,17 @@ func indexesAreSkipped(t *testing.T, st ports.Store) {
 			kept bool
 			want uint32
 		}{{5, true, 5}, {3, true, 5}, {9, false, 9}} {
-			if err := tx.Recharges().SkipTo(ctx, net1, key1, c.to, c.kept); err != nil {
+			if err := tx.PayAddresses().SkipTo(ctx, net1, key1, c.to, c.kept); err != nil {
 				return err
 			}
-			if next, kept, err := tx.Recharges().Unused(ctx, net1, key1); next != c.want || kept != c.kept || err != nil {
+			if next, kept, err := tx.PayAddresses().Unused(ctx, net1, key1); next != c.want || kept != c.kept || err != nil {
 				t.Errorf("after a skip to %d it goes on from %d, %v, %v", c.to, next, kept, err)
 			}
 		}
-		if _, kept, err := tx.Recharges().Unused(ctx, net2, key1); kept || err != nil {
+		if _, kept, err := tx.PayAddresses().Unused(ctx, net2, key1); kept || err != nil {
 			t.Errorf("another network is kept: %v, %v", kept, err)
 		}
-		index, err := tx.Recharges().NextIndex(ctx, net1, key1)
+		index, err := tx.PayAddresses().NextIndex(ctx, net1, key1)
 		if index != 9 {
 			t.Errorf("the index is %d, want 9", index)
 		}
@@ -108,7 +108,7 @@ func indexesAreSkipped(t *testing.T, st ports.Store) {
 func failedUnitTakesNoIndex(t *testing.T, st ports.Store) {
 	take := func(fail error) (index uint32) {
 		err := st.Update(t.Context(), func(ctx context.Context, tx ports.Tx) (err error) {
-			if index, err = tx.Recharges().NextIndex(ctx, net1, key1); err != nil {
+			if index, err = tx.PayAddresses().NextIndex(ctx, net1, key1); err != nil {
 				return err
 			}
 			return fail
@@ -128,16 +128,16 @@ func addressRoundTrip(t *testing.T, st ports.Store) {
 	want.ReadThrough, want.AuditedAt, want.Drift = storeNow.Add(1000), storeNow.Add(2000), -3
 	addAddresses(t, st, want)
 	view(t, st, func(ctx context.Context, tx ports.Tx) error {
-		got, found, err := tx.Recharges().AddressOf(ctx, net1, key1, "agt_1")
+		got, found, err := tx.PayAddresses().AddressOf(ctx, net1, key1, "agt_1")
 		if diff := cmp.Diff(want, got); diff != "" || !found || err != nil {
 			t.Errorf("%v, %v (-want +got):\n%s", found, err, diff)
 		}
-		owned, err := tx.Recharges().Owned(ctx, net1, []string{want.Address})
+		owned, err := tx.PayAddresses().Owned(ctx, net1, []string{want.Address})
 		if diff := cmp.Diff(map[string]recharge.Address{want.Address: want}, owned); diff != "" || err != nil {
 			t.Errorf("%v (-want +got):\n%s", err, diff)
 		}
 		for _, of := range [][3]string{{net2, key1, "agt_1"}, {net1, key2, "agt_1"}, {net1, key1, "agt_2"}} {
-			if got, found, err := tx.Recharges().AddressOf(ctx, of[0], of[1], of[2]); found || err != nil || got != (recharge.Address{}) {
+			if got, found, err := tx.PayAddresses().AddressOf(ctx, of[0], of[1], of[2]); found || err != nil || got != (recharge.Address{}) {
 				t.Errorf("the address of %v is %+v, %v, %v", of, got, found, err)
 			}
 		}
@@ -164,13 +164,13 @@ func addressesAreUnique(t *testing.T, st ports.Store) {
 			change(&again)
 		}
 		update(t, st, func(ctx context.Context, tx ports.Tx) error {
-			switch err := tx.Recharges().InsertAddress(ctx, again); {
+			switch err := tx.PayAddresses().InsertAddress(ctx, again); {
 			case change == nil && err != nil:
 				t.Errorf("%s: %v", name, err)
 			case change != nil && !errors.Is(err, ports.ErrDuplicate):
 				t.Errorf("%s: %v, want a duplicate", name, err)
 			}
-			return tx.Recharges().PutAddress(ctx, first) // the unit goes on
+			return tx.PayAddresses().PutAddress(ctx, first) // the unit goes on
 		})
 	}
 	other := addressNo(1, "agt_1") // the same index and agent under the next key
@@ -185,11 +185,11 @@ func oneFirstAddress(t *testing.T, st ports.Store) {
 	for range 20 {
 		wg.Go(func() {
 			err := st.Update(t.Context(), func(ctx context.Context, tx ports.Tx) error {
-				index, err := tx.Recharges().NextIndex(ctx, net1, key1)
+				index, err := tx.PayAddresses().NextIndex(ctx, net1, key1)
 				if err != nil {
 					return err
 				}
-				return tx.Recharges().InsertAddress(ctx, addressNo(int(index), "agt_1"))
+				return tx.PayAddresses().InsertAddress(ctx, addressNo(int(index), "agt_1"))
 			})
 			mu.Lock()
 			defer mu.Unlock()
@@ -234,7 +234,7 @@ func ownedAddresses(t *testing.T, st ports.Store) {
 			{"not ours", asked[1:2], map[string]recharge.Address{}},
 			{"none", nil, map[string]recharge.Address{}},
 		} {
-			got, err := tx.Recharges().Owned(ctx, net1, c.asked)
+			got, err := tx.PayAddresses().Owned(ctx, net1, c.asked)
 			if diff := cmp.Diff(c.want, got); diff != "" || err != nil {
 				t.Errorf("%s: %v (-want +got):\n%s", c.name, err, diff)
 			}
@@ -266,20 +266,20 @@ func leastAuditedFirst(t *testing.T, st ports.Store) {
 	want := readAddresses(t, st, func(a *recharge.Address, at time.Time) { a.AuditedAt = at })
 	view(t, st, func(ctx context.Context, tx ports.Tx) error {
 		for _, limit := range []int{1, 3, 100} {
-			got, err := tx.Recharges().Addresses(ctx, net1, limit)
+			got, err := tx.PayAddresses().Addresses(ctx, net1, limit)
 			sameList(t, fmt.Sprint("at most ", limit), want[:min(limit, 4)], got, err)
 		}
-		got, err := tx.Recharges().Addresses(ctx, net2, 100)
+		got, err := tx.PayAddresses().Addresses(ctx, net2, 100)
 		sameList(t, "another network", nil, got, err)
 		return nil
 	})
 	update(t, st, func(ctx context.Context, tx ports.Tx) error {
 		audited := want[0]
 		audited.AuditedAt, audited.Drift = storeNow.Add(time.Hour), 5
-		if err := tx.Recharges().PutAddress(ctx, audited); err != nil {
+		if err := tx.PayAddresses().PutAddress(ctx, audited); err != nil {
 			return err
 		}
-		got, err := tx.Recharges().Addresses(ctx, net1, 100)
+		got, err := tx.PayAddresses().Addresses(ctx, net1, 100)
 		sameList(t, "after an audit", append(want[1:4:4], audited), got, err)
 		return nil
 	})
@@ -294,12 +294,12 @@ func allAddresses(t *testing.T, st ports.Store) {
 	addAddresses(t, st, append(list, elsewhere)...)
 	want := []recharge.Address{list[1], second, list[2], list[0]}
 	view(t, st, func(ctx context.Context, tx ports.Tx) error {
-		got, err := tx.Recharges().AllAddresses(ctx, net1)
+		got, err := tx.PayAddresses().AllAddresses(ctx, net1)
 		sameList(t, "all", want, got, err)
-		got, err = tx.Recharges().AllAddresses(ctx, "tron-none")
+		got, err = tx.PayAddresses().AllAddresses(ctx, "tron-none")
 		sameList(t, "of another network", nil, got, err)
 		for network, want := range map[string]int{net1: 4, net2: 1, "tron-none": 0} {
-			if n, err := tx.Recharges().CountAddresses(ctx, network); n != want || err != nil {
+			if n, err := tx.PayAddresses().CountAddresses(ctx, network); n != want || err != nil {
 				t.Errorf("%s has %d addresses, %v; want %d", network, n, err, want)
 			}
 		}
@@ -314,14 +314,14 @@ func readThroughStays(t *testing.T, st ports.Store) {
 	for _, c := range []struct{ put, want time.Duration }{{time.Minute, time.Minute}, {1000, time.Minute}, {time.Hour, time.Hour}} {
 		update(t, st, func(ctx context.Context, tx ports.Tx) error {
 			a.ReadThrough, a.AuditedAt, a.Drift = storeNow.Add(c.put), storeNow.Add(-c.put), domain.Money(c.put)
-			if err := tx.Recharges().PutAddress(ctx, a); err != nil {
+			if err := tx.PayAddresses().PutAddress(ctx, a); err != nil {
 				return err
 			}
 			want := a
 			want.ReadThrough = storeNow.Add(c.want)
-			got, _, err := tx.Recharges().AddressOf(ctx, net1, key1, "agt_1")
+			got, _, err := tx.PayAddresses().AddressOf(ctx, net1, key1, "agt_1")
 			sameList(t, fmt.Sprint("after ", c.put), []recharge.Address{want}, []recharge.Address{got}, err)
-			got, _, err = tx.Recharges().AddressOf(ctx, net2, key1, "agt_1")
+			got, _, err = tx.PayAddresses().AddressOf(ctx, net2, key1, "agt_1")
 			sameList(t, "another network", []recharge.Address{elsewhere}, []recharge.Address{got}, err)
 			return nil
 		})
@@ -329,12 +329,12 @@ func readThroughStays(t *testing.T, st ports.Store) {
 	update(t, st, func(ctx context.Context, tx ports.Tx) error {
 		never := a
 		never.ReadThrough = time.Time{}
-		if err := tx.Recharges().PutAddress(ctx, never); err != nil {
+		if err := tx.PayAddresses().PutAddress(ctx, never); err != nil {
 			return err
 		}
-		got, _, err := tx.Recharges().AddressOf(ctx, net1, key1, "agt_1")
+		got, _, err := tx.PayAddresses().AddressOf(ctx, net1, key1, "agt_1")
 		sameList(t, "after no time at all", []recharge.Address{a}, []recharge.Address{got}, err)
-		if err := tx.Recharges().PutAddress(ctx, addressNo(2, "agt_2")); err == nil {
+		if err := tx.PayAddresses().PutAddress(ctx, addressNo(2, "agt_2")); err == nil {
 			t.Error("an address that is not ours was written")
 		}
 		return nil
@@ -360,15 +360,15 @@ func addressesByUse(t *testing.T, st ports.Store) {
 	putTransfer(t, st, recharge.Transfer{Key: recharge.Key{Network: net1, TxID: "aa", LogIndex: 1}, From: "Tx", To: list[1].Address,
 		Amount: 5, Block: 7, BlockTime: storeNow, State: recharge.Final, AgentID: "agt_2", FirstSeen: storeNow})
 	view(t, st, func(ctx context.Context, tx ports.Tx) error {
-		got, err := tx.Recharges().AwaitingAddresses(ctx, net1, storeNow, 10)
+		got, err := tx.PayAddresses().AwaitingAddresses(ctx, net1, storeNow, 10)
 		sameList(t, "awaiting", list, got, err)
-		got, err = tx.Recharges().AwaitingAddresses(ctx, net1, storeNow, 1)
+		got, err = tx.PayAddresses().AwaitingAddresses(ctx, net1, storeNow, 1)
 		sameList(t, "the newest", list[1:], got, err)
-		got, err = tx.Recharges().AwaitingAddresses(ctx, net1, storeNow.Add(99*time.Hour), 10)
+		got, err = tx.PayAddresses().AwaitingAddresses(ctx, net1, storeNow.Add(99*time.Hour), 10)
 		sameList(t, "an open order of any age", list[1:2], got, err)
-		got, err = tx.Recharges().PaidAddresses(ctx, net1)
+		got, err = tx.PayAddresses().PaidAddresses(ctx, net1)
 		sameList(t, "paid", list[1:2], got, err)
-		got, err = tx.Recharges().PaidAddresses(ctx, net2)
+		got, err = tx.PayAddresses().PaidAddresses(ctx, net2)
 		sameList(t, "paid elsewhere", nil, got, err)
 		return nil
 	})
@@ -383,7 +383,7 @@ func setAside(t *testing.T, st ports.Store) {
 	again.Reason, again.TriedAt = "sick again", storeNow.Add(time.Hour)
 	update(t, st, func(ctx context.Context, tx ports.Tx) error {
 		for _, a := range []recharge.Aside{first, second, again} {
-			if err := tx.Recharges().SetAside(ctx, a); err != nil {
+			if err := tx.Transfers().SetAside(ctx, a); err != nil {
 				return err
 			}
 		}
@@ -391,12 +391,12 @@ func setAside(t *testing.T, st ports.Store) {
 	})
 	again.Tries = 2
 	view(t, st, func(ctx context.Context, tx ports.Tx) error {
-		list, total, err := tx.Recharges().Aside(ctx, net1, 10)
+		list, total, err := tx.Transfers().Aside(ctx, net1, 10)
 		sameList(t, "set aside", []recharge.Aside{second, again}, list, err)
-		if list, n, err := tx.Recharges().Aside(ctx, net1, 0); total != 2 || n != 2 || len(list) != 0 || err != nil {
+		if list, n, err := tx.Transfers().Aside(ctx, net1, 0); total != 2 || n != 2 || len(list) != 0 || err != nil {
 			t.Errorf("there are %d and %d, %v", total, n, err)
 		}
-		_, n, err := tx.Recharges().Aside(ctx, net2, 10)
+		_, n, err := tx.Transfers().Aside(ctx, net2, 10)
 		if n != 0 {
 			t.Errorf("elsewhere there are %d", n)
 		}
@@ -404,11 +404,11 @@ func setAside(t *testing.T, st ports.Store) {
 	})
 	update(t, st, func(ctx context.Context, tx ports.Tx) error {
 		for range 2 { // the second time there is none
-			if err := tx.Recharges().TakeBack(ctx, second.Key); err != nil {
+			if err := tx.Transfers().TakeBack(ctx, second.Key); err != nil {
 				return err
 			}
 		}
-		list, _, err := tx.Recharges().Aside(ctx, net1, 10)
+		list, _, err := tx.Transfers().Aside(ctx, net1, 10)
 		sameList(t, "what is left", []recharge.Aside{again}, list, err)
 		return nil
 	})

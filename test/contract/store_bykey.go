@@ -51,21 +51,21 @@ func partsOfKeys(t *testing.T, st ports.Store) {
 		}
 	}
 	view(t, st, func(ctx context.Context, tx ports.Tx) error {
-		of, err := tx.Ledger().Entries(ctx, "agt_1", ports.LedgerFilter{Key: "key_a"}, page)
+		of, err := tx.Statements().Entries(ctx, "agt_1", ports.LedgerFilter{Key: "key_a"}, page)
 		var sessions []string
 		for _, e := range of.Items {
 			sessions = append(sessions, e.SessionID)
 		}
 		same("entries", []string{"sess_1", "sess_3", "sess_1"}, sessions)
-		none, err1 := tx.Ledger().Entries(ctx, "agt_2", ports.LedgerFilter{Key: "key_b"}, page)
+		none, err1 := tx.Statements().Entries(ctx, "agt_2", ports.LedgerFilter{Key: "key_b"}, page)
 		same("entries of another agent's key", 0, none.Total+len(none.Items))
-		sums, err2 := tx.Ledger().EntriesByKey(ctx, "agt_1", ports.LedgerFilter{})
+		sums, err2 := tx.Statements().EntriesByKey(ctx, "agt_1", ports.LedgerFilter{})
 		same("entries by key", []ports.KeyEntries{{Key: "", Entries: 1, Amount: 100},
 			{Key: "key_a", Entries: 3, Amount: -10, Charged: 4}, {Key: "key_b", Entries: 2, Amount: -5, Charged: 1}}, sums)
-		sums, err3 := tx.Ledger().EntriesByKey(ctx, "agt_1", ports.LedgerFilter{Key: "key_b", Type: billing.ChargeEntry,
+		sums, err3 := tx.Statements().EntriesByKey(ctx, "agt_1", ports.LedgerFilter{Key: "key_b", Type: billing.ChargeEntry,
 			From: storeNow, To: storeNow.Add(time.Second)})
 		same("charges of a key", []ports.KeyEntries{{Key: "key_b", Entries: 1, Charged: 1}}, sums)
-		hours, err4 := tx.Ledger().KeyHours(ctx, "agt_1", "key_a", hour, hour.Add(time.Hour))
+		hours, err4 := tx.Statements().KeyHours(ctx, "agt_1", "key_a", hour, hour.Add(time.Hour))
 		same("hours", []ports.Hour{{Start: hour, Totals: ports.Totals{Up: 5, Down: 50, Connections: 2, Charged: 4}}}, hours)
 		n, err5 := tx.Sessions().KeyCount(ctx, "agt_1", "key_a")
 		same("sessions", ports.SessionCount{Active: 2, Total: 2}, n.SessionCount)
@@ -75,12 +75,12 @@ func partsOfKeys(t *testing.T, st ports.Store) {
 		same("sessions of a key", []ports.KeySessions{{Key: "key_b", Total: 1, Live: 1}}, counts)
 		counts, err11 := tx.Sessions().ListByKey(ctx, "agt_1", ports.SessionFilter{Status: session.Terminated})
 		same("sessions that ended", 0, len(counts))
-		parts, err6 := tx.Ledger().StatementByKey(ctx, "agt_1", "", first, next)
+		parts, err6 := tx.Statements().StatementByKey(ctx, "agt_1", "", first, next)
 		same("parts", []ports.KeySums{{Key: "key_a", Held: 10, Charged: 4, Amount: -10}, {Key: "key_b", Held: 5, Charged: 1, Amount: -5}},
 			parts)
-		parts, err7 := tx.Ledger().StatementByKey(ctx, "agt_1", "key_b", next, next.AddDate(0, 1, 0))
+		parts, err7 := tx.Statements().StatementByKey(ctx, "agt_1", "key_b", next, next.AddDate(0, 1, 0))
 		same("what was before", []ports.KeySums{{Key: "key_b", Opening: -5, Before: 1}}, parts)
-		items, err8 := tx.Ledger().KeyItems(ctx, "agt_1", "key_a", first, next, page)
+		items, err8 := tx.Statements().KeyItems(ctx, "agt_1", "key_a", first, next, page)
 		var ids []string
 		for _, i := range items.Items {
 			ids = append(ids, i.SessionID)

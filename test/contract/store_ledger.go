@@ -60,7 +60,7 @@ func entryRoundTrip(t *testing.T, st ports.Store) {
 		t.Errorf("returned (-want +got):\n%s", diff)
 	}
 	view(t, st, func(ctx context.Context, tx ports.Tx) error {
-		list, err := tx.Ledger().Entries(ctx, "agt_1", ports.LedgerFilter{}, domain.Page{Number: 1, Size: 1})
+		list, err := tx.Statements().Entries(ctx, "agt_1", ports.LedgerFilter{}, domain.Page{Number: 1, Size: 1})
 		if diff := cmp.Diff([]billing.Entry{want}, list.Items); diff != "" {
 			t.Errorf("listed (-want +got):\n%s", diff)
 		}
@@ -104,7 +104,7 @@ func debitsAreExact(t *testing.T, st ports.Store) {
 		t.Errorf("the wallet has %v, holds %v, counts %d", w.Balance(), w.Held, w.LiveSessions)
 	}
 	view(t, st, func(ctx context.Context, tx ports.Tx) error {
-		list, err := tx.Ledger().Entries(ctx, "agt_1", ports.LedgerFilter{Type: billing.HoldEntry}, domain.Page{Number: 1, Size: 1})
+		list, err := tx.Statements().Entries(ctx, "agt_1", ports.LedgerFilter{Type: billing.HoldEntry}, domain.Page{Number: 1, Size: 1})
 		if int64(list.Total) != debits/2 {
 			t.Errorf("%d debits are booked, want %d", list.Total, debits/2)
 		}

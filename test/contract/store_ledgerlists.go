@@ -71,7 +71,7 @@ func entryLists(t *testing.T, st ports.Store) {
 		{billing.RefundEntry, domain.Page{Number: 1, Size: 20}, nil, 0},
 	} {
 		view(t, st, func(ctx context.Context, tx ports.Tx) error {
-			list, err := tx.Ledger().Entries(ctx, "agt_1", ports.LedgerFilter{Type: c.filter}, c.page)
+			list, err := tx.Statements().Entries(ctx, "agt_1", ports.LedgerFilter{Type: c.filter}, c.page)
 			var refs []string
 			for _, e := range list.Items {
 				refs = append(refs, e.Ref)
@@ -86,7 +86,7 @@ func entryLists(t *testing.T, st ports.Store) {
 		got := readOn(t, func() { mustPost(t, st, fund("agt_1", fmt.Sprint("later:", of, all), 10)); all = append(all, "") },
 			func(page domain.Page) (refs []string, next int64) {
 				view(t, st, func(ctx context.Context, tx ports.Tx) error {
-					list, err := tx.Ledger().Entries(ctx, "agt_1", ports.LedgerFilter{Type: of}, page)
+					list, err := tx.Statements().Entries(ctx, "agt_1", ports.LedgerFilter{Type: of}, page)
 					for _, e := range list.Items {
 						refs = append(refs, e.Ref)
 					}

@@ -110,7 +110,7 @@ func (m *model) check(*rapid.T) {
 		if diff := cmp.Diff(m.wallet, got); diff != "" {
 			m.t.Fatalf("the wallet (-model +store):\n%s", diff)
 		}
-		list, listErr := tx.Ledger().Entries(ctx, m.wallet.AgentID, ports.LedgerFilter{}, domain.Page{Number: 1, Size: 1})
+		list, listErr := tx.Statements().Entries(ctx, m.wallet.AgentID, ports.LedgerFilter{}, domain.Page{Number: 1, Size: 1})
 		if list.Total != m.entries {
 			m.t.Fatalf("%d entries, want %d", list.Total, m.entries)
 		}

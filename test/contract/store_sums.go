@@ -54,7 +54,7 @@ func hourSums(t *testing.T, st ports.Store) {
 	first := recordHours(t, st)
 	hours := func(from, to time.Time) (got []ports.Hour) {
 		view(t, st, func(ctx context.Context, tx ports.Tx) (err error) {
-			got, err = tx.Ledger().Hours(ctx, "agt_1", from, to)
+			got, err = tx.Statements().Hours(ctx, "agt_1", from, to)
 			return err
 		})
 		return got
@@ -88,7 +88,7 @@ func hoursOfSession(t *testing.T, st ports.Store) {
 		{"agt_2", "sess_1", first, first.Add(3 * time.Hour), nil},
 	} {
 		view(t, st, func(ctx context.Context, tx ports.Tx) error {
-			got, err := tx.Ledger().SessionHours(ctx, c.agent, c.session, c.from, c.to)
+			got, err := tx.Statements().SessionHours(ctx, c.agent, c.session, c.from, c.to)
 			if diff := cmp.Diff(c.want, got); diff != "" {
 				t.Errorf("%s of %s (-want +got):\n%s", c.session, c.agent, diff)
 			}
@@ -100,7 +100,7 @@ func hoursOfSession(t *testing.T, st ports.Store) {
 func sessionSums(t *testing.T, st ports.Store) {
 	first := recordHours(t, st)
 	view(t, st, func(ctx context.Context, tx ports.Tx) error {
-		got, err := tx.Ledger().SessionTotals(ctx, "agt_1", first, first.Add(3*time.Hour))
+		got, err := tx.Statements().SessionTotals(ctx, "agt_1", first, first.Add(3*time.Hour))
 		want := []ports.SessionTotal{
 			{SessionID: "sess_2", Place: 2, Type: session.Static, ProductNo: "sta_1", Totals: ports.Totals{Up: 4, Down: 40, Connections: 1}},
 			{SessionID: "sess_1", Place: 1, Type: session.Dynamic, ProductNo: "dyn_1",
@@ -126,7 +126,7 @@ func sessionSumPages(t *testing.T, st ports.Store) {
 	view(t, st, func(ctx context.Context, tx ports.Tx) error {
 		for _, from := range []time.Time{first, first.Add(time.Hour)} {
 			to := from.Add(2 * time.Hour)
-			all, err := tx.Ledger().SessionTotals(ctx, "agt_1", from, to)
+			all, err := tx.Statements().SessionTotals(ctx, "agt_1", from, to)
 			if err != nil {
 				return err
 			}
@@ -140,11 +140,11 @@ func sessionSumPages(t *testing.T, st ports.Store) {
 			sum.Charged -= all[0].Charged
 			after := int64(0)
 			for i := range all {
-				page, totals, err := tx.Ledger().SessionTotalsPage(ctx, "agt_1", from, to, domain.Page{Number: 1, Size: 1, After: after})
+				page, totals, err := tx.Statements().SessionTotalsPage(ctx, "agt_1", from, to, domain.Page{Number: 1, Size: 1, After: after})
 				if diff := cmp.Diff(all[i:i+1], page.Items); diff != "" || totals != sum || page.Total != len(all) || (page.Next == 0) != (i == len(all)-1) {
 					t.Errorf("after %d: %+v of %+v\n%s", after, page, totals, diff)
 				}
-				numbered, _, numberedErr := tx.Ledger().SessionTotalsPage(ctx, "agt_1", from, to, domain.Page{Number: i + 1, Size: 1})
+				numbered, _, numberedErr := tx.Statements().SessionTotalsPage(ctx, "agt_1", from, to, domain.Page{Number: i + 1, Size: 1})
 				if diff := cmp.Diff(page.Items, numbered.Items); diff != "" {
 					t.Errorf("page %d:\n%s", i+1, diff)
 				}
@@ -153,7 +153,7 @@ func sessionSumPages(t *testing.T, st ports.Store) {
 				}
 				after = page.Next
 			}
-			past, _, err := tx.Ledger().SessionTotalsPage(ctx, "agt_1", from, to, domain.Page{Number: 9, Size: 1})
+			past, _, err := tx.Statements().SessionTotalsPage(ctx, "agt_1", from, to, domain.Page{Number: 9, Size: 1})
 			if err != nil || len(past.Items) != 0 || past.Total != len(all) {
 				t.Errorf("the page after the last: %+v, %v", past, err)
 			}

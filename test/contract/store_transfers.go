@@ -52,7 +52,7 @@ func addTransfers(t testing.TB, st ports.Store, list ...recharge.Transfer) {
 func putTransfer(t testing.TB, st ports.Store, x recharge.Transfer) (changed bool) {
 	t.Helper()
 	update(t, st, func(ctx context.Context, tx ports.Tx) (err error) {
-		changed, err = tx.Recharges().PutTransfer(ctx, x)
+		changed, err = tx.Transfers().PutTransfer(ctx, x)
 		return err
 	})
 	return changed
@@ -61,7 +61,7 @@ func putTransfer(t testing.TB, st ports.Store, x recharge.Transfer) (changed boo
 func wantTransfer(t testing.TB, st ports.Store, want recharge.Transfer) {
 	t.Helper()
 	view(t, st, func(ctx context.Context, tx ports.Tx) error {
-		got, known, err := tx.Recharges().Transfer(ctx, want.Key)
+		got, known, err := tx.Transfers().Transfer(ctx, want.Key)
 		if sameList(t, "the transfer", []recharge.Transfer{want}, []recharge.Transfer{got}, err); !known {
 			t.Error("it is not known")
 		}
@@ -89,7 +89,7 @@ func transferRoundTrip(t *testing.T, st ports.Store) {
 	view(t, st, func(ctx context.Context, tx ports.Tx) error {
 		unknown := list[0].Key
 		unknown.LogIndex = 6
-		if got, known, err := tx.Recharges().Transfer(ctx, unknown); known || err != nil || got != (recharge.Transfer{}) {
+		if got, known, err := tx.Transfers().Transfer(ctx, unknown); known || err != nil || got != (recharge.Transfer{}) {
 			t.Errorf("an unknown one: %+v, %v, %v", got, known, err)
 		}
 		return nil
@@ -134,11 +134,11 @@ func oneMakesItFinal(t *testing.T, st ports.Store) {
 			wg.Go(func() {
 				var changed bool
 				err := st.Update(t.Context(), func(ctx context.Context, tx ports.Tx) (err error) {
-					if _, _, err := tx.Recharges().Transfer(ctx, x.Key); err != nil {
+					if _, _, err := tx.Transfers().Transfer(ctx, x.Key); err != nil {
 						return err
 					}
 					overlap()
-					changed, err = tx.Recharges().PutTransfer(ctx, x)
+					changed, err = tx.Transfers().PutTransfer(ctx, x)
 					return err
 				})
 				if err != nil {
@@ -182,7 +182,7 @@ func finalTransfersAreKept(t *testing.T, st ports.Store) {
 	nothing := transferNo(3, recharge.Final)
 	nothing.Amount = 0
 	err := st.Update(t.Context(), func(ctx context.Context, tx ports.Tx) error {
-		_, err := tx.Recharges().PutTransfer(ctx, nothing)
+		_, err := tx.Transfers().PutTransfer(ctx, nothing)
 		return err
 	})
 	if err == nil {
@@ -231,9 +231,9 @@ func seenOfAgent(t *testing.T, st ports.Store) {
 		func(x *recharge.Transfer) { x.AgentID = "" },
 		func(x *recharge.Transfer) { x.Network = net2 })
 	view(t, st, func(ctx context.Context, tx ports.Tx) error {
-		got, err := tx.Recharges().SeenOf(ctx, net1, "agt_1")
+		got, err := tx.Transfers().SeenOf(ctx, net1, "agt_1")
 		sameList(t, "seen", want, got, err)
-		got, err = tx.Recharges().SeenOf(ctx, net1, "agt_9")
+		got, err = tx.Transfers().SeenOf(ctx, net1, "agt_9")
 		sameList(t, "of another agent", nil, got, err)
 		return nil
 	})
@@ -252,7 +252,7 @@ func seenUpToBlock(t *testing.T, st ports.Store) {
 			limit int
 			want  []recharge.Transfer
 		}{{999, 10, nil}, {1000, 10, want[:1]}, {1002, 10, want[:5]}, {1002, 4, want[:4]}, {1005, 100, want}} {
-			got, err := tx.Recharges().SeenUpTo(ctx, net1, c.block, c.limit)
+			got, err := tx.Transfers().SeenUpTo(ctx, net1, c.block, c.limit)
 			sameList(t, fmt.Sprintf("up to %d, at most %d", c.block, c.limit), c.want, got, err)
 		}
 		return nil
@@ -271,9 +271,9 @@ func transfersOfOrder(t *testing.T, st ports.Store) {
 		func(x *recharge.Transfer) { x.OrderID = "PAY2" },
 		func(x *recharge.Transfer) { x.OrderID = "" })
 	view(t, st, func(ctx context.Context, tx ports.Tx) error {
-		got, err := tx.Recharges().OfOrder(ctx, "PAY1")
+		got, err := tx.Transfers().OfOrder(ctx, "PAY1")
 		sameList(t, "of the order", want, got, err)
-		got, err = tx.Recharges().OfOrder(ctx, "")
+		got, err = tx.Transfers().OfOrder(ctx, "")
 		sameList(t, "of no order", nil, got, err)
 		return nil
 	})
@@ -303,7 +303,7 @@ func knownOfAddress(t *testing.T, st ports.Store) {
 	}
 	view(t, st, func(ctx context.Context, tx ports.Tx) error {
 		for address, want := range map[string]domain.Money{a: 70, b: -40, "Tnone": 0} {
-			if got, err := tx.Recharges().Known(ctx, net1, address); got != want || err != nil {
+			if got, err := tx.Transfers().Known(ctx, net1, address); got != want || err != nil {
 				t.Errorf("%s is known to have %d, %v; want %d", address, got, err, want)
 			}
 		}
@@ -337,7 +337,7 @@ func finalOfAddress(t *testing.T, st ports.Store) {
 			{time.Time{}, want}, {storeNow, want}, {storeNow.Add(time.Microsecond), want[1:]},
 			{storeNow.Add(6 * time.Second), want[2:]}, {storeNow.Add(time.Minute), nil},
 		} {
-			got, err := tx.Recharges().FinalOf(ctx, net1, a, c.since)
+			got, err := tx.Transfers().FinalOf(ctx, net1, a, c.since)
 			sameList(t, fmt.Sprint("since ", c.since), c.want, got, err)
 		}
 		return nil
@@ -347,7 +347,7 @@ func finalOfAddress(t *testing.T, st ports.Store) {
 func wantMark(t testing.TB, st ports.Store, network string, want recharge.ScanCursor) {
 	t.Helper()
 	view(t, st, func(ctx context.Context, tx ports.Tx) error {
-		got, known, err := tx.Recharges().ScanCursor(ctx, network)
+		got, known, err := tx.Transfers().ScanCursor(ctx, network)
 		if sameList(t, "the mark", []recharge.ScanCursor{want}, []recharge.ScanCursor{got}, err); known != (want != recharge.ScanCursor{}) {
 			t.Errorf("it is known: %v", known)
 		}
@@ -363,7 +363,7 @@ func markNo(n int64) recharge.ScanCursor {
 func putMark(t testing.TB, st ports.Store, m recharge.ScanCursor, rescan bool) {
 	t.Helper()
 	update(t, st, func(ctx context.Context, tx ports.Tx) error {
-		return tx.Recharges().PutScanCursor(ctx, net1, m, rescan)
+		return tx.Transfers().PutScanCursor(ctx, net1, m, rescan)
 	})
 }
 
@@ -399,10 +399,10 @@ func highestMarkStays(t *testing.T, st ports.Store) {
 	for n := range int64(20) {
 		wg.Go(func() {
 			err := st.Update(t.Context(), func(ctx context.Context, tx ports.Tx) error {
-				if _, _, err := tx.Recharges().ScanCursor(ctx, net1); err != nil {
+				if _, _, err := tx.Transfers().ScanCursor(ctx, net1); err != nil {
 					return err
 				}
-				return tx.Recharges().PutScanCursor(ctx, net1, markNo(n*7%20), false)
+				return tx.Transfers().PutScanCursor(ctx, net1, markNo(n*7%20), false)
 			})
 			if err != nil {
 				t.Error(err)
@@ -411,7 +411,7 @@ func highestMarkStays(t *testing.T, st ports.Store) {
 	}
 	wg.Wait()
 	view(t, st, func(ctx context.Context, tx ports.Tx) error {
-		if m, _, err := tx.Recharges().ScanCursor(ctx, net1); m.Final != markNo(19).Final || err != nil {
+		if m, _, err := tx.Transfers().ScanCursor(ctx, net1); m.Final != markNo(19).Final || err != nil {
 			t.Errorf("the final head is %+v, %v", m.Final, err)
 		}
 		return nil

@@ -231,9 +231,9 @@ func calls(w *apptest.World, f filled) []call {
 		to := from.AddDate(0, 1, 0)
 		return func(ctx context.Context) error {
 			return w.DB.View(ctx, func(ctx context.Context, tx ports.Tx) error {
-				_, err := tx.Ledger().Statement(ctx, f.agent, from, to)
+				_, err := tx.Statements().Statement(ctx, f.agent, from, to)
 				if err == nil {
-					_, err = tx.Ledger().StatementItems(ctx, f.agent, from, to, page(1))
+					_, err = tx.Statements().StatementItems(ctx, f.agent, from, to, page(1))
 				}
 				return err
 			})

@@ -167,7 +167,7 @@ func (w *world) checkEvents(b tables) {
 func (w *world) checkCursor(b tables) {
 	var now recharge.ScanCursor
 	err := w.db.View(context.Background(), func(ctx context.Context, tx ports.Tx) (err error) {
-		now, _, err = tx.Recharges().ScanCursor(ctx, network)
+		now, _, err = tx.Transfers().ScanCursor(ctx, network)
 		return err
 	})
 	heads, _ := w.heads()

@@ -158,19 +158,33 @@ func (t *recordingTx) write() error {
 }
 
 func (t *recordingTx) Recharges() ports.Recharges { return recordingRecharges{t.Tx.Recharges(), t} }
-func (t *recordingTx) Ledger() ports.Ledger       { return failingLedger{t.Tx.Ledger(), t} }
-func (t *recordingTx) Outbox() ports.Outbox       { return failingOutbox{t.Tx.Outbox(), t} }
+func (t *recordingTx) Transfers() ports.Transfers { return recordingTransfers{t.Tx.Transfers(), t} }
+func (t *recordingTx) PayAddresses() ports.PayAddresses {
+	return failingAddresses{t.Tx.PayAddresses(), t}
+}
+func (t *recordingTx) Ledger() ports.Ledger { return failingLedger{t.Tx.Ledger(), t} }
+func (t *recordingTx) Outbox() ports.Outbox { return failingOutbox{t.Tx.Outbox(), t} }
+
+type failingAddresses struct {
+	ports.PayAddresses
+	t *recordingTx
+}
 
 type recordingRecharges struct {
 	ports.Recharges
 	t *recordingTx
 }
 
-func (r recordingRecharges) InsertAddress(ctx context.Context, a recharge.Address) error {
+type recordingTransfers struct {
+	ports.Transfers
+	t *recordingTx
+}
+
+func (r failingAddresses) InsertAddress(ctx context.Context, a recharge.Address) error {
 	if err := r.t.write(); err != nil {
 		return err
 	}
-	return r.Recharges.InsertAddress(ctx, a)
+	return r.PayAddresses.InsertAddress(ctx, a)
 }
 
 func (r recordingRecharges) InsertOrder(ctx context.Context, o recharge.Order) error {
@@ -189,28 +203,28 @@ func (r recordingRecharges) PutOrder(ctx context.Context, o recharge.Order) erro
 	return r.Recharges.PutOrder(ctx, o)
 }
 
-func (r recordingRecharges) PutTransfer(ctx context.Context, in recharge.Transfer) (bool, error) {
+func (r recordingTransfers) PutTransfer(ctx context.Context, in recharge.Transfer) (bool, error) {
 	if err := r.t.write(); err != nil {
 		return false, err
 	}
 	if in.OrderID != "" {
 		r.t.transfers = append(r.t.transfers, in)
 	}
-	return r.Recharges.PutTransfer(ctx, in)
+	return r.Transfers.PutTransfer(ctx, in)
 }
 
-func (r recordingRecharges) PutAddress(ctx context.Context, a recharge.Address) error {
+func (r failingAddresses) PutAddress(ctx context.Context, a recharge.Address) error {
 	if err := r.t.write(); err != nil {
 		return err
 	}
-	return r.Recharges.PutAddress(ctx, a)
+	return r.PayAddresses.PutAddress(ctx, a)
 }
 
-func (r recordingRecharges) PutScanCursor(ctx context.Context, network string, m recharge.ScanCursor, rescan bool) error {
+func (r recordingTransfers) PutScanCursor(ctx context.Context, network string, m recharge.ScanCursor, rescan bool) error {
 	if err := r.t.write(); err != nil {
 		return err
 	}
-	return r.Recharges.PutScanCursor(ctx, network, m, rescan)
+	return r.Transfers.PutScanCursor(ctx, network, m, rescan)
 }
 
 type failingLedger struct {

@@ -21,12 +21,10 @@ import (
 	"agentproxy/ports"
 )
 
-// recharges keeps the addresses of recharges. The orders are in orders.go, the transfers in
-// transfers.go.
-type recharges struct{ *work.Unit }
+type payAddresses struct{ *work.Unit }
 
-// Recharges returns the recharges in a unit.
-func Recharges(u *work.Unit) ports.Recharges { return recharges{u} }
+// PayAddresses returns the addresses of recharges in a unit.
+func PayAddresses(u *work.Unit) ports.PayAddresses { return payAddresses{u} }
 
 // rechargeAddressRow is a row of recharge_addresses.
 type rechargeAddressRow struct {
@@ -52,7 +50,7 @@ const nextIndex = `INSERT INTO recharge_keys (network, fingerprint, next)
 		THEN excluded.next ELSE recharge_keys.next + 1 END
 	RETURNING next - 1`
 
-func (r recharges) NextIndex(_ context.Context, network, fingerprint string) (index uint32, err error) {
+func (r payAddresses) NextIndex(_ context.Context, network, fingerprint string) (index uint32, err error) {
 	if err := r.Returning(nextIndex, []any{network, fingerprint, recharge.FirstIndex}, &index); err != nil {
 		return 0, fmt.Errorf("take an index of key %s: %w", fingerprint, err)
 	}
@@ -62,7 +60,7 @@ func (r recharges) NextIndex(_ context.Context, network, fingerprint string) (in
 const unusedIndex = `SELECT COALESCE(MAX(next), ?3), COALESCE(MAX(CASE network WHEN ?1 THEN kept END), 0)
 	FROM recharge_keys WHERE fingerprint = ?2`
 
-func (r recharges) Unused(_ context.Context, network, fingerprint string) (next uint32, kept bool, err error) {
+func (r payAddresses) Unused(_ context.Context, network, fingerprint string) (next uint32, kept bool, err error) {
 	var flag int64
 	if err := r.Row(unusedIndex, network, fingerprint, recharge.FirstIndex).Scan(&next, &flag); err != nil {
 		return 0, false, fmt.Errorf("read the next index of key %s: %w", fingerprint, err)
@@ -74,12 +72,12 @@ const skipTo = `INSERT INTO recharge_keys (network, fingerprint, next, kept) VAL
 	ON CONFLICT (network, fingerprint) DO UPDATE SET kept = excluded.kept, next = CASE
 		WHEN recharge_keys.next < excluded.next THEN excluded.next ELSE recharge_keys.next END`
 
-func (r recharges) SkipTo(_ context.Context, network, fingerprint string, next uint32, kept bool) error {
+func (r payAddresses) SkipTo(_ context.Context, network, fingerprint string, next uint32, kept bool) error {
 	return r.Later("skip indexes of key "+fingerprint, skipTo, network, fingerprint, next, column.Flag(kept))
 }
 
 // InsertAddress leaves the transaction as it is when one of the three unique indexes refuses the row.
-func (r recharges) InsertAddress(ctx context.Context, a recharge.Address) error {
+func (r payAddresses) InsertAddress(ctx context.Context, a recharge.Address) error {
 	row := rechargeAddressRow(a)
 	n, err := r.Written(r.Write(ctx).Clauses(clause.OnConflict{DoNothing: true}).Create(&row))
 	if err != nil {
@@ -91,7 +89,7 @@ func (r recharges) InsertAddress(ctx context.Context, a recharge.Address) error 
 	return nil
 }
 
-func (r recharges) AddressOf(
+func (r payAddresses) AddressOf(
 	ctx context.Context, network, fingerprint, agentID string,
 ) (recharge.Address, bool, error) {
 	var row rechargeAddressRow
@@ -106,7 +104,9 @@ func (r recharges) AddressOf(
 // ownedAtOnce is how many addresses one query looks up. A block has hundreds.
 const ownedAtOnce = 256
 
-func (r recharges) Owned(ctx context.Context, network string, addresses []string) (map[string]recharge.Address, error) {
+func (r payAddresses) Owned(
+	ctx context.Context, network string, addresses []string,
+) (map[string]recharge.Address, error) {
 	owned := map[string]recharge.Address{}
 	for len(addresses) > 0 {
 		part := addresses[:min(len(addresses), ownedAtOnce)]
@@ -126,22 +126,22 @@ func (r recharges) Owned(ctx context.Context, network string, addresses []string
 	return owned, nil
 }
 
-func (r recharges) Addresses(ctx context.Context, network string, limit int) ([]recharge.Address, error) {
+func (r payAddresses) Addresses(ctx context.Context, network string, limit int) ([]recharge.Address, error) {
 	return r.addresses("least audited",
 		r.ORM(ctx).Where("network = ?", network).Order("audited_at, address").Limit(limit))
 }
 
-func (r recharges) CountAddresses(ctx context.Context, network string) (int, error) {
+func (r payAddresses) CountAddresses(ctx context.Context, network string) (int, error) {
 	var n int64
 	err := r.ORM(ctx).Model(&rechargeAddressRow{}).Where("network = ?", network).Count(&n).Error
 	return int(n), work.Wrap("count addresses", err)
 }
 
-func (r recharges) AllAddresses(ctx context.Context, network string) ([]recharge.Address, error) {
+func (r payAddresses) AllAddresses(ctx context.Context, network string) ([]recharge.Address, error) {
 	return r.addresses("all", r.ORM(ctx).Where("network = ?", network).Order("agent_id, seq"))
 }
 
-func (r recharges) AwaitingAddresses(
+func (r payAddresses) AwaitingAddresses(
 	ctx context.Context, network string, since time.Time, limit int,
 ) ([]recharge.Address, error) {
 	return r.some("awaiting", r.ORM(ctx).Where(`network = ? AND address IN (SELECT address FROM (
@@ -151,13 +151,13 @@ func (r recharges) AwaitingAddresses(
 		network, network, column.Micros(since), limit, network))
 }
 
-func (r recharges) PaidAddresses(ctx context.Context, network string) ([]recharge.Address, error) {
+func (r payAddresses) PaidAddresses(ctx context.Context, network string) ([]recharge.Address, error) {
 	return r.some("paid", r.ORM(ctx).Where(`network = ? AND address IN (SELECT to_address FROM recharge_transfers
 		WHERE network = ?)`, network, network))
 }
 
 // some sorts here: asked for the order, the database would walk all addresses in it.
-func (r recharges) some(which string, query *gorm.DB) ([]recharge.Address, error) {
+func (r payAddresses) some(which string, query *gorm.DB) ([]recharge.Address, error) {
 	list, err := r.addresses(which, query)
 	slices.SortFunc(list, func(a, b recharge.Address) int {
 		return cmp.Or(strings.Compare(a.AgentID, b.AgentID), strings.Compare(a.Address, b.Address))
@@ -165,7 +165,7 @@ func (r recharges) some(which string, query *gorm.DB) ([]recharge.Address, error
 	return list, err
 }
 
-func (r recharges) addresses(which string, query *gorm.DB) ([]recharge.Address, error) {
+func (r payAddresses) addresses(which string, query *gorm.DB) ([]recharge.Address, error) {
 	found, err := work.All(query, fromRechargeAddressRow)
 	if err != nil {
 		return nil, fmt.Errorf("list addresses (%s): %w", which, err)
@@ -173,7 +173,7 @@ func (r recharges) addresses(which string, query *gorm.DB) ([]recharge.Address, 
 	return found, nil
 }
 
-func (r recharges) PutAddress(ctx context.Context, a recharge.Address) error {
+func (r payAddresses) PutAddress(ctx context.Context, a recharge.Address) error {
 	n, err := r.Written(r.Write(ctx).Model(&rechargeAddressRow{}).
 		Where("network = ? AND address = ?", a.Network, a.Address).
 		Updates(map[string]any{"audited_at": column.Micros(a.AuditedAt), "drift": int64(a.Drift),

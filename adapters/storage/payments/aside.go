@@ -34,17 +34,17 @@ const setAside = `INSERT INTO recharge_aside
 	VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?8, 1) ON CONFLICT (network, tx_id, log_index) DO UPDATE SET
 	reason = excluded.reason, tried_at = excluded.tried_at, tries = recharge_aside.tries + 1`
 
-func (r recharges) SetAside(_ context.Context, a recharge.Aside) error {
+func (r transfers) SetAside(_ context.Context, a recharge.Aside) error {
 	return r.Later("set transfer "+a.TxID+" aside", setAside, a.Network, a.TxID, a.LogIndex, a.AgentID, int64(a.Amount),
 		a.Block, a.Reason, column.Micros(a.TriedAt))
 }
 
-func (r recharges) TakeBack(_ context.Context, k recharge.Key) error {
+func (r transfers) TakeBack(_ context.Context, k recharge.Key) error {
 	return r.Later("take transfer "+k.TxID+" back",
 		"DELETE FROM recharge_aside WHERE network = ?1 AND tx_id = ?2 AND log_index = ?3", k.Network, k.TxID, k.LogIndex)
 }
 
-func (r recharges) Aside(
+func (r transfers) Aside(
 	ctx context.Context, network string, limit int,
 ) (list []recharge.Aside, total int, err error) {
 	rows := r.ORM(ctx).Model(&asideRow{}).Where("network = ?", network)

@@ -14,7 +14,13 @@ import (
 	"agentproxy/adapters/storage/work"
 	"agentproxy/domain"
 	"agentproxy/domain/recharge"
+	"agentproxy/ports"
 )
+
+type recharges struct{ *work.Unit }
+
+// Recharges returns the orders of recharges in a unit.
+func Recharges(u *work.Unit) ports.Recharges { return recharges{u} }
 
 // rechargeOrderRow is a row of recharge_orders.
 type rechargeOrderRow struct {

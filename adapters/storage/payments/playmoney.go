@@ -17,7 +17,7 @@ const playMoney = `SELECT w.agent_id, w.own, w.own + w.held_own - (SELECT CAST(C
 		SELECT agent_id FROM recharge_addresses WHERE network < ?1
 		UNION SELECT agent_id FROM recharge_addresses WHERE network > ?1)`
 
-func (r recharges) PlayMoney(ctx context.Context, network, agentID string) (list []recharge.Play, err error) {
+func (r transfers) PlayMoney(ctx context.Context, network, agentID string) (list []recharge.Play, err error) {
 	err = r.Rows(ctx, "SELECT agent_id, own, play FROM ("+playMoney+") AS found WHERE play > 0 ORDER BY agent_id",
 		[]any{network, recharge.RefPrefix(network), agentID}, func(row engine.Row) error {
 			var p recharge.Play

@@ -12,7 +12,13 @@ import (
 	"agentproxy/adapters/storage/work"
 	"agentproxy/domain"
 	"agentproxy/domain/recharge"
+	"agentproxy/ports"
 )
+
+type transfers struct{ *work.Unit }
+
+// Transfers returns the transfers in a unit.
+func Transfers(u *work.Unit) ports.Transfers { return transfers{u} }
 
 // transferRow is a row of recharge_transfers.
 type transferRow struct {
@@ -41,7 +47,7 @@ func fromTransferRow(r transferRow) recharge.Transfer {
 		State: r.State, Note: r.Note, AgentID: r.AgentID, OrderID: r.OrderID, FirstSeen: r.FirstSeen}
 }
 
-func (r recharges) Transfer(ctx context.Context, k recharge.Key) (recharge.Transfer, bool, error) {
+func (r transfers) Transfer(ctx context.Context, k recharge.Key) (recharge.Transfer, bool, error) {
 	var row transferRow
 	found, err := work.One(r.Locked(ctx).Where("network = ? AND tx_id = ? AND log_index = ?",
 		k.Network, k.TxID, k.LogIndex), &row)
@@ -60,7 +66,7 @@ var onTransfer = clause.OnConflict{
 	Where: clause.Where{Exprs: []clause.Expression{gorm.Expr("recharge_transfers.state <> 'final'")}},
 }
 
-func (r recharges) PutTransfer(ctx context.Context, t recharge.Transfer) (bool, error) {
+func (r transfers) PutTransfer(ctx context.Context, t recharge.Transfer) (bool, error) {
 	row := toTransferRow(t)
 	n, err := r.Written(r.Write(ctx).Clauses(onTransfer).Create(&row))
 	if err != nil {
@@ -72,12 +78,12 @@ func (r recharges) PutTransfer(ctx context.Context, t recharge.Transfer) (bool, 
 // inChainOrder sorts as recharge.Compare does.
 const inChainOrder = "block, log_index, tx_id"
 
-func (r recharges) SeenOf(ctx context.Context, network, agentID string) ([]recharge.Transfer, error) {
+func (r transfers) SeenOf(ctx context.Context, network, agentID string) ([]recharge.Transfer, error) {
 	return r.transfers("seen of "+agentID,
 		r.Locked(ctx).Where("network = ? AND agent_id = ? AND state = 'seen'", network, agentID))
 }
 
-func (r recharges) SeenUpTo(
+func (r transfers) SeenUpTo(
 	ctx context.Context, network string, block int64, limit int,
 ) ([]recharge.Transfer, error) {
 	return r.transfers("seen",
@@ -85,7 +91,7 @@ func (r recharges) SeenUpTo(
 }
 
 // OfOrder repeats the text of the partial index, which is not used otherwise.
-func (r recharges) OfOrder(ctx context.Context, orderID string) ([]recharge.Transfer, error) {
+func (r transfers) OfOrder(ctx context.Context, orderID string) ([]recharge.Transfer, error) {
 	return r.transfers("of "+orderID,
 		r.ORM(ctx).Where("order_id = ? AND order_id <> '' AND state IN ('seen', 'final')", orderID))
 }
@@ -96,7 +102,7 @@ const knownSum = `SELECT
 	(SELECT CAST(COALESCE(SUM(amount), 0) AS BIGINT) FROM recharge_transfers
 		WHERE network = ?1 AND from_address = ?2 AND state = 'final')`
 
-func (r recharges) Known(_ context.Context, network, address string) (sum domain.Money, err error) {
+func (r transfers) Known(_ context.Context, network, address string) (sum domain.Money, err error) {
 	if err := r.Row(knownSum, network, address).Scan(&sum); err != nil {
 		return 0, fmt.Errorf("sum transfers of %s: %w", address, err)
 	}
@@ -104,7 +110,7 @@ func (r recharges) Known(_ context.Context, network, address string) (sum domain
 }
 
 // FinalOf repeats the conditions, so that both halves are found in an index.
-func (r recharges) FinalOf(
+func (r transfers) FinalOf(
 	ctx context.Context, network, address string, since time.Time,
 ) ([]recharge.Transfer, error) {
 	from := column.Micros(since)
@@ -114,7 +120,7 @@ func (r recharges) FinalOf(
 }
 
 // OwnMoves repeats the conditions of the partial index, which has these rows alone: what is ignored is never final.
-func (r recharges) OwnMoves(
+func (r transfers) OwnMoves(
 	ctx context.Context, network string, limit int,
 ) (list []recharge.Transfer, total int, err error) {
 	moves := r.ORM(ctx).Model(&transferRow{}).Where("network = ? AND state = 'final' AND note <> ''", network)
@@ -128,7 +134,7 @@ func (r recharges) OwnMoves(
 	return list, int(n), work.Wrap("list own moves", err)
 }
 
-func (r recharges) transfers(which string, query *gorm.DB) ([]recharge.Transfer, error) {
+func (r transfers) transfers(which string, query *gorm.DB) ([]recharge.Transfer, error) {
 	found, err := work.All(query.Order(inChainOrder), fromTransferRow)
 	if err != nil {
 		return nil, fmt.Errorf("list transfers (%s): %w", which, err)
@@ -147,7 +153,7 @@ type cursorRow struct {
 
 func (cursorRow) TableName() string { return "recharge_marks" }
 
-func (r recharges) ScanCursor(ctx context.Context, network string) (recharge.ScanCursor, bool, error) {
+func (r transfers) ScanCursor(ctx context.Context, network string) (recharge.ScanCursor, bool, error) {
 	// Before the first there is no row to lock.
 	r.Serialize("mark", network)
 	var row cursorRow
@@ -168,7 +174,7 @@ const putCursor = `INSERT INTO recharge_marks (network, final_number, final_time
 		THEN excluded.final_time ELSE recharge_marks.final_time END,
 	latest = excluded.latest, read_at = excluded.read_at`
 
-func (r recharges) PutScanCursor(_ context.Context, network string, m recharge.ScanCursor, rescan bool) error {
+func (r transfers) PutScanCursor(_ context.Context, network string, m recharge.ScanCursor, rescan bool) error {
 	return r.Later("write cursor of "+network, putCursor,
 		network, m.Final.Number, column.Micros(m.Final.Time), m.Latest, column.Micros(m.ReadAt), column.Flag(rescan))
 }
