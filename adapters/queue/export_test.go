@@ -1,11 +1,9 @@
 package queue
 
 import (
-	"context"
 	"flag"
 	"os"
 	"testing"
-	"time"
 )
 
 // TestMain runs many tests at the same time: they wait for River's intervals and compute little.
@@ -17,6 +15,3 @@ func TestMain(m *testing.M) {
 	}
 	os.Exit(m.Run())
 }
-
-// Beat stores a heartbeat at a monotonic time.
-func (q *Queue) Beat(ctx context.Context, now time.Time) error { return q.heart.beat(ctx, now) }

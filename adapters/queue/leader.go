@@ -17,52 +17,44 @@ type PeriodicTask struct {
 	Run   func(ctx context.Context) error
 }
 
-// River elects a leader, which alone calls the constructors of periodic jobs. A constructor that
-// returns none extends the term in which this process may lead, without a write. A process that is
-// dead or disconnected stops leading after a term; a new leader is elected about 15 seconds later,
-// so two lead at once only between the loss of an election and the end of a term.
-const (
-	leadEvery = time.Second
-	leadFor   = 3 * time.Second
-)
-
-// term is the time until which this process leads.
-type term struct{ until atomic.Pointer[time.Time] }
-
-func (t *term) extend(now time.Time) {
-	until := now.Add(leadFor)
-	t.until.Store(&until)
+// term is the context while which this process leads. On PostgreSQL River elects a leader: its hook gives the
+// context of the leader's periodic jobs, which ends a second before another can be elected. A leader that dies
+// is followed after 15 to 21 seconds. A file belongs to one process, which leads from its start.
+type term struct {
+	ctx atomic.Pointer[context.Context]
 }
 
-func (t *term) end() { t.until.Store(nil) }
-
-func (t *term) holds(now time.Time) bool {
-	until := t.until.Load()
-	return until != nil && now.Before(*until)
+// hook begins the term when River elected this process.
+func (t *term) hook() rivertype.Hook {
+	return river.HookPeriodicJobsStartFunc(func(ctx context.Context, _ *rivertype.HookPeriodicJobsStartParams) error {
+		t.begin(ctx)
+		return nil
+	})
 }
+
+func (t *term) begin(ctx context.Context) { t.ctx.Store(&ctx) }
+
+func (t *term) end() { t.ctx.Store(nil) }
 
 // Leads reports whether this process is the replica for work that one replica is enough for. The work
 // must be correct when two do it.
-func (q *Queue) Leads() bool { return q.term.holds(time.Now()) }
+func (q *Queue) Leads() bool {
+	ctx := q.term.ctx.Load()
+	return ctx != nil && (*ctx).Err() == nil
+}
 
 // unfinished are the states of a job that will run.
 var unfinished = []rivertype.JobState{rivertype.JobStateAvailable, rivertype.JobStatePending, rivertype.JobStateRunning,
 	rivertype.JobStateRetryable, rivertype.JobStateScheduled}
 
 // periodic returns the periodic jobs of River's leader.
-func periodic(passes []PeriodicTask, t *term) []*river.PeriodicJob {
-	lead := func() (river.JobArgs, *river.InsertOpts) {
-		t.extend(time.Now())
-		return nil, nil
-	}
-	jobs := []*river.PeriodicJob{
-		river.NewPeriodicJob(river.PeriodicInterval(leadEvery), lead, &river.PeriodicJobOpts{RunOnStart: true}),
-	}
-	for _, p := range passes {
+func periodic(tasks []PeriodicTask) []*river.PeriodicJob {
+	jobs := make([]*river.PeriodicJob, len(tasks))
+	for i, p := range tasks {
 		insert := func() (river.JobArgs, *river.InsertOpts) {
 			return runPass{p.Name}, &river.InsertOpts{UniqueOpts: river.UniqueOpts{ByArgs: true, ByState: unfinished}}
 		}
-		jobs = append(jobs, river.NewPeriodicJob(river.PeriodicInterval(p.Every), insert, nil))
+		jobs[i] = river.NewPeriodicJob(river.PeriodicInterval(p.Every), insert, nil)
 	}
 	return jobs
 }

@@ -10,6 +10,8 @@ import (
 	"fmt"
 	"log/slog"
 	"strconv"
+	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/jackc/pgx/v5/pgxpool"
@@ -51,13 +53,11 @@ type Queue struct {
 	insert         inserter
 	retry, discard operation
 	count          func(context.Context, *riverdriver.JobCountByStateParams) (int, error)
-	// takeOver removes the previous leader and takes over the jobs that it ran; nil where another
-	// process may be the leader.
-	takeOver func(context.Context) error
-	heart    *heartbeat // nil where no other process takes jobs back
-	behind   background
-	term     *term
-	log      *slog.Logger
+	alone          bool       // a file belongs to this process
+	behind         background // of a start that is tried again
+	term           *term
+	stopping       *atomic.Bool
+	log            *slog.Logger
 }
 
 // client is River's client without the type of its transactions.
@@ -79,12 +79,14 @@ type operation func(ctx context.Context, conn *sql.Conn, tx *sql.Tx, id int64) (
 const deliveries = "webhooks"
 
 const (
-	workers      = 8
-	deliverers   = 128
-	maxAttempts  = 8 // over two minutes; then a job is parked
-	jobTimeout   = 30 * time.Second
-	taskTimeout  = time.Minute
-	rescueAfter  = 2 * time.Minute // jobs that no heartbeat and no start took back
+	workers     = 8
+	deliverers  = 128
+	maxAttempts = 8 // over two minutes; then a job is parked
+	jobTimeout  = 30 * time.Second
+	taskTimeout = time.Minute
+	// River takes back what ran for so long: ten seconds after it was canceled, so its process died or was cut off. Its
+	// leader looks for them each 30 s and at its election, and makes what is due available each 5 s.
+	rescueAfter  = jobTimeout + 10*time.Second
 	pollInterval = 250 * time.Millisecond
 	longestRetry = time.Minute
 	stopWithin   = 20 * time.Second
@@ -92,15 +94,15 @@ const (
 	keepParked   = 30 * 24 * time.Hour
 )
 
-// New returns a queue over the writing pool of a SQLite database. The file belongs to one process:
-// a previous leader is dead.
+// New returns a queue over the writing pool of a SQLite database.
 func New(db *sql.DB, h Handlers, log *slog.Logger) (*Queue, error) {
-	driver, t := riversqlite.New(db), new(term)
-	client, err := newClient(driver, newReplica(), h, t, log)
+	driver, stopping := riversqlite.New(db), new(atomic.Bool)
+	client, err := newClient(driver, h, stopping, log)
 	if err != nil {
 		return nil, err
 	}
-	return &Queue{client: client, term: t, log: log, count: driver.GetExecutor().JobCountByState,
+	return &Queue{client: client, alone: true, term: new(term), stopping: stopping, log: log,
+		count: driver.GetExecutor().JobCountByState,
 		insert: func(ctx context.Context, _ *sql.Conn, tx *sql.Tx, jobs []river.InsertManyParams) error {
 			_, err := client.InsertManyTx(ctx, tx, jobs)
 			return err
@@ -110,25 +112,18 @@ func New(db *sql.DB, h Handlers, log *slog.Logger) (*Queue, error) {
 		},
 		discard: func(ctx context.Context, _ *sql.Conn, tx *sql.Tx, id int64) (*rivertype.JobRow, error) {
 			return client.JobDeleteTx(ctx, tx, id)
-		},
-		takeOver: func(ctx context.Context) error {
-			_, err := db.ExecContext(ctx, `DELETE FROM river_leader;
-				UPDATE river_job SET state = 'available' WHERE state = 'running' AND attempt < max_attempts`)
-			return err
 		}}, nil
 }
 
 // NewPostgres returns a queue over the pool of a PostgreSQL database. While it runs it has one more
 // connection, which listens for jobs.
 func NewPostgres(pool *pgxpool.Pool, h Handlers, log *slog.Logger) (*Queue, error) {
-	driver, t := riverpgxv5.New(pool), new(term)
-	id := newReplica()
-	client, err := newClient(driver, id, h, t, log)
+	driver, t, stopping := riverpgxv5.New(pool), new(term), new(atomic.Bool)
+	client, err := newClient(driver, h, stopping, log, t.hook())
 	if err != nil {
 		return nil, err
 	}
-	return &Queue{client: client, term: t, log: log, count: driver.GetExecutor().JobCountByState,
-		heart: &heartbeat{pool: pool, id: id, log: log},
+	return &Queue{client: client, term: t, stopping: stopping, log: log, count: driver.GetExecutor().JobCountByState,
 		insert: func(ctx context.Context, conn *sql.Conn, _ *sql.Tx, jobs []river.InsertManyParams) error {
 			tx, err := unitOf(conn)
 			if err == nil {
@@ -162,18 +157,18 @@ func unitOf(conn *sql.Conn) (tx unitTx, err error) {
 }
 
 func newClient[T any](
-	driver riverdriver.Driver[T], id string, h Handlers, t *term, log *slog.Logger,
+	driver riverdriver.Driver[T], h Handlers, stopping *atomic.Bool, log *slog.Logger, hooks ...rivertype.Hook,
 ) (*river.Client[T], error) {
 	all := river.NewWorkers()
 	if err := addWorkers(all, h, log); err != nil {
 		return nil, err
 	}
 	client, err := river.NewClient(driver, &river.Config{
-		ID: id,
 		Queues: map[string]river.QueueConfig{river.QueueDefault: {MaxWorkers: workers},
 			deliveries: {MaxWorkers: deliverers}},
 		Workers:                     all,
-		PeriodicJobs:                periodic(h.Tasks, t),
+		PeriodicJobs:                periodic(h.Tasks),
+		Hooks:                       hooks,
 		MaxAttempts:                 maxAttempts,
 		JobTimeout:                  jobTimeout,
 		RescueStuckJobsAfter:        rescueAfter,
@@ -182,7 +177,7 @@ func newClient[T any](
 		ErrorHandler:                failures{log, h.AbandonCreation},
 		CompletedJobRetentionPeriod: keepDone,
 		DiscardedJobRetentionPeriod: keepParked,
-		Logger:                      slog.New(quiet{log.Handler()}),
+		Logger:                      slog.New(quiet{log.Handler(), stopping}),
 		TestOnly:                    testOnly,
 	})
 	if err != nil {
@@ -249,24 +244,25 @@ func (q *Queue) Insert(ctx context.Context, conn *sql.Conn, tx *sql.Tx, jobs []p
 	return nil
 }
 
-// Start begins to run jobs, until Stop, and returns. A database that can be read and not written, as
-// on a full disk, is tried again in the background: what only reads need not wait for it.
+// Start begins to run jobs, until Stop, and returns. A file that can be read and not written, as on a full disk, is
+// tried again in the background: what only reads need not wait for it.
 func (q *Queue) Start(ctx context.Context) error {
-	if q.heart != nil {
-		q.behind.start(q.heart.run)
-	}
-	if q.takeOver == nil {
-		return q.client.Start(context.Background())
-	}
-	err := q.takeOver(ctx)
-	if err == nil {
-		return q.client.Start(context.Background())
-	}
-	if ctx.Err() != nil {
-		return fmt.Errorf("start the job queue: %w", err)
+	err := q.start()
+	if err == nil || !q.alone || ctx.Err() != nil {
+		return err
 	}
 	q.log.Error("no job runs, because the database cannot be written; it is tried again each second", "err", err)
 	q.behind.start(q.startLater)
+	return nil
+}
+
+func (q *Queue) start() error {
+	if err := q.client.Start(context.Background()); err != nil {
+		return fmt.Errorf("start the job queue: %w", err)
+	}
+	if q.alone {
+		q.term.begin(context.Background())
+	}
 	return nil
 }
 
@@ -278,25 +274,37 @@ func (q *Queue) startLater(ctx context.Context) {
 		case <-ctx.Done():
 			return
 		}
-		err := q.takeOver(ctx)
-		if err == nil {
-			err = q.client.Start(context.Background())
-		}
-		if err == nil {
+		if q.start() == nil {
 			q.log.Info("the database can be written again: jobs run")
 			return
 		}
 	}
 }
 
+// background runs a function until stop. The zero value runs none.
+type background struct {
+	cancel context.CancelFunc
+	done   sync.WaitGroup
+}
+
+func (b *background) start(run func(context.Context)) {
+	ctx, cancel := context.WithCancel(context.Background())
+	b.cancel = cancel
+	b.done.Go(func() { run(ctx) })
+}
+
+func (b *background) stop() {
+	if b.cancel != nil {
+		b.cancel()
+	}
+	b.done.Wait()
+}
+
 // Stop waits for the running jobs for stopWithin, then cancels them.
 func (q *Queue) Stop(ctx context.Context) error {
-	defer q.term.end()
-	if q.heart == nil {
-		q.behind.stop() // so that it does not start any more
-	} else {
-		defer q.behind.stop() // until the jobs have ended
-	}
+	q.behind.stop() // so that it does not start any more
+	q.stopping.Store(true)
+	q.term.end()
 	ctx, cancel := context.WithTimeout(ctx, stopWithin)
 	defer cancel()
 	if err := q.client.Stop(ctx); err == nil {

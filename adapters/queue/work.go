@@ -9,7 +9,7 @@ import (
 	"runtime"
 	"runtime/debug"
 	"slices"
-	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/riverqueue/river"
@@ -163,27 +163,33 @@ func (backoff) NextRetry(j *rivertype.JobRow) time.Time {
 	return time.Now().UTC().Add(min(time.Second<<min(len(j.Errors), 10), longestRetry))
 }
 
-// quiet passes on River's warnings and errors and drops the rest.
-type quiet struct{ slog.Handler }
+// quiet passes on River's warnings and errors and drops the rest. While the queue stops, which ends statements that
+// are under way, they are information.
+type quiet struct {
+	slog.Handler
+	stopping *atomic.Bool
+}
 
 // Enabled returns true from warnings upwards.
 func (quiet) Enabled(_ context.Context, l slog.Level) bool { return l >= slog.LevelWarn }
 
-// Handle drops failures that the stop of the queue causes. River logs errors as text.
+// Handle passes on a record.
 func (q quiet) Handle(ctx context.Context, r slog.Record) error {
-	stopped := false
-	r.Attrs(func(a slog.Attr) bool {
-		stopped = strings.HasSuffix(a.Value.String(), context.Canceled.Error())
-		return !stopped
-	})
-	if stopped {
+	if q.stopping.Load() {
+		r.Level = slog.LevelInfo
+	}
+	if !q.Handler.Enabled(ctx, r.Level) {
 		return nil
 	}
 	return q.Handler.Handle(ctx, r)
 }
 
 // WithAttrs keeps the filter.
-func (q quiet) WithAttrs(a []slog.Attr) slog.Handler { return quiet{q.Handler.WithAttrs(a)} }
+func (q quiet) WithAttrs(a []slog.Attr) slog.Handler {
+	return quiet{q.Handler.WithAttrs(a), q.stopping}
+}
 
 // WithGroup keeps the filter.
-func (q quiet) WithGroup(name string) slog.Handler { return quiet{q.Handler.WithGroup(name)} }
+func (q quiet) WithGroup(name string) slog.Handler {
+	return quiet{q.Handler.WithGroup(name), q.stopping}
+}
