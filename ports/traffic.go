@@ -47,7 +47,15 @@ type Traffic interface {
 	Record(ctx context.Context, agentID, sessionID string, hour time.Time, t Totals) error
 	// PutLease stores a lease as renewed at this moment of the database's clock.
 	PutLease(ctx context.Context, l traffic.Lease) error
+	// BookLease stores the counters of a lease, if it is there, and leaves when it was renewed.
+	BookLease(ctx context.Context, l traffic.Lease) error
 	DropLease(ctx context.Context, sessionID, lease string) error
+	// PutReports replaces a part of what a replica reports between renewals, and removes an empty one.
+	PutReports(ctx context.Context, replica string, p traffic.ReportPart) error
+	// Reports returns what all replicas report. What a renewal has booked may still be among it.
+	Reports(ctx context.Context) ([]traffic.Report, error)
+	// DropReports removes the reports of replicas without a lease.
+	DropReports(ctx context.Context) error
 	// Stale lists leases that were idle for longer than the time, by the same clock.
 	Stale(ctx context.Context, idle time.Duration, limit int) ([]traffic.Lease, error)
 	// SetSettleAt sets when SettleDue lists the session. The zero time means never.

@@ -150,7 +150,8 @@ type Timing struct {
 	Report    time.Duration // changed counters are reported: 1 s
 	Heartbeat time.Duration // an open lease is renewed: 4 s
 	IdleGive  time.Duration // an unused lease is returned: traffic.IdleGive
-	StopAfter time.Duration // relaying stops so long after the last renewal: traffic.UsualLasts
+	StopAfter time.Duration // relaying stops so long after a renewal was due: traffic.UsualLasts
+	Fold      time.Duration // a calm lease is renewed, and reported in between: 0, as often as others
 }
 
 func (c Config) withDefaults() Config {

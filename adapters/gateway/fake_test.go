@@ -188,6 +188,12 @@ func (b *fakeCore) Renew(ctx context.Context, replica string, asks []traffic.Lea
 	return grants, nil
 }
 
+// Report implements lease.Core: no lease of the tests is calm.
+func (b *fakeCore) Report(context.Context, string, []traffic.ReportPart) error {
+	b.t.Error("a lease that is not calm is reported")
+	return nil
+}
+
 // renewed returns how many calls of Renew there were.
 func (b *fakeCore) renewed() int {
 	b.mu.Lock()

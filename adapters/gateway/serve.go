@@ -35,7 +35,7 @@ func New(cfg Config, deps Deps) *Gateway {
 		g.ticketKeys()
 	}
 	leases := lease.Config{Replica: cfg.Replica, Report: t.Report, Heartbeat: t.Heartbeat, IdleGive: t.IdleGive,
-		StopAfter: t.StopAfter, Call: t.Call}
+		StopAfter: t.StopAfter, Fold: t.Fold, Call: t.Call}
 	ended := func(id string, v lease.Verdict) { g.routes.Ended(id, v) } // routes is set below
 	g.leases = lease.NewRenewer(deps.Leases, leases, g.metrics.bytes, ended, g.log)
 	g.routes = route.NewCache(deps.Routes, deps.Workers, g.leases, cfg.Sessions, t.Call, g.now)

@@ -225,6 +225,7 @@ func newWorld(t testing.TB, o options) *world {
 			Tools:        o.tools,
 			Console:      noPages,
 			Limits:       limits,
+			Book:         w.traffic.Book,
 			Store:        w.store,
 			Clock:        clock,
 			IDs:          w.ids,

@@ -29,6 +29,7 @@ func New(cfg Config, deps Deps) *Server {
 		TrustedProxies: cfg.TrustedProxies,
 		Accounts:       deps.Accounts, Limits: deps.Limits, Clock: deps.Clock, IDs: deps.IDs, Log: deps.Log,
 		BoughtBy: sessions.Buyers{Service: deps.Sessions}.BoughtBy, Trace: deps.Trace,
+		Book:      deps.Book,
 		Misplaced: s.misplaced, CrossSite: s.crossSite})
 	s.api.Collect(s.table)
 	s.declareService()

@@ -91,6 +91,8 @@ type Deps struct {
 	Console Console `optional:"true"`
 	// Trace traces requests. Nil means that none are.
 	Trace Trace `optional:"true"`
+	// Book is called before an answer with the usage of an agent. Nil means that all of it is booked.
+	Book Book `optional:"true"`
 	// Metrics is the registry of the API's series while it runs. Nil means none.
 	Metrics *prometheus.Registry `optional:"true"`
 }
@@ -105,6 +107,9 @@ type Server struct {
 	table    *conns.Table
 	hosts    *conns.Hosts // that requests may name; nil: any
 }
+
+// Book books what the sessions of an agent have used.
+type Book func(ctx context.Context, agentID string) error
 
 // Trace begins to trace a request to a route, by its template. It returns the context of what the
 // request does, and what ends it with the status of the answer.

@@ -71,6 +71,12 @@ func (r usages) PutLease(_ context.Context, l traffic.Lease) error {
 			codec.AppendWorkers([]byte{}, l.Workers), l.Extra().Microseconds())...)
 }
 
+func (r usages) BookLease(_ context.Context, l traffic.Lease) error {
+	return r.Later("book lease "+l.ID+" of "+l.SessionID,
+		"UPDATE leases SET up = ?3, down = ?4, connections = ?5 WHERE session_id = ?1 AND id = ?2",
+		l.SessionID, l.ID, l.Up, l.Down, l.Connections)
+}
+
 func (r usages) DropLease(_ context.Context, sessionID, lease string) error {
 	return r.Later("drop lease "+lease+" of "+sessionID, "DELETE FROM leases WHERE session_id = ?1 AND id = ?2",
 		sessionID, lease)
@@ -87,4 +93,34 @@ func (r usages) Stale(ctx context.Context, idle time.Duration, limit int) ([]tra
 		return nil, fmt.Errorf("list stale leases: %w", err)
 	}
 	return stale, nil
+}
+
+func (r usages) PutReports(_ context.Context, replica string, p traffic.ReportPart) error {
+	if len(p.Reports) == 0 {
+		return r.Later("drop reports of "+replica, "DELETE FROM lease_reports WHERE replica = ?1 AND part = ?2",
+			replica, p.No)
+	}
+	return r.Later("write reports of "+replica, `INSERT INTO lease_reports (replica, part, ids, counts)
+		VALUES (?1, ?2, ?3, ?4) ON CONFLICT (replica, part) DO UPDATE SET ids = excluded.ids, counts = excluded.counts`,
+		replica, p.No, codec.AppendReportIDs([]byte{}, p.Reports), codec.AppendReportCounts([]byte{}, p.Reports))
+}
+
+func (r usages) Reports(ctx context.Context) (reports []traffic.Report, err error) {
+	err = r.Rows(ctx, "SELECT ids, counts FROM lease_reports", nil, func(rows engine.Row) error {
+		var ids, counts []byte
+		if err := rows.Scan(&ids, &counts); err != nil {
+			return err
+		}
+		part, err := codec.DecodeReports(ids, counts)
+		reports = append(reports, part...)
+		return err
+	})
+	if err != nil {
+		return nil, fmt.Errorf("read the reports of leases: %w", err)
+	}
+	return reports, nil
+}
+
+func (r usages) DropReports(context.Context) error {
+	return r.Later("drop reports", "DELETE FROM lease_reports WHERE replica NOT IN (SELECT replica FROM leases)")
 }

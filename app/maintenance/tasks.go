@@ -63,53 +63,95 @@ func New(cfg Config, store ports.Store, clock ports.Clock, ids ports.IDs, transi
 const renewWithin = 5 * time.Second
 
 // Reclaim takes back leases that a gateway has not renewed in time: it stopped
-// relaying long before, by its own clock. What it did not report is not charged. After an outage of the database
+// relaying long before, by its own clock. What it reported is charged, and no more. After an outage of the database
 // no lease was renewed in time, and none is taken back yet: the gateways report first.
 func (p *Tasks) Reclaim(ctx context.Context) error {
 	if !p.hub.Steady(renewWithin) {
 		return nil
 	}
 	var stale []traffic.Lease
+	var reports []traffic.Report
 	err := p.store.View(ctx, func(ctx context.Context, tx repos) (err error) {
 		stale, err = tx.Traffic().Stale(ctx, traffic.ReclaimAfter, batchSize)
+		if err != nil || len(stale) == 0 {
+			return err
+		}
+		reports, err = tx.Traffic().Reports(ctx)
 		return err
 	})
 	if err != nil {
 		return fmt.Errorf("reclaim leases: %w", err)
 	}
+	last := make(map[string]traffic.Report, len(reports))
+	for _, r := range reports {
+		last[r.Lease] = r
+	}
 	var faults []error
 	for _, l := range stale {
-		err := p.store.Update(ctx, func(ctx context.Context, tx repos) error {
-			return p.reclaim(ctx, tx, l.SessionID, l.ID, p.clock.Now())
+		var ended []string
+		err := p.store.Update(ctx, func(ctx context.Context, tx repos) (err error) {
+			ended, err = p.reclaim(ctx, tx, l, last[l.ID])
+			return err
 		})
 		if err != nil {
 			faults = append(faults, fmt.Errorf("reclaim a lease of %s: %w", l.SessionID, err))
+			continue
 		}
+		for _, id := range ended {
+			p.hub.SessionChanged(id)
+		}
+	}
+	if len(stale) > 0 {
+		faults = append(faults, p.dropReports(ctx))
 	}
 	return errors.Join(faults...)
 }
 
-func (p *Tasks) reclaim(ctx context.Context, tx repos, sessionID, id string, now time.Time) error {
-	s, err := tx.Sessions().Load(ctx, sessionID)
+// dropReports removes what replicas reported that have no lease any more.
+func (p *Tasks) dropReports(ctx context.Context) error {
+	err := p.store.Update(ctx, func(ctx context.Context, tx repos) error { return tx.Traffic().DropReports(ctx) })
 	if err != nil {
-		return err
+		return fmt.Errorf("drop the reports of leases: %w", err)
 	}
-	l, known, err := tx.Traffic().Lease(ctx, sessionID, id)
+	return nil
+}
+
+// reclaim takes back a lease that is stale still, with what was reported last, and returns the sessions that ended by
+// it.
+func (p *Tasks) reclaim(
+	ctx context.Context, tx repos, stale traffic.Lease, last traffic.Report,
+) (ended []string, err error) {
+	s, err := tx.Sessions().Load(ctx, stale.SessionID)
+	if err != nil {
+		return nil, err
+	}
+	l, known, err := tx.Traffic().Lease(ctx, s.ID, stale.ID)
 	if err != nil || !known || l.Idle < traffic.ReclaimAfter {
-		return err
+		return nil, err
 	}
-	u, err := tx.Traffic().Usage(ctx, sessionID)
+	if last.Lease != "" {
+		if ended, err = p.traffic.BookIn(ctx, tx, last); err != nil {
+			return nil, err
+		}
+		if s, err = tx.Sessions().Load(ctx, s.ID); err != nil {
+			return nil, err
+		}
+		if l, _, err = tx.Traffic().Lease(ctx, s.ID, l.ID); err != nil {
+			return nil, err
+		}
+	}
+	u, err := tx.Traffic().Usage(ctx, s.ID)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	if err := tx.Traffic().PutUsage(ctx, sessionID, traffic.Delta{Leased: -l.Unused(), At: u.UpdatedAt}); err != nil {
-		return err
+	if err := tx.Traffic().PutUsage(ctx, s.ID, traffic.Delta{Leased: -l.Unused(), At: u.UpdatedAt}); err != nil {
+		return nil, err
 	}
-	if err := tx.Traffic().DropLease(ctx, sessionID, id); err != nil || !s.Status.Over() {
-		return err
+	if err := tx.Traffic().DropLease(ctx, s.ID, l.ID); err != nil || !s.Status.Over() {
+		return ended, err
 	}
 	u.Leased -= l.Unused()
-	return p.traffic.SettleEnded(ctx, tx, s, u, now)
+	return ended, p.traffic.SettleEnded(ctx, tx, s, u, p.clock.Now())
 }
 
 // keepOutbox is how long an event is kept: a little longer than cursors of a feed are good, since a unit may commit it
@@ -129,6 +171,9 @@ func (p *Tasks) Purge(ctx context.Context) error {
 	})
 	if err != nil {
 		return fmt.Errorf("purge idempotency keys: %w", err)
+	}
+	if err := p.dropReports(ctx); err != nil {
+		return err
 	}
 	err = p.purge(ctx, func(ctx context.Context, tx repos) (int, error) {
 		return tx.Outbox().Purge(ctx, now.Add(-keepOutbox), batchSize)

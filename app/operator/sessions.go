@@ -39,10 +39,40 @@ func (u *Sessions) List(
 	ctx context.Context, f ports.OverviewFilter, page domain.Page,
 ) (list domain.List[ports.SessionRead], err error) {
 	err = u.store.View(ctx, func(ctx context.Context, tx repos) error {
-		list, err = tx.Overview().Sessions(ctx, f, page)
-		return err
+		if list, err = tx.Overview().Sessions(ctx, f, page); err != nil {
+			return err
+		}
+		return addReported(ctx, tx, list.Items)
 	})
 	return list, err
+}
+
+// addReported adds to sessions of a snapshot what gateways have reported and is not booked yet. It writes nothing, so
+// that a standby shows it too.
+func addReported(ctx context.Context, tx repos, list []ports.SessionRead) error {
+	if len(list) == 0 {
+		return nil
+	}
+	reports, err := tx.Traffic().Reports(ctx)
+	if err != nil {
+		return err
+	}
+	of := map[string][]traffic.Report{}
+	for _, r := range reports {
+		of[r.SessionID] = append(of[r.SessionID], r)
+	}
+	for i := range list {
+		for _, r := range of[list[i].ID] {
+			l, open, err := tx.Traffic().Lease(ctx, r.SessionID, r.Lease)
+			if err != nil {
+				return err
+			}
+			if open {
+				list[i].Usage = list[i].Usage.With(l, r)
+			}
+		}
+	}
+	return nil
 }
 
 // Exits counts the exits that agents use, and the addresses that they gave back, by source and country as sold, in
@@ -92,6 +122,11 @@ func (u *Sessions) Show(ctx context.Context, id string) (d Detail, err error) {
 		if d.SessionRead, err = tx.Sessions().Read(ctx, s.AgentID, id); err != nil {
 			return err
 		}
+		one := []ports.SessionRead{d.SessionRead}
+		if err := addReported(ctx, tx, one); err != nil {
+			return err
+		}
+		d.Usage = one[0].Usage
 		if d.Orders, err = tx.Orders().Of(ctx, id); err != nil {
 			return err
 		}

@@ -12,6 +12,7 @@ import (
 	"agentproxy/domain/audit"
 	"agentproxy/domain/billing"
 	"agentproxy/domain/session"
+	"agentproxy/domain/traffic"
 	"agentproxy/ports"
 	. "agentproxy/test/apptest"
 )
@@ -172,4 +173,30 @@ func TestARefundOfEndedTrialCreditIsWrittenOff(t *testing.T) {
 	_, err := d.refund(s.ID, 100, "")
 	OK(t, err)
 	Equal(t, "after", d.Balance(agent), 0)
+}
+
+// The operator sees what gateways reported and is not booked, by a read alone.
+func TestTheOperatorSeesReportedUsage(t *testing.T) {
+	t.Parallel()
+	w := open(t)
+	agent := w.RegisterFunded(100)
+	id := w.Buy(agent, Local).ID
+	w.Buy(agent, Local)
+	w.RenewLease(traffic.LeaseRequest{SessionID: id, Lease: "a", Up: 0, Want: 1000})
+	w.RenewLease(traffic.LeaseRequest{SessionID: id, Lease: "a", Up: 100, Connections: 1, Want: 900})
+	OK(t, w.Traffic.Report(t.Context(), "r", []traffic.ReportPart{{Reports: []traffic.Report{
+		{AgentID: agent, SessionID: id, Lease: "a", Up: 150, Down: 200, Connections: 2},
+		{AgentID: agent, SessionID: id, Lease: "closed", Up: 150},
+	}}}))
+	u := w.sessions()
+	before := w.Dump()
+	d, err := u.Show(t.Context(), id)
+	OK(t, err)
+	list, err := u.List(t.Context(), ports.OverviewFilter{AgentID: agent}, domain.Page{Number: 1, Size: 10})
+	OK(t, err)
+	want := traffic.Usage{Limit: d.Bytes, Up: 150, Down: 200, Connections: 2, Leased: 650, UpdatedAt: d.Usage.UpdatedAt}
+	Equal(t, "shown", d.Usage, want)
+	Equal(t, "listed", list.Items[1].Usage, want)
+	Equal(t, "the other", list.Items[0].Usage.Used(), 0)
+	Equal(t, "the database", w.Dump(), before)
 }

@@ -57,42 +57,11 @@ func (t *Service) renewApart(
 func (t *Service) renewAll(
 	ctx context.Context, replica string, requests []traffic.LeaseRequest,
 ) ([]traffic.Grant, error) {
-	ids := make([]string, len(requests))
-	for i, request := range requests {
-		ids[i] = request.SessionID
-	}
-	ids = slices.Compact(ids)
 	var grants []traffic.Grant
 	var ended []string
-	err := t.store.Update(ctx, func(ctx context.Context, tx Repos) error {
-		metered, err := tx.Traffic().Metered(ctx, ids)
-		if err != nil {
-			return err
-		}
-		// Other replicas renew sessions of the same agents, and agents end theirs meanwhile. All lock
-		// the sessions first and then the wallets, in one order, so none of them deadlocks.
-		now := t.clock.Now()
-		if err := tx.Ledger().Lock(ctx, payers(requests, metered, now)); err != nil {
-			return err
-		}
-		b := batch{Service: t, tx: tx, replica: replica, now: now, metered: metered, moved: map[string]int64{}}
-		grants, ended = make([]traffic.Grant, 0, len(requests)), nil
-		for _, request := range requests {
-			g, over, err := b.renew(ctx, request)
-			if err != nil {
-				return err
-			}
-			grants = append(grants, g)
-			if over {
-				ended = append(ended, request.SessionID)
-			}
-		}
-		for _, agentID := range slices.Sorted(maps.Keys(b.moved)) {
-			if err := tx.Counters().Add(ctx, agentID, ports.Tally{Bytes: b.moved[agentID]}); err != nil {
-				return err
-			}
-		}
-		return nil
+	err := t.store.Update(ctx, func(ctx context.Context, tx Repos) (err error) {
+		grants, ended, err = t.renewIn(ctx, tx, replica, requests)
+		return err
 	})
 	if err != nil {
 		return nil, err
@@ -101,6 +70,44 @@ func (t *Service) renewAll(
 		t.hub.SessionChanged(id)
 	}
 	return grants, nil
+}
+
+// renewIn renews sorted requests in a unit. It returns the sessions that ended by it too.
+func (t *Service) renewIn(
+	ctx context.Context, tx Repos, replica string, requests []traffic.LeaseRequest,
+) (grants []traffic.Grant, ended []string, err error) {
+	ids := make([]string, len(requests))
+	for i, request := range requests {
+		ids[i] = request.SessionID
+	}
+	metered, err := tx.Traffic().Metered(ctx, slices.Compact(ids))
+	if err != nil {
+		return nil, nil, err
+	}
+	// Other replicas renew sessions of the same agents, and agents end theirs meanwhile. All lock
+	// the sessions first and then the wallets, in one order, so none of them deadlocks.
+	now := t.clock.Now()
+	if err := tx.Ledger().Lock(ctx, payers(requests, metered, now)); err != nil {
+		return nil, nil, err
+	}
+	b := batch{Service: t, tx: tx, replica: replica, now: now, metered: metered, moved: map[string]int64{}}
+	grants = make([]traffic.Grant, 0, len(requests))
+	for _, request := range requests {
+		g, over, err := b.renew(ctx, request)
+		if err != nil {
+			return nil, nil, err
+		}
+		grants = append(grants, g)
+		if over {
+			ended = append(ended, request.SessionID)
+		}
+	}
+	for _, agentID := range slices.Sorted(maps.Keys(b.moved)) {
+		if err := tx.Counters().Add(ctx, agentID, ports.Tally{Bytes: b.moved[agentID]}); err != nil {
+			return nil, nil, err
+		}
+	}
+	return grants, ended, nil
 }
 
 // payers lists the agents whose money the requests may move, sorted: those of sessions that are settled
@@ -169,10 +176,13 @@ func (b *batch) renew(ctx context.Context, request traffic.LeaseRequest) (traffi
 		lease = traffic.Lease{SessionID: s.ID, ID: request.Lease, Replica: b.replica}
 	}
 	over := s.Status.Over()
-	if over {
-		// The lease stays as it is until its gateway has closed the tunnels and then
+	if request.Fold && booked(request, lease) {
+		return g, false, nil
+	}
+	if request.Fold || over {
+		// The lease of a session that is over stays as it is until its gateway has closed the tunnels and then
 		// the lease: what passes in between is charged too.
-		request.Want = lease.Granted - request.Up - request.Down
+		request.Want = lease.Granted - max(request.Up, lease.Up) - max(request.Down, lease.Down)
 		request.Close = request.Close || !known
 	}
 	if s, err = b.autoTopUp(ctx, m, lease, request); err != nil {
@@ -180,7 +190,7 @@ func (b *batch) renew(ctx context.Context, request traffic.LeaseRequest) (traffi
 	}
 	delta, lease, g := traffic.Renew(m.Usage, lease, request, b.now)
 	low := m.Usage.ThresholdsReached(delta)
-	if s, err = b.record(ctx, b.tx, s, m.Usage, delta, lease, request.Close, b.now); err != nil {
+	if s, err = b.record(ctx, s, m.Usage, delta, lease, request); err != nil {
 		return g, false, err
 	}
 	if len(request.Report) > 0 {
@@ -194,26 +204,44 @@ func (b *batch) renew(ctx context.Context, request traffic.LeaseRequest) (traffi
 	m.Session = s
 	m.Usage.Up, m.Usage.Down, m.Usage.Leased = m.Usage.Up+delta.Up, m.Usage.Down+delta.Down, m.Usage.Leased+delta.Leased
 	m.Usage.UpdatedAt = delta.At
+	g.AgentID, g.Calm = s.AgentID, calm(s, m.Usage, b.now)
 	if m.Leases[lease.ID] = lease; request.Close {
 		delete(m.Leases, lease.ID)
 	}
 	if err := b.notifyLow(ctx, b.tx, s, low, b.now); err != nil {
 		return g, false, err
 	}
-	if over {
+	return b.end(ctx, g, s, m.Usage)
+}
+
+// end answers a request whose session is over, or is so now.
+func (b *batch) end(
+	ctx context.Context, g traffic.Grant, s session.Session, u traffic.Usage,
+) (_ traffic.Grant, ended bool, err error) {
+	if s.Status.Over() {
 		g.Outcome = traffic.Over
 		if s.Reason == session.TrafficExhausted {
 			g.Outcome = traffic.Exhausted
 		}
 		delete(b.metered, s.ID) // it may be settled now
-		return g, false, b.SettleEnded(ctx, b.tx, s, m.Usage, b.now)
+		return g, false, b.SettleEnded(ctx, b.tx, s, u, b.now)
 	}
-	if s.Type == session.Dynamic && m.Usage.Exhausted() {
+	if s.Type == session.Dynamic && u.Exhausted() {
 		g.Outcome = traffic.Exhausted
 		delete(b.metered, s.ID) // it has ended now
 		return g, true, b.transitions.Expire(ctx, b.tx, s, session.TrafficExhausted, b.now)
 	}
 	return g, false, nil
+}
+
+// booked reports whether a lease has the counters of a request already.
+func booked(request traffic.LeaseRequest, l traffic.Lease) bool {
+	return request.Up <= l.Up && request.Down <= l.Down && request.Connections <= l.Connections
+}
+
+// calm reports whether nothing becomes due before all that is leased of a session is used.
+func calm(s session.Session, u traffic.Usage, now time.Time) bool {
+	return s.Status == session.Active && u.Calm(now) && !s.AutoTopUpDue(u.Used()+u.Leased, now)
 }
 
 // autoTopUp adds the traffic that a session buys by itself if a request makes that due. What is added may

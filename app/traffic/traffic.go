@@ -34,6 +34,7 @@ type Service struct {
 	failing     failing
 	rules       ruleSets
 	choosing    choosing
+	reported    reported
 }
 
 // New returns the use cases.
@@ -125,15 +126,19 @@ func (t *Service) notifyLow(ctx context.Context, tx Repos, s session.Session, pe
 }
 
 // record stores what a request moved, and returns the session after it.
-func (t *Service) record(ctx context.Context, tx Repos, s session.Session, before traffic.Usage, d traffic.Delta,
-	l traffic.Lease, closed bool, now time.Time) (session.Session, error) {
+func (b *batch) record(ctx context.Context, s session.Session, before traffic.Usage, d traffic.Delta,
+	l traffic.Lease, request traffic.LeaseRequest) (session.Session, error) {
+	tx, now := b.tx, b.now
 	if err := tx.Traffic().PutUsage(ctx, s.ID, d); err != nil {
 		return s, err
 	}
 	var err error
-	if closed {
+	switch {
+	case request.Fold:
+		err = tx.Traffic().BookLease(ctx, l)
+	case request.Close:
 		err = tx.Traffic().DropLease(ctx, s.ID, l.ID)
-	} else {
+	default:
 		err = tx.Traffic().PutLease(ctx, l)
 	}
 	if err != nil || d.Up+d.Down+d.Connections == 0 {
@@ -151,7 +156,7 @@ func (t *Service) record(ctx context.Context, tx Repos, s session.Session, befor
 		return s, err
 	}
 	if s.Type == session.Dynamic && s.Status == session.Active && before.UpdatedAt.Before(hour) {
-		return t.newHour(ctx, tx, s, before, now)
+		return b.newHour(ctx, tx, s, before, now)
 	}
 	return s, nil
 }

@@ -37,12 +37,17 @@ var LowThresholds = []int{80, 95}
 // decreases, so each is reached once in the life of a session.
 func (u Usage) ThresholdsReached(d Delta) (reached []int) {
 	for _, p := range LowThresholds {
-		at := u.Limit/100*int64(p) + (u.Limit%100*int64(p)+99)/100
+		at := u.threshold(p)
 		if u.Limit > 0 && u.Used() < at && u.Used()+d.Up+d.Down >= at {
 			reached = append(reached, p)
 		}
 	}
 	return reached
+}
+
+// threshold returns a percentage of the limit, rounded up.
+func (u Usage) threshold(percent int) int64 {
+	return u.Limit/100*int64(percent) + (u.Limit%100*int64(percent)+99)/100
 }
 
 // Delta moves a Usage.
@@ -127,6 +132,24 @@ func Renew(u Usage, l Lease, request LeaseRequest, now time.Time) (Delta, Lease,
 		}
 	}
 	return d, l, g
+}
+
+// With returns the usage with what a lease has used by a report, beyond what is booked of it.
+func (u Usage) With(l Lease, r Report) Usage {
+	up, down := max(r.Up-l.Up, 0), max(r.Down-l.Down, 0)
+	u.Up, u.Down, u.Leased = u.Up+up, u.Down+down, u.Leased-up-down
+	u.Connections += max(r.Connections-l.Connections, 0)
+	return u
+}
+
+// Calm reports whether nothing becomes due before all that is leased is used: no threshold is reached, the end is
+// not near, and the hour does not turn before the next renewal: bytes are booked in the hour in which they moved.
+func (u Usage) Calm(now time.Time) bool {
+	if !now.Truncate(time.Hour).Equal(now.Add(FoldAfter).Truncate(time.Hour)) {
+		return false
+	}
+	last := u.threshold(LowThresholds[len(LowThresholds)-1])
+	return u.Limit == 0 || u.Used() < last && u.ThresholdsReached(Delta{Down: u.Leased}) == nil
 }
 
 // nearEnd is the part of what is left that one request gets near the end, and

@@ -266,3 +266,30 @@ func TestEachPercentIsCrossedOnce(t *testing.T) {
 		}
 	})
 }
+
+// A lease is calm while nothing becomes due before all that is leased is used, and the hour does not turn before its
+// next renewal.
+func TestCalm(t *testing.T) {
+	t.Parallel()
+	noon := time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
+	for _, c := range []struct {
+		name string
+		u    traffic.Usage
+		at   time.Time
+		want bool
+	}{
+		{"nothing is used", traffic.Usage{Limit: 1000, Leased: 799}, noon, true},
+		{"80 percent would be reached", traffic.Usage{Limit: 1000, Leased: 800}, noon, false},
+		{"between the thresholds", traffic.Usage{Limit: 1000, Up: 400, Down: 400, Leased: 149}, noon, true},
+		{"95 percent would be reached", traffic.Usage{Limit: 1000, Up: 400, Down: 400, Leased: 150}, noon, false},
+		{"near the end", traffic.Usage{Limit: 1000, Up: 950}, noon, false},
+		{"without a limit", traffic.Usage{Up: 1 << 50, Leased: 1 << 50}, noon, true},
+		{"before the hour turns", traffic.Usage{}, noon.Add(time.Hour - traffic.FoldAfter - 1), true},
+		{"as the hour turns", traffic.Usage{}, noon.Add(time.Hour - traffic.FoldAfter), false},
+		{"the last moment of the hour", traffic.Usage{}, noon.Add(time.Hour - 1), false},
+	} {
+		if got := c.u.Calm(c.at); got != c.want {
+			t.Errorf("%s: %v", c.name, got)
+		}
+	}
+}

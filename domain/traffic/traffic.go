@@ -58,7 +58,25 @@ type LeaseRequest struct {
 	Close       bool        // the last request of the lease: everything unused goes back
 	// Lasts is how long the gateway relays after this request without another that is answered.
 	Lasts time.Duration
+	// Fold books what a Report has, for a reader of the usage: the grant, and when the lease was renewed, stay.
+	Fold bool
 }
+
+// Report is what a calm lease has used since it was opened, as its gateway reports it between two renewals. It is
+// booked when the lease is renewed, when its agent asks for the usage, or when the lease is reclaimed.
+type Report struct {
+	AgentID, SessionID, Lease string
+	Up, Down, Connections     int64 // cumulative, like those of a LeaseRequest
+}
+
+// ReportPart is some of the reports of a replica, which are stored together and replaced as a whole.
+type ReportPart struct {
+	No      int
+	Reports []Report // at most PartSize
+}
+
+// PartSize is how many reports are stored together: about 2 kB, so that a new version fits beside the last one.
+const PartSize = 24
 
 // Outcome is what a gateway may do with a session after a request.
 type Outcome uint8
@@ -83,6 +101,8 @@ type Grant struct {
 	Outcome   Outcome
 	Granted   int64
 	Bytes     map[int64]int64 // of the workers of LeaseRequest.Report on all replicas; removed ones are missing
+	AgentID   string
+	Calm      bool // nothing is due before all that is leased is used: the next renewal may come FoldAfter this one
 }
 
 // The rule of leases. What is outstanding is bounded by the bytes that were granted, not by the time.
@@ -94,6 +114,8 @@ const (
 	UsualLasts      = 75 * time.Second // what a gateway relays after its last renewal, unless it is configured otherwise
 	MaxLasts        = 10 * time.Minute // the most that it may be configured to
 	ReturnIdleAfter = time.Second      // a lease unused for this long is returned
+	FoldAfter       = 15 * time.Second // the longest between two renewals of a calm lease that is used
+	CalmAhead       = 10 * time.Second // of recent traffic is what a calm lease covers
 )
 
 // The types of observations.

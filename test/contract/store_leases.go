@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"slices"
 	"testing"
 	"time"
 
@@ -19,6 +20,8 @@ var leaseClaims = []claim{
 	{"leases that were not renewed are stale", staleLeases},
 	{"the store measures the age of leases", leasesAgeByTheStore},
 	{"a lease that lasts longer is stale later", longLeases},
+	{"a lease that is booked is not renewed", bookedLeases},
+	{"the reports of a replica are replaced by part", leaseReports},
 }
 
 // ageLease makes a lease older. The store decides what time it is, so the row is changed.
@@ -153,4 +156,69 @@ func Leases(t *testing.T, open func(t *testing.T) ports.Store) {
 	for _, c := range leaseClaims {
 		t.Run(c.name, func(t *testing.T) { c.test(t, open(t)) })
 	}
+}
+
+// bookedLeases have the counters that were booked, are as old as before, and come back by no booking.
+func bookedLeases(t *testing.T, st ports.Store) {
+	addSessions(t, st, dynamicSession("agt_1", "sess_1"))
+	putLease(t, st, traffic.Lease{SessionID: "sess_1", ID: "l1", Replica: "r1", Granted: 100, Lasts: time.Minute})
+	ageLease(t, st, "l1", time.Hour)
+	book := func(id string) {
+		update(t, st, func(ctx context.Context, tx ports.Tx) error {
+			return tx.Traffic().BookLease(ctx, traffic.Lease{SessionID: "sess_1", ID: id, Up: 1, Down: 2, Connections: 3, Lasts: time.Hour})
+		})
+	}
+	book("l1")
+	book("l2")
+	all := staleNow(t, st, 0, 10)
+	if len(all) != 1 || all[0].Idle < time.Hour-time.Minute {
+		t.Fatalf("the leases are %+v", all)
+	}
+	all[0].Idle = 0
+	want := traffic.Lease{SessionID: "sess_1", ID: "l1", Replica: "r1", Granted: 100, Up: 1, Down: 2, Connections: 3}
+	if diff := cmp.Diff(want, all[0]); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+func leaseReports(t *testing.T, st ports.Store) {
+	addSessions(t, st, dynamicSession("agt_1", "sess_1"))
+	check := func(want ...string) {
+		t.Helper()
+		view(t, st, func(ctx context.Context, tx ports.Tx) error {
+			list, err := tx.Traffic().Reports(ctx)
+			var got []string
+			for _, r := range list {
+				got = append(got, fmt.Sprint(r.AgentID, r.SessionID, r.Lease, " ", r.Up, r.Down, r.Connections))
+			}
+			slices.Sort(got)
+			if !slices.Equal(got, want) {
+				t.Errorf("the reports are %q, want %q", got, want)
+			}
+			return err
+		})
+	}
+	put := func(replica string, part int, list ...traffic.Report) {
+		t.Helper()
+		update(t, st, func(ctx context.Context, tx ports.Tx) error {
+			return tx.Traffic().PutReports(ctx, replica, traffic.ReportPart{No: part, Reports: list})
+		})
+	}
+	report := func(lease string, n int64) traffic.Report {
+		return traffic.Report{AgentID: "agt_1", SessionID: "sess_1", Lease: lease, Up: n, Down: 1 << 60, Connections: 2}
+	}
+	check()
+	put("r1", 0, report("a", 1), report("b", 2))
+	put("r1", 1, report("c", 3))
+	put("r2", 0, report("d", 4))
+	const big = " 1152921504606846976 2"
+	check("agt_1sess_1a 1"+big, "agt_1sess_1b 2"+big, "agt_1sess_1c 3"+big, "agt_1sess_1d 4"+big)
+	put("r1", 0, report("b", 5))
+	check("agt_1sess_1b 5"+big, "agt_1sess_1c 3"+big, "agt_1sess_1d 4"+big)
+	put("r1", 1)
+	put("r1", 7)
+	check("agt_1sess_1b 5"+big, "agt_1sess_1d 4"+big)
+	putLease(t, st, traffic.Lease{SessionID: "sess_1", ID: "x", Replica: "r2", Granted: 1})
+	update(t, st, func(ctx context.Context, tx ports.Tx) error { return tx.Traffic().DropReports(ctx) })
+	check("agt_1sess_1d 4" + big)
 }

@@ -25,11 +25,11 @@ var (
 	sends = flag.Int("replicas.sends", campaign.Rounds(20, 50), "how often each is sent at once")
 )
 
-// outage has the lease of a replica that died taken back after 25 s in place of 80. Within reclaimed another one
+// outage has the lease of a replica that died taken back after 40 s in place of 95. Within reclaimed another one
 // leads and has settled what waited for it.
 const (
 	outage    = "AGENTPROXY_OUTAGE_SECONDS=20"
-	reclaimed = 45 * time.Second
+	reclaimed = 75 * time.Second
 )
 
 // replicas starts two services on one database.

@@ -22,7 +22,9 @@
 //     reserved and used bytes together never exceed what was granted.
 //   - Counters are cumulative for one lease: a repeated report counts nothing twice.
 //   - One renewal is under way at any time, so no report overtakes another.
-//   - Relaying stops Config.StopAfter after the start of the last successful renewal,
+//   - A lease that the core calls calm is renewed every Config.Fold, and reported in between every
+//     Config.Report, with those of other pools: the core books a report when it is needed.
+//   - Relaying stops Config.StopAfter and Config.Fold after the start of the last successful renewal,
 //     before the core reclaims the lease. A reservation of a lost lease is void: its
 //     epoch differs from the pool's.
 package lease

@@ -54,6 +54,8 @@ type Pool struct {
 	urgent      bool          // a direction waits, or soon will
 	inFlight    bool          // part of the renewal that is under way
 	open        bool          // the last answer granted something
+	calm        bool          // the last answer allows to report between renewals that are farther apart
+	agent       string        // whose session it is; known if calm
 	answers     uint64        // successful renewals
 	ended       uint64        // renewals that succeeded or failed
 	touched     time.Duration // when bytes moved or a connection came last
@@ -67,9 +69,9 @@ type Pool struct {
 func (p *Pool) unused() int64 { return p.granted - p.up - p.down }
 
 // expired reports whether the lease may no longer be used: the core may have
-// reclaimed it, as no renewal succeeded for StopAfter.
+// reclaimed it, as no renewal succeeded for as long as it lasts.
 func (p *Pool) expired(now time.Duration) bool {
-	return now-time.Duration(p.renewed.Load()) >= p.renewer.cfg.StopAfter
+	return now-time.Duration(p.renewed.Load()) >= p.renewer.cfg.lasts()
 }
 
 // Covers reports whether a reservation made in an epoch still allows writing.

@@ -28,16 +28,25 @@ type Core interface {
 	// Counters are cumulative: repeating a call after an error counts nothing
 	// twice. The grants are in any order, one for each request.
 	Renew(ctx context.Context, replica string, requests []traffic.LeaseRequest) ([]traffic.Grant, error)
+	// Report stores what calm leases have used since they were renewed. A part replaces what the replica reported
+	// in the part of that number.
+	Report(ctx context.Context, replica string, parts []traffic.ReportPart) error
 }
 
-// Config holds the parameters of a Renewer. All durations must be positive.
+// Config holds the parameters of a Renewer. All durations but Fold must be positive.
 type Config struct {
 	Replica   string        // identifies this process in leases
 	Report    time.Duration // between two reports of changed counters
 	Heartbeat time.Duration // between two renewals of an open lease
 	IdleGive  time.Duration // an unused lease is returned after it
-	StopAfter time.Duration // relaying stops so long after the last renewal
+	StopAfter time.Duration // relaying stops so long after the next renewal was due at the latest
+	Fold      time.Duration // between two renewals of a calm lease, which is reported in between; 0: no lease is calm
 	Call      time.Duration // timeout of one call of the core
+}
+
+// lasts returns how long relaying goes on after a renewal.
+func (c *Config) lasts() time.Duration {
+	return max(c.StopAfter, min(c.StopAfter+c.Fold, traffic.MaxLasts))
 }
 
 // Counters are the metrics of relayed bytes and of lost leases.
@@ -77,6 +86,7 @@ type Renewer struct {
 
 	// Used by the loop only.
 	closing []traffic.LeaseRequest // last requests of leases that the pools have forgotten
+	reports reports
 	backoff time.Duration
 	retry   time.Duration
 }
@@ -146,6 +156,7 @@ func (r *Renewer) Run(ctx context.Context) {
 			return
 		case <-ticker.C:
 			r.round(ctx, true, false)
+			r.report(ctx)
 		case <-r.wakeup:
 			r.round(ctx, false, false)
 		}
@@ -159,6 +170,7 @@ func (r *Renewer) Close(ctx context.Context) {
 		r.retry = 0
 		r.round(ctx, true, true)
 		if len(r.closing) == 0 && r.Open() == 0 {
+			r.dropReports(ctx)
 			return
 		}
 		select {

@@ -19,7 +19,7 @@ func (p *Pool) request(now time.Duration, stopping bool) (_ traffic.LeaseRequest
 	}
 	quiet := now-p.touched >= t.IdleGive
 	request := traffic.LeaseRequest{SessionID: p.session, Lease: p.lease, Up: p.up, Down: p.down, Connections: p.conns,
-		Lasts: t.StopAfter}
+		Lasts: t.lasts()}
 	if len(p.members) == 0 && p.held == 0 && (quiet || stopping || p.end != Granted) {
 		request.Close = true
 		p.uses(&request)
@@ -28,11 +28,14 @@ func (p *Pool) request(now time.Duration, stopping bool) (_ traffic.LeaseRequest
 		return request, true
 	}
 	since := now - p.requestedAt
-	moved := p.up+p.down != p.reported || p.conns != p.connsReported
+	report, heartbeat := t.Report, t.Heartbeat
+	if p.calmNow() {
+		report, heartbeat = max(report, t.Fold), max(heartbeat, t.Fold)
+	}
 	due := p.urgent && now >= p.retry ||
-		moved && since >= t.Report ||
+		p.moved() && since >= report ||
 		quiet && p.unused() > p.held && since >= t.IdleGive ||
-		since >= t.Heartbeat
+		since >= heartbeat
 	if !due {
 		return traffic.LeaseRequest{}, false
 	}
@@ -51,11 +54,14 @@ func (p *Pool) request(now time.Duration, stopping bool) (_ traffic.LeaseRequest
 }
 
 // resize adapts the lease to the rate of recent traffic: up to four times the size
-// at once, so that a bulk transfer does not wait, and down to half of it.
+// at once, so that a bulk transfer does not wait, and down to half of it. A calm one covers ten times as long.
 func (p *Pool) resize(now time.Duration) {
 	used := p.up + p.down
 	elapsed := max(now-p.sizedAt, time.Millisecond)
 	rate := int64(float64(used-p.sized) / elapsed.Seconds())
+	if p.calmNow() {
+		rate *= int64(traffic.CalmAhead / time.Second)
+	}
 	target := min(max(rate, traffic.MinLease), traffic.MaxLease)
 	if target > p.size {
 		p.size = min(target, 4*p.size)
@@ -96,6 +102,9 @@ func (p *Pool) apply(request traffic.LeaseRequest, grant traffic.Grant, sent tim
 		free := p.unused() > p.held
 		p.open = grant.Outcome == traffic.Open && request.Want > 0 && free
 		p.low = min(p.size, p.unused()) / 2
+		if p.calm, p.agent = grant.Calm && p.renewer.cfg.Fold > 0, grant.AgentID; p.calmNow() {
+			p.low /= 2
+		}
 		if grant.Outcome == traffic.Waiting || !free {
 			p.retry = monotime.Now() + p.renewer.tick
 		}
@@ -126,7 +135,7 @@ func (p *Pool) failed(request traffic.LeaseRequest) {
 func (p *Pool) forget(lost bool) {
 	p.forgetShares(lost)
 	p.epoch.Add(1)
-	p.lease, p.inFlight, p.urgent, p.open = "", false, false, false
+	p.lease, p.inFlight, p.urgent, p.open, p.calm = "", false, false, false, false
 	p.granted, p.up, p.down, p.conns, p.held = 0, 0, 0, 0, 0
 	p.reported, p.connsReported = 0, 0
 	p.sized, p.low, p.retry = 0, 0, 0

@@ -39,6 +39,8 @@ func (c *counter) Renew(_ context.Context, _ string, requests []traffic.LeaseReq
 	return grants, nil
 }
 
+func (c *counter) Report(context.Context, string, []traffic.ReportPart) error { return nil }
+
 type idleConn struct{}
 
 func (idleConn) SessionEnded(Verdict) {}

@@ -159,6 +159,7 @@ func Declare(a *endpoint.API, u UseCases) {
 func (s *service) declareBilling() {
 	endpoint.Declare(s.api, endpoint.Operation{
 		ID:      "get-balance",
+		Usage:   true,
 		Keys:    endpoint.AnyKey,
 		Method:  http.MethodGet,
 		Path:    "/billing/balance",
@@ -178,6 +179,7 @@ func (s *service) declareBilling() {
 	})
 	endpoint.Declare(s.api, endpoint.Operation{
 		ID:      "list-transactions",
+		Usage:   true,
 		Keys:    endpoint.AnyKey,
 		Method:  http.MethodGet,
 		Path:    "/billing/transactions",
@@ -191,6 +193,7 @@ func (s *service) declareBilling() {
 	}, s.listTransactions)
 	endpoint.Declare(s.api, endpoint.Operation{
 		ID:      "get-usage-report",
+		Usage:   true,
 		Keys:    endpoint.AnyKey,
 		Method:  http.MethodGet,
 		Path:    "/billing/usage-report",

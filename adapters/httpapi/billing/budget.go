@@ -56,6 +56,7 @@ func (thresholds) Schema(huma.Registry) *huma.Schema {
 func (s *service) declareBudget() {
 	endpoint.Declare(s.api, endpoint.Operation{
 		ID:      "get-budget",
+		Usage:   true,
 		Keys:    endpoint.WholeKeys,
 		Method:  http.MethodGet,
 		Path:    "/billing/budget",

@@ -102,6 +102,7 @@ func toKeyPart(k ledger.KeyPart) keyPartReply {
 func (s *service) declareStatements() {
 	endpoint.Declare(s.api, endpoint.Operation{
 		ID:      "get-statement",
+		Usage:   true,
 		Keys:    endpoint.AnyKey,
 		Method:  http.MethodGet,
 		Path:    "/billing/statements/{month}",

@@ -71,6 +71,7 @@ type costStatsReply struct {
 func (s *service) declareStats() {
 	endpoint.Declare(s.api, endpoint.Operation{
 		ID: "get-overview", Keys: endpoint.AnyKey,
+		Usage:   true,
 		Method:  http.MethodGet,
 		Path:    "/stats/overview",
 		Tag:     "stats",
@@ -91,6 +92,7 @@ func (s *service) declareStats() {
 	})
 	endpoint.Declare(s.api, endpoint.Operation{
 		ID: "get-traffic-stats", Keys: endpoint.AnyKey,
+		Usage:   true,
 		Method:  http.MethodGet,
 		Path:    "/stats/traffic",
 		Tag:     "stats",
@@ -114,6 +116,7 @@ func (s *service) declareStats() {
 	})
 	endpoint.Declare(s.api, endpoint.Operation{
 		ID: "get-cost-stats", Keys: endpoint.AnyKey,
+		Usage:   true,
 		Method:  http.MethodGet,
 		Path:    "/stats/cost",
 		Tag:     "stats",

@@ -46,6 +46,9 @@ type Config struct {
 	Trace func(r *http.Request, method, route, id string) (context.Context, func(status int))
 	// BoughtBy returns the id of the key that bought a session of an agent, or session.ErrNotFound.
 	BoughtBy func(ctx context.Context, agentID, sessionID string) (string, error)
+	// Book books what the sessions of an agent have used, before an operation that shows Usage. Its failure is no
+	// reason to refuse: what is booked already is shown. Nil means that all of it is booked.
+	Book func(ctx context.Context, agentID string) error
 	// Misplaced returns why a request is not meant for this server, or nil. Nil means that every request is.
 	Misplaced func(*http.Request) error
 	// CrossSite reports whether a page of another site made a browser send a request. Operations without a

@@ -80,6 +80,9 @@ func (a *API) serve(o *Operation, handle func(*Call)) {
 			a.Refuse(c, err)
 			return
 		}
+		if o.Usage && a.Book != nil {
+			_ = a.Book(c, c.Caller.AgentID)
+		}
 		handle(c)
 	}
 	a.Engine.Handle(o.Method, path, serve)

@@ -56,6 +56,7 @@ type Operation struct {
 	Published  bool            // other services have this call too: without a body of its own it ignores unknown fields
 	BodyLimit  int             // bytes; 0: 1 MiB, and 16 KiB if Open
 	Stores     bool            // it adds rows: an agent that had as much stored as it may is refused
+	Usage      bool            // its answer has bytes of sessions, or money that follows from them
 	// Before runs in the call before the body is read. Its error refuses the request.
 	Before func(context.Context) error
 

@@ -97,7 +97,7 @@ func (s *service) declareChanges() {
 		Example: map[string]any{"duration_days": 30},
 	}, s.renewSession)
 	end := endpoint.Operation{
-		ID: "terminate-session", Keys: endpoint.OwnSession,
+		ID: "terminate-session", Keys: endpoint.OwnSession, Usage: true,
 		Method:    http.MethodPost,
 		Path:      "/sessions/{session_id}/terminate",
 		Tag:       "sessions",

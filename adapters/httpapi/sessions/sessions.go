@@ -106,6 +106,7 @@ func (s *service) declareSessions() {
 	documentForms(s.api.OpenAPI().Components.Schemas.Map())
 	endpoint.Declare(s.api, endpoint.Operation{
 		ID:      "list-sessions",
+		Usage:   true,
 		Keys:    endpoint.AnyKey,
 		Method:  http.MethodGet,
 		Path:    "/sessions",
@@ -124,6 +125,7 @@ func (s *service) declareSessions() {
 	}, s.listSessions)
 	endpoint.Declare(s.api, endpoint.Operation{
 		ID:      "get-session",
+		Usage:   true,
 		Keys:    endpoint.OwnSession,
 		Method:  http.MethodGet,
 		Path:    "/sessions/{session_id}",
@@ -136,6 +138,7 @@ func (s *service) declareSessions() {
 	}, s.session)
 	endpoint.Declare(s.api, endpoint.Operation{
 		ID:      "get-session-usage",
+		Usage:   true,
 		Keys:    endpoint.OwnSession,
 		Method:  http.MethodGet,
 		Path:    "/sessions/{session_id}/usage",

@@ -59,6 +59,7 @@ import (
 	"agentproxy/domain"
 	"agentproxy/domain/account"
 	"agentproxy/domain/egress"
+	"agentproxy/domain/traffic"
 	"agentproxy/ports"
 )
 
@@ -139,6 +140,7 @@ func Service(s configfile.Settings, log *slog.Logger) fx.Option {
 			sessions.NewChecks,
 			reveals.New, newFeed, newTools, overview.New, consoleConfig, console.New,
 			func(c *console.Console) httpapi.Console { return c.Serve },
+			func(t *trafficapp.Service) httpapi.Book { return t.Book },
 		),
 		// A module of its own, so that it starts before the listeners and stops
 		// after them: the last observations of the gateway are stored too.
@@ -257,6 +259,7 @@ func gatewayConfig(s configfile.Settings, b conns.Budget, secrets *system.Secret
 		TrialPlaces: b.Gateway / trialPart, ConnectionRate: s.ConnectionRate,
 		TrialConnectionRate: s.TrialConnectionRate, Targets: s.Targets, TrialTargets: s.TrialTargets, WatchScans: !s.Dev}
 	c.Balancers, c.SingleLabels, c.Timing.StopAfter = balancers(s), s.Dev, s.Outage
+	c.Timing.Fold = traffic.FoldAfter
 	c.TicketSecret = secrets.TicketSecret()
 	c.TLS, c.RefusePlaintext, c.EchoTLS = k.TLS(), s.TLS.RefusePlaintext, k.Own()
 	if s.Dev {
