@@ -170,10 +170,15 @@ func (b *batch) loadRead(row engine.Row) error {
 	var s batchSession
 	var h batchHealth
 	err := row.Scan(column.Targets(&s.row, column.Targets(&s.usage, &h.state)...)...)
+	b.loadSession(s, h)
+	return err
+}
+
+// loadSession loads a session with the state of its health.
+func (b *batch) loadSession(s batchSession, h batchHealth) {
 	h.owner, h.kind, h.status = s.row.AgentID, s.row.Type, s.row.Status
 	b.sessions.load(s.row.ID, s)
 	b.health.load(s.row.ID, h)
-	return err
 }
 
 func (b *batch) queueMoney(n named, query string) {

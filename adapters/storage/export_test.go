@@ -9,6 +9,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	dto "github.com/prometheus/client_model/go"
 	"gorm.io/gorm"
 
 	"agentproxy/adapters/storage/engine"
@@ -195,7 +196,11 @@ func (s *Store) SetRecentClock(now func() time.Time) { s.recent.now = now }
 func (s *Store) ReadWhile(a ports.ReadSet, meanwhile func()) error {
 	list := []*ports.ReadSet{&a}
 	claim := s.recent.reading(list)
-	found, err := s.readBatch(list)
+	read := func() (*batch, error) { return s.readBatch(list) }
+	if s.postgres == nil {
+		read = func() (*batch, error) { return s.readOne(context.Background(), a.Sessions[0]) }
+	}
+	found, err := read()
 	meanwhile()
 	s.recent.read(claim, found)
 	return err
@@ -209,6 +214,13 @@ func (s *Store) WriteWhile(id string, state []byte, meanwhile func()) {
 	claim := s.recent.writing(b)
 	meanwhile()
 	s.recent.wrote(claim, b, nil)
+}
+
+// ReadsAlone is how many views that named what they read had statements of their own.
+func (s *Store) ReadsAlone() int64 {
+	var m dto.Metric
+	_ = s.metrics.reads.WithLabelValues(alone).Write(&m)
+	return int64(m.Counter.GetValue())
 }
 
 // Remembered is how many sessions are in memory.

@@ -2,13 +2,53 @@ package storage
 
 import (
 	"context"
+	"database/sql"
+	"errors"
+	"fmt"
 	"sync"
 
+	"agentproxy/adapters/storage/column"
 	"agentproxy/adapters/storage/commit"
 	"agentproxy/adapters/storage/engine"
 	"agentproxy/domain"
 	"agentproxy/ports"
 )
+
+// View runs fn on a consistent read-only snapshot.
+func (s *Store) View(ctx context.Context, fn func(ctx context.Context, tx ports.Tx) error) error {
+	if a := ports.ReadSetOf(ctx); a != nil && batchable(a) {
+		err := engine.ErrAlone
+		switch {
+		case s.postgres != nil:
+			err = s.reads[shardOf(a, len(s.reads))].view(ctx, a, fn)
+		case s.recent.takes(a):
+			err = s.viewRecent(ctx, a, fn)
+		}
+		if err != engine.ErrAlone {
+			return s.database.Classify(ctx, err)
+		}
+	}
+	return s.read(ctx, s.database.View, fn)
+}
+
+// Read runs fn without a snapshot around it: its one query is a snapshot.
+func (s *Store) Read(ctx context.Context, fn func(ctx context.Context, tx ports.Tx) error) error {
+	return s.read(ctx, s.database.Read, fn)
+}
+
+func (s *Store) read(
+	ctx context.Context, run func(context.Context, func(engine.Conn) error) error,
+	fn func(ctx context.Context, tx ports.Tx) error,
+) error {
+	release, err := s.shares.Take(ctx)
+	if err != nil {
+		return err
+	}
+	defer release()
+	return s.database.Classify(ctx, run(ctx, func(conn engine.Conn) error {
+		return fn(ctx, s.unit(traced(ctx, s.config.Trace, conn), nil))
+	}))
+}
 
 // reader reads for the views that wait, on PostgreSQL: what they named is read for all of them in one
 // round trip, from one snapshot that is taken after the last of them began. A reader has one
@@ -48,7 +88,7 @@ func (r *reader) close() {
 // view runs fn with what a names. It returns engine.ErrAlone for a view that reads something else.
 func (r *reader) view(ctx context.Context, a *ports.ReadSet, fn func(context.Context, ports.Tx) error) error {
 	if b := r.store.recent.find(a); b != nil {
-		return r.show(ctx, b, "memory", fn)
+		return r.store.show(ctx, b, fromMemory, fn)
 	}
 	release, err := r.store.queued.Take(ctx)
 	if err != nil {
@@ -79,24 +119,82 @@ func (r *reader) view(ctx context.Context, a *ports.ReadSet, fn func(context.Con
 	if found.err != nil {
 		return found.err
 	}
-	return r.show(ctx, found.batch, "shared", fn)
+	return r.store.show(ctx, found.batch, shared, fn)
 }
 
+// What a view is run with, as the metrics label it.
+const (
+	fromMemory = "memory"
+	shared     = "shared" // what was read for several
+	alone      = "alone"  // its own statements
+)
+
 // show runs fn with what was read.
-func (r *reader) show(ctx context.Context, found *batch, label string, fn func(context.Context, ports.Tx) error) error {
+func (s *Store) show(ctx context.Context, found *batch, label string, fn func(context.Context, ports.Tx) error) error {
 	own := *found // its maps are read by all, and written by none
 	own.rows = found.rows.Frozen()
-	view := r.store.unit(nil, nil)
+	view := s.unit(nil, nil)
 	view.join(&own)
 	err := fn(ctx, view)
 	if own.alone || own.wrote || own.rows.Alone() { // a view that writes is refused by a connection of its own
 		err = engine.ErrAlone
 	}
 	if err == engine.ErrAlone {
-		label = "alone"
+		label = alone
 	}
-	r.store.metrics.reads.WithLabelValues(label).Inc()
+	s.metrics.reads.WithLabelValues(label).Inc()
 	return err
+}
+
+// viewRecent runs fn, on SQLite, with a session from memory, or reads that and keeps it for the views that follow. It
+// returns engine.ErrAlone for a view that reads something else.
+func (s *Store) viewRecent(ctx context.Context, a *ports.ReadSet, fn func(context.Context, ports.Tx) error) error {
+	if b := s.recent.find(a); b != nil {
+		return s.show(ctx, b, fromMemory, fn)
+	}
+	claim := s.recent.reading([]*ports.ReadSet{a})
+	b, err := s.readOne(ctx, a.Sessions[0])
+	s.recent.read(claim, b)
+	switch {
+	case err == engine.ErrAlone:
+		s.metrics.reads.WithLabelValues(alone).Inc()
+		return err
+	case err != nil:
+		return err
+	}
+	return s.show(ctx, b, alone, fn)
+}
+
+// readWithWorkers reads a session, and whether it has workers, or had some that may be in the archive.
+var readWithWorkers = "SELECT " + sessionSelect + ", " + usageColumns + ", h.state, s.ended_at > 0 OR EXISTS " +
+	"(SELECT 1 FROM workers w WHERE w.session = s.seq)" + sessionWithHealth + "WHERE s.id = ?1"
+
+// readOne reads a session by one statement, on SQLite. It returns engine.ErrAlone if that has workers, which take
+// another.
+func (s *Store) readOne(ctx context.Context, id string) (*batch, error) {
+	b := newBatch(nil, s.now)
+	b.looked[id], b.whole[id], b.workers = true, true, map[string][]ports.WorkerHealth{}
+	err := s.Read(ctx, func(_ context.Context, view ports.Tx) error {
+		var found batchSession
+		var h batchHealth
+		var hasWorkers bool
+		into := column.Targets(&found.row, column.Targets(&found.usage, &h.state, &hasWorkers)...)
+		err := view.(*tx).Row(readWithWorkers, id).Scan(into...)
+		switch {
+		case errors.Is(err, sql.ErrNoRows):
+			return nil
+		case err != nil:
+			return fmt.Errorf("read session %s: %w", id, err)
+		case hasWorkers:
+			return engine.ErrAlone
+		}
+		b.loadSession(found, h)
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	return b, nil
 }
 
 // run reads batches until the reader is closed; it runs in a goroutine of its own.

@@ -47,9 +47,14 @@ type recentClaim struct {
 
 func newRecent() *recent { return &recent{now: time.Now, of: map[string]*recentSession{}} }
 
+// takes reports whether a view takes nothing but one session from memory.
+func (r *recent) takes(a *ports.ReadSet) bool {
+	return r != nil && a.Recent && len(a.Sessions) == 1 && !a.Money && !a.Holding && a.List == nil && len(a.Health) == 0
+}
+
 // find returns the session that a view asks for, nil if it is to be read.
 func (r *recent) find(a *ports.ReadSet) *batch {
-	if r == nil || !a.Recent || len(a.Sessions) != 1 || a.Money || a.Holding || a.List != nil || len(a.Health) > 0 {
+	if !r.takes(a) {
 		return nil
 	}
 	r.mu.Lock()

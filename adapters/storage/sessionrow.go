@@ -42,9 +42,9 @@ var (
 	getSession  = loadSession + " AND s.agent_id = ?2"
 
 	sessionReadFrom    = "SELECT " + sessionReadColumns
-	sessionReadColumns = sessionSelect + ", " + usageColumns +
-		", h.state FROM sessions s LEFT JOIN session_health h ON h.session = s.seq "
-	readSession = sessionReadFrom + "WHERE s.id = ?1 AND s.agent_id = ?2"
+	sessionReadColumns = sessionSelect + ", " + usageColumns + ", h.state" + sessionWithHealth
+	sessionWithHealth  = " FROM sessions s LEFT JOIN session_health h ON h.session = s.seq "
+	readSession        = sessionReadFrom + "WHERE s.id = ?1 AND s.agent_id = ?2"
 )
 
 // sessionRow is a row of sessions, without its usage.

@@ -156,13 +156,10 @@ func (s *Store) Listen(ctx context.Context, notify func()) {
 // LossyPromotions returns how often a PostgreSQL server that was promoted lacked commits of this process; 0 on SQLite.
 func (s *Store) LossyPromotions() int64 { return s.postgres.LossyPromotions() }
 
-// Remember has views take sessions that were read within the last second from memory, on
-// PostgreSQL. What it returns must be notified of the changes of other processes. It is called
-// before the first view.
+// Remember has views take sessions that were read within the last second from memory. What it returns must be notified
+// of the changes of other processes. It is called before the first view.
 func (s *Store) Remember() ports.Watcher {
-	if s.postgres != nil {
-		s.recent = newRecent()
-	}
+	s.recent = newRecent()
 	return s.recent
 }
 

@@ -14,35 +14,6 @@ import (
 	"agentproxy/ports"
 )
 
-// View runs fn on a consistent read-only snapshot.
-func (s *Store) View(ctx context.Context, fn func(ctx context.Context, tx ports.Tx) error) error {
-	if a := ports.ReadSetOf(ctx); a != nil && s.postgres != nil && batchable(a) {
-		if err := s.reads[shardOf(a, len(s.reads))].view(ctx, a, fn); err != engine.ErrAlone {
-			return s.database.Classify(ctx, err)
-		}
-	}
-	return s.read(ctx, s.database.View, fn)
-}
-
-// Read runs fn without a snapshot around it: its one query is a snapshot.
-func (s *Store) Read(ctx context.Context, fn func(ctx context.Context, tx ports.Tx) error) error {
-	return s.read(ctx, s.database.Read, fn)
-}
-
-func (s *Store) read(
-	ctx context.Context, run func(context.Context, func(engine.Conn) error) error,
-	fn func(ctx context.Context, tx ports.Tx) error,
-) error {
-	release, err := s.shares.Take(ctx)
-	if err != nil {
-		return err
-	}
-	defer release()
-	return s.database.Classify(ctx, run(ctx, func(conn engine.Conn) error {
-		return fn(ctx, s.unit(traced(ctx, s.config.Trace, conn), nil))
-	}))
-}
-
 // Update runs fn in a transaction. A cancelled ctx refuses a unit that has not started. It does not
 // interrupt one that has: SQLite answers an interrupted write by rolling back the whole transaction,
 // and with it the units of others.
