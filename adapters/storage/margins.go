@@ -120,7 +120,8 @@ func marginKey(by ports.MarginKey, name string) (string, error) {
 
 // What no seller named a cost for. A session without an order is served in process: its traffic is billed to
 // the operator by the byte, its terms by the charge of each. Hours are found by the agents that were charged
-// meanwhile, or soon after: a session is charged at most hourly.
+// meanwhile, or soon after: a session is charged at most hourly. Those agents are listed first: PostgreSQL would look
+// for a charge of each hour among all entries of its agent.
 const (
 	sumUnpricedOrders = `SELECT %s AS key, o.provider, COALESCE(s.product_no, ''), o.type, 1, o.quantity, o.days, 0,
 		CAST(COALESCE(SUM(o.bytes), 0) AS BIGINT), COUNT(*)
@@ -130,8 +131,9 @@ const (
 	sumTraffic = `SELECT %s AS key, s.provider, s.product_no, s.type, 0, 0, 0, 0,
 		CAST(SUM(h.up + h.down) AS BIGINT), COUNT(DISTINCT s.id)
 		FROM usage_hours h JOIN sessions s ON s.id = h.session_id
-		WHERE h.counted IN (0, 1) AND h.agent_id IN (SELECT e.agent_id FROM ledger_entries e WHERE e.account <> ''
-			AND e.account = 'revenue' AND e.at >= ?1 AND e.at < ?3)
+		WHERE h.counted IN (0, 1) AND h.agent_id IN (WITH c AS MATERIALIZED (SELECT DISTINCT e.agent_id
+			FROM ledger_entries e WHERE e.account <> '' AND e.account = 'revenue' AND e.at >= ?1 AND e.at < ?3)
+			SELECT agent_id FROM c)
 		AND h.hour >= ?1 AND h.hour < ?2 AND h.up + h.down > 0 AND s.type = 'dynamic'
 		AND NOT EXISTS (SELECT 1 FROM upstream_orders o WHERE o.session_id = s.id) GROUP BY 1, 2, 3, 4`
 	sumTerms = `SELECT %s AS key, s.provider, s.product_no, s.type, 0, s.quantity, s.days, e.counter, 0, COUNT(*)

@@ -89,6 +89,44 @@ func TestHoursOfAReportAreThoseOfChargedAgents(t *testing.T) {
 	}
 }
 
+// Of a large agent PostgreSQL does not look for a charge of each hour among all of its entries, as it did at 300,000
+// sessions by itself: what it took nothing else for is taken from the planner.
+func TestChargesOfAReportAreReadOnce(t *testing.T) {
+	t.Parallel()
+	url := pg.Database(t)
+	for _, name := range []string{"enable_hashjoin", "enable_mergejoin", "enable_hashagg", "enable_sort"} {
+		url = pg.With(url, name, "off")
+	}
+	st := openURL(t, url)
+	const used = 60
+	manyEnded(t, st, 2000)
+	hour := now.Truncate(time.Hour).Add(-2 * time.Hour).UnixMicro()
+	execAll(t, st, fmt.Sprintf(`INSERT INTO usage_hours (agent_id, hour, session_id, up, down, connections, charged, refunded,
+		recharged) SELECT agent_id, %d, id, 1, 2, 3, 4, 0, 0 FROM sessions WHERE ord <= %d`, hour, used), fmt.Sprintf(`INSERT INTO
+		ledger_entries (id, agent_id, ord, type, trial, own, held_trial, held_own, account, counter, ref, session_id, order_id,
+		description, at, balance_after) SELECT 'txn_' || ord || '_' || k, agent_id, 10 * ord + k, 'charge', 0, 0, 0, -1, 'revenue', 1,
+		'charge:' || k || id, id, '', '', %d, 0 FROM sessions CROSS JOIN generate_series(1, 10) k`, hour), "VACUUM ANALYZE")
+	plans, err := st.Plans(t.Context(), func(ctx context.Context, tx ports.Tx) error {
+		list, err := tx.Overview().Deliveries(ctx, now.Add(-24*time.Hour), now, ports.ByProvider)
+		n := 0
+		for _, d := range list {
+			n += int(d.Count)
+		}
+		if n != used {
+			t.Errorf("delivered: %+v", list)
+		}
+		return err
+	})
+	all, reads := strings.Join(plans, "\n\n"), 0
+	for _, m := range ofEntries.FindAllStringSubmatch(all, -1) {
+		loops, _ := strconv.Atoi(m[2])
+		reads = max(reads, loops)
+	}
+	if err != nil || reads == 0 || reads > 10 { // workers of one scan
+		t.Errorf("%v, entries are read %d times:\n%s", err, reads, all)
+	}
+}
+
 // ofEntries matches how many entries PostgreSQL read, and how often.
 var ofEntries = regexp.MustCompile(`on ledger_entries e \(actual rows=(\d+) loops=(\d+)\)`)
 
