@@ -57,8 +57,8 @@ func writtenSoFar(t *testing.T, conn *pgx.Conn) (w written) {
 	return w
 }
 
-// TestWhatALeaseCosts measures what 40 sessions of one tunnel each write, at two rates: what docs/scaling.md has. What
-// the service writes without them is subtracted from the WAL.
+// TestWhatALeaseCosts measures what 40 sessions of one tunnel each write, at two rates and while their agent reads the
+// balance each second: what docs/scaling.md has. What the service writes without them is subtracted from the WAL.
 func TestWhatALeaseCosts(t *testing.T) {
 	if *leaseSeconds == 0 {
 		t.Skip("-leases.seconds is 0")
@@ -87,21 +87,35 @@ func TestWhatALeaseCosts(t *testing.T) {
 			parts = append(parts, fmt.Sprintf("%s %.3f", table, n))
 			total += n
 		}
-		t.Logf("%s: a session and second: %.3f rows (%s), %.0f B of WAL", what, total, strings.Join(parts, ", "),
-			each(after.wal-before.wal))
-		return total, each(after.wal-before.wal) - idle
+		wal = each(after.wal-before.wal) - idle
+		t.Logf("%s: a session and second: %.3f rows (%s), %.0f B of WAL", what, total, strings.Join(parts, ", "), wal)
+		return total, wal
 	}
 	_, idle = measure("idle")
-	for rate, most := range map[int]float64{10_000: 1, 1_000_000: 3} {
-		t.Run(fmt.Sprint(rate), func(t *testing.T) {
-			key, id := s.register(fmt.Sprint("leases", rate))
+	for _, c := range []struct {
+		rate  int
+		most  float64 // times 0.3 rows and 100 B
+		reads bool
+	}{{10_000, 1, false}, {10_000, 100, true}, {1_000_000, 3, false}} {
+		rate, most := c.rate, c.most
+		t.Run(fmt.Sprint(rate, " ", c.reads), func(t *testing.T) {
+			key, id := s.register(fmt.Sprint("leases", rate, c.reads))
 			s.object("adjust", id, "--amount", "100", "--reason", "a measurement")
 			target := pace(t, rate)
 			for range sessions { // each is calm at its first renewal: 1 GB is far from its first notice
 				proxy := s.proxyAt(key, s.dynamic(key, "1"))
 				_ = tunnel(t, proxy, target)
 			}
-			if rows, wal := measure(fmt.Sprint(rate, " B/s")); rows > 0.3*most || wal > 100*most {
+			if c.reads {
+				go func() {
+					for range time.Tick(time.Second) {
+						if _, err := s.call(t.Context(), "GET", "/billing/balance", key, ""); err != nil {
+							return
+						}
+					}
+				}()
+			}
+			if rows, wal := measure(fmt.Sprint(rate, " B/s, read ", c.reads)); rows > 0.3*most || wal > 100*most {
 				t.Errorf("%.2f rows and %.0f B of WAL are more than %.1f and %.0f", rows, wal, 0.3*most, 100*most)
 			}
 		})
