@@ -10,6 +10,7 @@ import (
 	"golang.org/x/sync/singleflight"
 
 	"agentproxy/domain/traffic"
+	"agentproxy/ports"
 )
 
 // readReports is how old the reports of other replicas may be, and maxFold how many of an agent are booked in one unit.
@@ -71,6 +72,8 @@ func (t *Service) unbooked(ctx context.Context, agentID string) ([]traffic.Repor
 	defer r.mu.Unlock()
 	if now := t.clock.Now(); r.at.IsZero() || now.Sub(r.at).Abs() >= readReports {
 		var list []traffic.Report
+		// All agents wait for it: it takes nothing of the share of one, and does not end with one's call.
+		ctx := ports.WithAgent(context.WithoutCancel(ctx), "")
 		err := t.store.Read(ctx, func(ctx context.Context, tx Repos) (err error) {
 			list, err = tx.Traffic().Reports(ctx)
 			return err

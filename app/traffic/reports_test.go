@@ -3,15 +3,19 @@ package traffic_test
 import (
 	"context"
 	"fmt"
+	"log/slog"
+	"slices"
 	"testing"
 	"time"
 
 	"pgregory.net/rapid"
 
 	"agentproxy/app/sessions"
+	trafficapp "agentproxy/app/traffic"
 	"agentproxy/domain/billing"
 	"agentproxy/domain/session"
 	"agentproxy/domain/traffic"
+	"agentproxy/ports"
 	"agentproxy/test/apptest"
 )
 
@@ -103,6 +107,33 @@ func TestTheReportsOfADeadReplicaAreCharged(t *testing.T) {
 	apptest.OK(t, err)
 	apptest.Equal(t, "the cost", ended.Cost, sessions.Cost{Charged: billing.TrafficCharge(9_000_000, v.Price)})
 	w.Audit()
+}
+
+// readers notes for which agents a store is read.
+type readers struct {
+	ports.Store
+	agents []string
+}
+
+func (s *readers) Read(ctx context.Context, fn func(context.Context, ports.Tx) error) error {
+	s.agents = append(s.agents, ports.AgentOf(ctx))
+	return s.Store.Read(ctx, fn)
+}
+
+// An agent that has its share of the database does not hold up what others read, and a call that has ended neither.
+func TestReportsAreReadForAll(t *testing.T) {
+	t.Parallel()
+	w := apptest.New(t)
+	store := &readers{Store: w.Store}
+	s := trafficapp.New(store, w.Clock, w.IDs, w.Sessions, w.Transitions, w.Fulfilment, w.Hub, slog.New(slog.DiscardHandler))
+	ctx, cancel := context.WithCancel(ports.WithAgent(t.Context(), "agt_busy"))
+	cancel()
+	apptest.OK(t, s.Book(ctx, "agt_busy"))
+	if !slices.Equal(store.agents, []string{""}) {
+		t.Errorf("read for %q", store.agents)
+	}
+	apptest.OK(t, s.Book(t.Context(), "agt_other")) // at the same moment
+	apptest.Equal(t, "reads", len(store.agents), 1)
 }
 
 // replica is a gateway that renews, reports and dies.
