@@ -13,10 +13,10 @@ import (
 	"agentproxy/ports"
 )
 
-// readReports is how old the reports of other replicas may be, and maxFold how many of an agent are booked in one unit.
+// reportsFor is how old the reports of other replicas may be, and maxFold how many of an agent are booked in one unit.
 const (
-	readReports = 500 * time.Millisecond
-	maxFold     = 1000
+	reportsFor = 500 * time.Millisecond
+	maxFold    = 1000
 )
 
 // reported is what the leases of all replicas have used since they were renewed, as it was read last.
@@ -25,7 +25,9 @@ type reported struct {
 	at     time.Time // when it was read; zero: it is to be read
 	of     map[string][]traffic.Report
 	booked map[string]traffic.Report // by lease: what this process has booked
-	flight singleflight.Group        // by agent
+
+	reads    singleflight.Group // of all reports
+	bookings singleflight.Group // by agent
 }
 
 // Report stores what calm leases have used since they were renewed, so that the usage is known without a renewal, and
@@ -46,54 +48,71 @@ func (t *Service) Report(ctx context.Context, replica string, parts []traffic.Re
 }
 
 // Book books what leases of an agent's sessions have used and reported, before the agent's usage is read. It writes at
-// most what the gateways reported since the last time, and nothing for an agent without traffic.
+// most what the gateways reported since the last time, and nothing for an agent without traffic. When ctx ends it
+// returns, and the booking goes on for those who wait for it too.
 func (t *Service) Book(ctx context.Context, agentID string) error {
-	if reports, err := t.unbooked(ctx, agentID); err != nil || len(reports) == 0 {
-		return err
+	if reports, fresh := t.unbooked(agentID); fresh && len(reports) == 0 {
+		return nil
 	}
-	// Of callers at the same time one books, and all wait: it does not end with its own call.
-	_, err, _ := t.reported.flight.Do(agentID, func() (any, error) {
+	done := t.reported.bookings.DoChan(agentID, func() (any, error) {
 		ctx := context.WithoutCancel(ctx)
-		reports, err := t.unbooked(ctx, agentID)
+		if err := t.readReports(ctx); err != nil {
+			return nil, err
+		}
+		reports, _ := t.unbooked(agentID)
 		for chunk := range slices.Chunk(reports, maxFold) {
-			if err = t.book(ctx, chunk); err != nil {
-				break
+			if err := t.book(ctx, chunk); err != nil {
+				return nil, err
 			}
+		}
+		return nil, nil
+	})
+	select {
+	case r := <-done:
+		return r.Err
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// readReports reads what all replicas report, unless that was read just before. All agents wait for one read: it takes
+// nothing of the share of one.
+func (t *Service) readReports(ctx context.Context) error {
+	_, err, _ := t.reported.reads.Do("", func() (any, error) {
+		if _, fresh := t.unbooked(""); fresh {
+			return nil, nil
+		}
+		now := t.clock.Now()
+		var list []traffic.Report
+		err := t.store.Read(ports.WithAgent(ctx, ""), func(ctx context.Context, tx Repos) (err error) {
+			list, err = tx.Traffic().Reports(ctx)
+			return err
+		})
+		if err == nil {
+			t.reported.set(list, now)
 		}
 		return nil, err
 	})
 	return err
 }
 
-// unbooked returns the reports of an agent that this process has not booked.
-func (t *Service) unbooked(ctx context.Context, agentID string) ([]traffic.Report, error) {
+// unbooked returns the reports of an agent that this process has not booked, and whether they are fresh.
+func (t *Service) unbooked(agentID string) (left []traffic.Report, fresh bool) {
 	r := &t.reported
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if now := t.clock.Now(); r.at.IsZero() || now.Sub(r.at).Abs() >= readReports {
-		var list []traffic.Report
-		// All agents wait for it: it takes nothing of the share of one, and does not end with one's call.
-		ctx := ports.WithAgent(context.WithoutCancel(ctx), "")
-		err := t.store.Read(ctx, func(ctx context.Context, tx Repos) (err error) {
-			list, err = tx.Traffic().Reports(ctx)
-			return err
-		})
-		if err != nil {
-			return nil, err
-		}
-		r.set(list, now)
-	}
-	var left []traffic.Report
 	for _, report := range r.of[agentID] {
 		if report != r.booked[report.Lease] {
 			left = append(left, report)
 		}
 	}
-	return left, nil
+	return left, !r.at.IsZero() && t.clock.Now().Sub(r.at).Abs() < reportsFor
 }
 
-// set replaces what was read. It is called under mu.
+// set replaces what was read.
 func (r *reported) set(list []traffic.Report, now time.Time) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
 	booked := r.booked
 	r.at, r.of, r.booked = now, map[string][]traffic.Report{}, map[string]traffic.Report{}
 	for _, report := range list {

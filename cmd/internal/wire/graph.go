@@ -140,7 +140,7 @@ func Service(s configfile.Settings, log *slog.Logger) fx.Option {
 			sessions.NewChecks,
 			reveals.New, newFeed, newTools, overview.New, consoleConfig, console.New,
 			func(c *console.Console) httpapi.Console { return c.Serve },
-			func(t *trafficapp.Service) httpapi.Book { return t.Book },
+			newBook,
 		),
 		// A module of its own, so that it starts before the listeners and stops
 		// after them: the last observations of the gateway are stored too.
