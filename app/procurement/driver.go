@@ -16,6 +16,7 @@ import (
 	"agentproxy/app/slots"
 	"agentproxy/domain"
 	"agentproxy/domain/account"
+	"agentproxy/domain/fair"
 	"agentproxy/domain/procurement"
 	"agentproxy/domain/session"
 	"agentproxy/ports"
@@ -103,7 +104,7 @@ const notConfigured = "the provider is not configured"
 type State struct {
 	Session session.Session
 	Orders  []procurement.Order
-	party   procurement.Party // of the agent
+	party   fair.Party // of the agent
 }
 
 // Order returns the order with an id, or the zero Order.
@@ -130,13 +131,13 @@ func (u *Driver) state(ctx context.Context, id string) (st State, err error) {
 }
 
 // partyOf returns the party of an agent, as which it takes turns.
-func partyOf(ctx context.Context, tx Repos, agentID string, from account.Funding) (procurement.Party, error) {
+func partyOf(ctx context.Context, tx Repos, agentID string, from account.Funding) (fair.Party, error) {
 	agent, err := tx.Agents().Get(ctx, agentID)
 	if err != nil {
-		return procurement.Party{}, err
+		return fair.Party{}, err
 	}
 	w, err := tx.Ledger().Wallet(ctx, agentID)
-	return procurement.Party{Key: agent.Party(), Funded: agent.Tier(w.Credited(), from) != account.TrialTier}, err
+	return fair.Party{Key: agent.Party(), Funded: agent.Tier(w.Credited(), from) != account.TrialTier}, err
 }
 
 // read reads an order at its provider.

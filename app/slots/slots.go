@@ -8,7 +8,7 @@ import (
 	"sync"
 	"time"
 
-	"agentproxy/domain/procurement"
+	"agentproxy/domain/fair"
 )
 
 // Item is work on a session.
@@ -39,7 +39,7 @@ type Slots struct {
 // queue is the work of one provider.
 type queue struct {
 	busy    int // goroutines
-	waiting procurement.FairQueue[entry]
+	waiting fair.Queue[entry]
 }
 
 type entry struct {
@@ -73,7 +73,7 @@ func (s *Slots) Go(provider string, items []Item, do func(id string)) (done <-ch
 		}
 		s.known[item.ID] = true
 		all.Add(1)
-		l.waiting.Push(procurement.Party{Key: item.Agent}, entry{item, do, all.Done})
+		l.waiting.Push(fair.Party{Key: item.Agent}, entry{item, do, all.Done})
 	}
 	begun := min(s.perProvider-l.busy, l.waiting.Len())
 	for range begun {

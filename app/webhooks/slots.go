@@ -7,6 +7,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"agentproxy/domain/fair"
 	"agentproxy/domain/ratelimit"
 	"agentproxy/domain/webhook"
 	"agentproxy/ports"
@@ -44,9 +45,10 @@ var unprovenLimit = ratelimit.Limit{PerMinute: unprovenPerMinute}
 type slots struct {
 	clock   ports.Clock
 	waiters atomic.Int64
+	agents  *fair.Semaphores
 
 	mu       sync.Mutex
-	agents   map[string]*semaphore
+	requeued map[string]int           // deliveries of an agent without a slot, less those that were released since
 	unproven int                      // slots in use
 	line     *list.List               // of *place
 	places   map[string]*list.Element // by agent
@@ -76,13 +78,6 @@ func (a attempts) take(answered bool, now time.Time) (after attempts, wait time.
 	return a, wait
 }
 
-// semaphore bounds the deliveries of one agent.
-type semaphore struct {
-	busy     chan struct{} // has an element for each slot in use
-	users    int           // of the semaphore, those that wait included
-	requeued int           // without a slot, less those that were released since
-}
-
 // place is an agent in the line.
 type place struct {
 	agentID string
@@ -91,8 +86,8 @@ type place struct {
 }
 
 func newSlots(clock ports.Clock) *slots {
-	return &slots{clock: clock, agents: map[string]*semaphore{}, line: list.New(), places: map[string]*list.Element{},
-		attempts: map[string]*attempts{}}
+	return &slots{clock: clock, agents: fair.NewSemaphores(slotsPerAgent), requeued: map[string]int{}, line: list.New(),
+		places: map[string]*list.Element{}, attempts: map[string]*attempts{}}
 }
 
 // acquire returns a slot of the agent; to a proven endpoint it waits for one up to slotTimeout. If
@@ -108,30 +103,17 @@ func (s *slots) acquire(
 		}
 		return s.acquireUnproven(agentID, host, to.Answered())
 	}
-	sem, full := s.enter(agentID)
-	if sem.try() || !full && s.wait(ctx, sem) {
+	sem, users := s.agents.Enter(agentID)
+	if tryTake(sem) || users <= slotsPerAgent+waitersPerAgent && s.wait(ctx, sem) {
 		return func() { s.release(agentID, sem) }, 0
 	}
-	return nil, s.giveUp(agentID, sem)
+	return nil, s.giveUp(agentID)
 }
 
-// enter reports full if the caller must not wait.
-func (s *slots) enter(agentID string) (sem *semaphore, full bool) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	sem = s.agents[agentID]
-	if sem == nil {
-		sem = &semaphore{busy: make(chan struct{}, slotsPerAgent)}
-		s.agents[agentID] = sem
-	}
-	sem.users++
-	return sem, sem.users > slotsPerAgent+waitersPerAgent
-}
-
-// try reports whether it got a slot at once.
-func (sem *semaphore) try() bool {
+// tryTake reports whether it got a slot at once.
+func tryTake(sem chan struct{}) bool {
 	select {
-	case sem.busy <- struct{}{}:
+	case sem <- struct{}{}:
 		return true
 	default:
 		return false
@@ -139,7 +121,7 @@ func (sem *semaphore) try() bool {
 }
 
 // wait reports whether it got a slot within slotTimeout.
-func (s *slots) wait(ctx context.Context, sem *semaphore) bool {
+func (s *slots) wait(ctx context.Context, sem chan struct{}) bool {
 	if s.waiters.Add(1) > waitersInAll {
 		s.waiters.Add(-1)
 		return false
@@ -148,7 +130,7 @@ func (s *slots) wait(ctx context.Context, sem *semaphore) bool {
 	timeout := time.NewTimer(slotTimeout)
 	defer timeout.Stop()
 	select {
-	case sem.busy <- struct{}{}:
+	case sem <- struct{}{}:
 		return true
 	case <-timeout.C:
 	case <-ctx.Done():
@@ -157,27 +139,28 @@ func (s *slots) wait(ctx context.Context, sem *semaphore) bool {
 }
 
 // release ends the use of a slot.
-func (s *slots) release(agentID string, sem *semaphore) {
+func (s *slots) release(agentID string, sem chan struct{}) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.leave(agentID, sem)
-	<-sem.busy
-	sem.requeued = max(sem.requeued-1, 0)
+	<-sem
+	s.requeued[agentID] = max(s.requeued[agentID]-1, 0)
+	s.leave(agentID)
 }
 
 // giveUp returns how long a user that got no slot should be requeued for.
-func (s *slots) giveUp(agentID string, sem *semaphore) time.Duration {
+func (s *slots) giveUp(agentID string) time.Duration {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.leave(agentID, sem)
-	sem.requeued = min(sem.requeued+1, slotsPerAgent*int(maxRequeue/requeueStep))
-	return min(requeueStep*time.Duration(1+sem.requeued/slotsPerAgent), maxRequeue)
+	n := min(s.requeued[agentID]+1, slotsPerAgent*int(maxRequeue/requeueStep))
+	s.requeued[agentID] = n
+	s.leave(agentID)
+	return min(requeueStep*time.Duration(1+n/slotsPerAgent), maxRequeue)
 }
 
 // leave removes a user of a semaphore. It is called under mu.
-func (s *slots) leave(agentID string, sem *semaphore) {
-	if sem.users--; sem.users == 0 {
-		delete(s.agents, agentID)
+func (s *slots) leave(agentID string) {
+	if s.agents.Leave(agentID) == 0 {
+		delete(s.requeued, agentID)
 	}
 }
 
@@ -189,12 +172,12 @@ func (s *slots) acquireUnproven(agentID, host string, answered bool) (release fu
 	if wait := s.resting(agentID, host, answered, now); wait > 0 {
 		return nil, wait
 	}
-	sem, _ := s.enter(agentID)
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if len(sem.busy) == 0 {
+	sem, _ := s.agents.Enter(agentID)
+	if len(sem) == 0 {
 		p := s.placeOf(agentID, now)
-		if s.isTurn(agentID, now) && sem.try() {
+		if s.isTurn(agentID, now) && tryTake(sem) {
 			s.drop(s.places[agentID])
 			s.unproven++
 			s.count(agentID, answered, now)
@@ -207,12 +190,10 @@ func (s *slots) acquireUnproven(agentID, host string, answered bool) (release fu
 		p.next = later(p.next, now).Add(requeueStep)
 		wait = p.next.Sub(now)
 	} else {
-		sem.requeued++
-		wait = requeueStep * time.Duration(sem.requeued)
+		s.requeued[agentID]++
+		wait = requeueStep * time.Duration(s.requeued[agentID])
 	}
-	if sem.users--; sem.users == 0 {
-		delete(s.agents, agentID)
-	}
+	s.leave(agentID)
 	return nil, min(wait, maxRequeue)
 }
 
@@ -262,7 +243,7 @@ func (s *slots) count(agentID string, answered bool, now time.Time) {
 	*a, _ = a.take(answered, now)
 }
 
-func (s *slots) releaseUnproven(agentID string, sem *semaphore) {
+func (s *slots) releaseUnproven(agentID string, sem chan struct{}) {
 	s.release(agentID, sem)
 	s.mu.Lock()
 	defer s.mu.Unlock()

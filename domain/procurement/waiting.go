@@ -4,12 +4,14 @@ import (
 	"cmp"
 	"slices"
 	"time"
+
+	"agentproxy/domain/fair"
 )
 
 // Waiting is a planned order that may be sent to a provider.
 type Waiting struct {
 	OrderID   string
-	Party     Party
+	Party     fair.Party
 	PlannedAt time.Time
 	ServedAt  time.Time // when an order of the party was last sent there; zero: not lately
 }
@@ -28,7 +30,7 @@ func Place(list []Waiting, orderID string, now time.Time) int {
 		class, round int // round: how many older orders its party has in the list
 	}
 	sorted := make([]entry, len(list))
-	parties := map[Party][]Waiting{}
+	parties := map[fair.Party][]Waiting{}
 	for _, w := range list {
 		parties[w.Party] = append(parties[w.Party], w)
 	}

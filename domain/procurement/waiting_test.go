@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"agentproxy/domain/fair"
 	"agentproxy/domain/procurement"
 )
 
@@ -49,8 +50,8 @@ func TestWhoWaitsTakesTurnsWithOtherAgents(t *testing.T) {
 }
 
 // partyOf returns a party, which is on trial if its name is in capitals.
-func partyOf(name string) procurement.Party {
-	return procurement.Party{Key: name, Funded: strings.ToLower(name) == name}
+func partyOf(name string) fair.Party {
+	return fair.Party{Key: name, Funded: strings.ToLower(name) == name}
 }
 
 // Of an agent with 500 orders and one with a single order, which comes at any time, the

@@ -11,6 +11,7 @@ import (
 	"agentproxy/domain"
 	"agentproxy/domain/account"
 	"agentproxy/domain/billing"
+	"agentproxy/domain/fair"
 	"agentproxy/domain/procurement"
 	"agentproxy/domain/session"
 	"agentproxy/ports"
@@ -91,7 +92,7 @@ func upstreamWaiting(t *testing.T, st ports.Store) {
 	mustPost(t, st, fund("f", "fund:f", domain.Dollar-1))
 	mustPost(t, st, adjust("f", "adjust:f", 1))
 	mustPost(t, st, fund("b", "fund:b", domain.Dollar-1))
-	parties := map[string]procurement.Party{"a": {Key: "a"}, "b": {Key: "198.51.100.0/24"}, "c": {Key: "c", Funded: true},
+	parties := map[string]fair.Party{"a": {Key: "a"}, "b": {Key: "198.51.100.0/24"}, "c": {Key: "c", Funded: true},
 		"d": {Key: "d"}, "f": {Key: "198.51.100.0/24", Funded: true}}
 	list := ofAgents(t, st, "one", "aaabbcdf")
 	sent := func(o procurement.Order, after time.Duration) procurement.Order {

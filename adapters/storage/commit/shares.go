@@ -3,10 +3,10 @@ package commit
 import (
 	"context"
 	"errors"
-	"sync"
 	"time"
 
 	"agentproxy/adapters/storage/engine"
+	"agentproxy/domain/fair"
 )
 
 // Shares bounds how many units and views of one agent are at work at the same time: those that have
@@ -14,21 +14,14 @@ import (
 // before that, so an agent that calls often slows itself and leaves connections and batches to the
 // others. A nil *Shares bounds nothing.
 type Shares struct {
-	each   int
 	within time.Duration
-	mu     sync.Mutex
-	of     map[string]*share // of the agents that have or wait for their share
-}
-
-type share struct {
-	taken chan struct{}
-	users int
+	of     *fair.Semaphores // of the agents that have or wait for their share
 }
 
 // NewShares returns shares of which an agent has each units and views at most. A unit waits for those of its
 // agent for ShareWithin, or for as long as it may wait for a connection if that is longer.
 func NewShares(each int, patience time.Duration) *Shares {
-	return &Shares{each: each, within: max(ShareWithin, patience), of: map[string]*share{}}
+	return &Shares{within: max(ShareWithin, patience), of: fair.NewSemaphores(each)}
 }
 
 // ShareWithin is how long a unit waits for those of its agent at least.
@@ -42,19 +35,20 @@ func (s *Shares) Take(ctx context.Context) (release func(), err error) {
 	if s == nil || agentID == "" {
 		return func() {}, nil
 	}
-	own := s.enter(agentID)
+	own, _ := s.of.Enter(agentID)
+	release = func() { <-own; s.of.Leave(agentID) }
 	select {
-	case own.taken <- struct{}{}:
-		return func() { <-own.taken; s.leave(agentID) }, nil
+	case own <- struct{}{}:
+		return release, nil
 	default:
 	}
 	soon, cancel := context.WithTimeout(ctx, s.within)
 	defer cancel()
 	select {
-	case own.taken <- struct{}{}:
-		return func() { <-own.taken; s.leave(agentID) }, nil
+	case own <- struct{}{}:
+		return release, nil
 	case <-soon.Done():
-		s.leave(agentID)
+		s.of.Leave(agentID)
 		if ctx.Err() != nil {
 			return nil, ctx.Err()
 		}
@@ -62,34 +56,5 @@ func (s *Shares) Take(ctx context.Context) (release func(), err error) {
 	}
 }
 
-func (s *Shares) enter(agentID string) *share {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	own := s.of[agentID]
-	if own == nil {
-		own = &share{taken: make(chan struct{}, s.each)}
-		s.of[agentID] = own
-	}
-	own.users++
-	return own
-}
-
-func (s *Shares) leave(agentID string) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if own := s.of[agentID]; own.users > 1 {
-		own.users--
-	} else {
-		delete(s.of, agentID)
-	}
-}
-
 // AtWork returns how many units and views of an agent have its share or wait for it.
-func (s *Shares) AtWork(agentID string) int {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if own := s.of[agentID]; own != nil {
-		return own.users
-	}
-	return 0
-}
+func (s *Shares) AtWork(agentID string) int { return s.of.Users(agentID) }

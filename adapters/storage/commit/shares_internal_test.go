@@ -44,8 +44,8 @@ func TestAnAgentWaitsForItsOwnShare(t *testing.T) {
 		}
 		leave()
 		synctest.Wait()
-		if len(left) != 1 || !errors.Is((<-left).err, context.Canceled) || s.of["agt_busy"].users != 4 {
-			t.Errorf("a caller that left is waited for, %d are counted", s.of["agt_busy"].users)
+		if len(left) != 1 || !errors.Is((<-left).err, context.Canceled) || s.AtWork("agt_busy") != 4 {
+			t.Errorf("a caller that left is waited for, %d are counted", s.AtWork("agt_busy"))
 		}
 		(<-first).release()
 		synctest.Wait()
@@ -63,8 +63,8 @@ func TestAnAgentWaitsForItsOwnShare(t *testing.T) {
 		}
 		(<-second).release()
 		(<-third).release()
-		if len(s.of) != 0 {
-			t.Errorf("%d agents are kept, none of which has units", len(s.of))
+		if n := s.AtWork("agt_busy"); n != 0 {
+			t.Errorf("%d units are counted, none of which is at work", n)
 		}
 	})
 }
@@ -93,12 +93,12 @@ func TestSharesAreForgotten(t *testing.T) {
 		}
 		free()
 	}
-	if len(s.of) != 1 || s.of["agt_1"].users != 1 {
-		t.Errorf("kept: %v", s.of)
+	if n := [3]int{s.AtWork("agt_1"), s.AtWork("agt_other"), s.AtWork("agt_2")}; n != [3]int{1, 0, 0} {
+		t.Errorf("at work are %v", n)
 	}
 	release()
-	if len(s.of) != 0 {
-		t.Errorf("%d agents are kept, none of which has units", len(s.of))
+	if n := s.AtWork("agt_1"); n != 0 {
+		t.Errorf("%d units are counted, none of which is at work", n)
 	}
 	if release, err = s.Take(named); err != nil {
 		t.Error("the share is not free again:", err)

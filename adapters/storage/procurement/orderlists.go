@@ -12,6 +12,7 @@ import (
 	"agentproxy/adapters/storage/work"
 	"agentproxy/domain"
 	"agentproxy/domain/account"
+	"agentproxy/domain/fair"
 	"agentproxy/domain/procurement"
 	"agentproxy/ports"
 )
@@ -150,7 +151,7 @@ func (r orders) Waiting(
 			return err
 		}
 		a.Origin.Addr = column.Addr(from)
-		w.Party = procurement.Party{Key: a.Party(), Funded: a.Tier(credited, funding) != account.TrialTier}
+		w.Party = fair.Party{Key: a.Party(), Funded: a.Tier(credited, funding) != account.TrialTier}
 		w.PlannedAt, w.ServedAt = column.Time(planned), column.Time(served[w.Party.Key])
 		list = append(list, w)
 		return nil

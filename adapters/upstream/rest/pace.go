@@ -5,19 +5,20 @@ import (
 	"sync"
 	"time"
 
+	"agentproxy/domain/fair"
 	"agentproxy/domain/procurement"
 	"agentproxy/ports"
 )
 
 // Pace is a rate limit that keeps the starts of calls apart, and those of calls that
 // spend money further apart. Calls that wait start in turns by party (ports.WithParty and
-// procurement.FairQueue), so that one with many of them delays another's by one call.
+// fair.Queue), so that one with many of them delays another's by one call.
 type Pace struct {
 	every time.Duration // between starts; 0: no limit
 	money time.Duration // between starts of calls that spend money, if it is longer
 
 	mu        sync.Mutex
-	line      procurement.FairQueue[*start]
+	line      fair.Queue[*start]
 	serving   bool // serve runs
 	next      time.Time
 	nextMoney time.Time
@@ -80,7 +81,7 @@ func (p *Pace) Wait(ctx context.Context, money bool) *procurement.Error {
 }
 
 // begins returns when a call for an agent would start if no other came.
-func (p *Pace) begins(who procurement.Party, money bool) time.Time {
+func (p *Pace) begins(who fair.Party, money bool) time.Time {
 	then := Pace{every: p.every, money: p.money, next: p.next, nextMoney: p.nextMoney}
 	for _, s := range p.line.Before(who) {
 		if s.ctx.Err() == nil {

@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"agentproxy/adapters/upstream/rest"
-	"agentproxy/domain/procurement"
+	"agentproxy/domain/fair"
 	"agentproxy/ports"
 )
 
@@ -37,21 +37,21 @@ func TestCallsAreThatFarApart(t *testing.T) {
 // one network, which are one party, and 31 parties on trial, if the other has paid.
 func TestCallsOfOthersDoubleATimeAtMost(t *testing.T) {
 	const call = 200 * time.Millisecond // a call of the pace
-	party := func(int) procurement.Party { return procurement.Party{Key: "198.51.100.0/24"} }
-	parties := func(n int) procurement.Party { return procurement.Party{Key: fmt.Sprint("trial ", n)} }
+	party := func(int) fair.Party { return fair.Party{Key: "198.51.100.0/24"} }
+	parties := func(n int) fair.Party { return fair.Party{Key: fmt.Sprint("trial ", n)} }
 	for _, c := range []struct {
 		name   string
 		pace   func() *rest.Pace
 		calls  []bool // of a creation; true: it spends money
-		others func(int) procurement.Party
-		victim procurement.Party
+		others func(int) fair.Party
+		victim fair.Party
 	}{
-		{"a funded one", func() *rest.Pace { return rest.NewPace(5) }, []bool{false, true}, party, procurement.Party{Key: "v", Funded: true}},
-		{"one on trial", func() *rest.Pace { return rest.NewPace(5) }, []bool{false, true}, party, procurement.Party{Key: "v"}},
-		{"four calls", func() *rest.Pace { return rest.NewPace(5) }, []bool{false, false, false, true}, party, procurement.Party{Key: "v"}},
-		{"money more slowly", func() *rest.Pace { return rest.NewPace(5).Slower(2.5) }, []bool{false, false, true}, party, procurement.Party{Key: "v"}},
-		{"reads beside money", func() *rest.Pace { return rest.NewPace(5).Slower(2.5) }, []bool{false, false}, party, procurement.Party{Key: "v"}},
-		{"31 parties", func() *rest.Pace { return rest.NewPace(5) }, []bool{false, false, true}, parties, procurement.Party{Key: "v", Funded: true}},
+		{"a funded one", func() *rest.Pace { return rest.NewPace(5) }, []bool{false, true}, party, fair.Party{Key: "v", Funded: true}},
+		{"one on trial", func() *rest.Pace { return rest.NewPace(5) }, []bool{false, true}, party, fair.Party{Key: "v"}},
+		{"four calls", func() *rest.Pace { return rest.NewPace(5) }, []bool{false, false, false, true}, party, fair.Party{Key: "v"}},
+		{"money more slowly", func() *rest.Pace { return rest.NewPace(5).Slower(2.5) }, []bool{false, false, true}, party, fair.Party{Key: "v"}},
+		{"reads beside money", func() *rest.Pace { return rest.NewPace(5).Slower(2.5) }, []bool{false, false}, party, fair.Party{Key: "v"}},
+		{"31 parties", func() *rest.Pace { return rest.NewPace(5) }, []bool{false, false, true}, parties, fair.Party{Key: "v", Funded: true}},
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			p := c.pace()

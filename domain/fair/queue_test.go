@@ -1,4 +1,4 @@
-package procurement_test
+package fair_test
 
 import (
 	"fmt"
@@ -7,14 +7,14 @@ import (
 	"strings"
 	"testing"
 
-	"agentproxy/domain/procurement"
+	"agentproxy/domain/fair"
 )
 
 func TestThoseWhoWaitAreServedInTurns(t *testing.T) {
 	for _, c := range []struct{ pushed, want string }{
 		{"", ""}, {"a", "a1"}, {"aaa", "a1 a2 a3"}, {"aaab", "a1 b1 a2 a3"}, {"aaabbc", "a1 b1 c1 a2 b2 a3"}, {"cab", "c1 a1 b1"},
 	} {
-		var l procurement.FairQueue[string]
+		var l fair.Queue[string]
 		push(&l, c.pushed)
 		if l.Len() != len(c.pushed) {
 			t.Errorf("%s: %d wait", c.pushed, l.Len())
@@ -29,7 +29,7 @@ func TestThoseWhoWaitAreServedInTurns(t *testing.T) {
 // each has every other turn.
 func TestWhoComesNowAndThenIsNext(t *testing.T) {
 	for name, other := range map[string]string{"b": "a", "B": "A"} { // funded, and on trial
-		var l procurement.FairQueue[string]
+		var l fair.Queue[string]
 		push(&l, strings.Repeat(other, 2000))
 		for range 100 {
 			l.Next()
@@ -60,7 +60,7 @@ func TestWhoComesNowAndThenIsNext(t *testing.T) {
 
 // One that rests for long does not hold up the rest for longer than its credit.
 func TestARestIsWorthFewTurns(t *testing.T) {
-	var l procurement.FairQueue[string]
+	var l fair.Queue[string]
 	push(&l, strings.Repeat("a", 1000))
 	for range 500 {
 		l.Next()
@@ -79,9 +79,9 @@ func TestARestIsWorthFewTurns(t *testing.T) {
 
 // One that has paid comes before accounts on trial that are new, however many they are.
 func TestAFundedOneComesBeforeNewTrials(t *testing.T) {
-	var l procurement.FairQueue[string]
+	var l fair.Queue[string]
 	for n := range 31 {
-		l.Push(procurement.Party{Key: fmt.Sprint("trial", n)}, "trial")
+		l.Push(fair.Party{Key: fmt.Sprint("trial", n)}, "trial")
 	}
 	served := ""
 	for range 27 {
@@ -97,14 +97,14 @@ func TestAFundedOneComesBeforeNewTrials(t *testing.T) {
 // Others that come for the first time, again and again, do not keep one from its turn, and are
 // not stored without end.
 func TestNewcomersDoNotKeepOneFromItsTurn(t *testing.T) {
-	var l procurement.FairQueue[string]
+	var l fair.Queue[string]
 	for range 20 {
 		l.Push(partyOf("a"), "a")
 		l.Next()
 	}
 	l.Push(partyOf("a"), "a")
 	for n := range 10_000 {
-		l.Push(procurement.Party{Key: fmt.Sprint("new", n), Funded: true}, "x")
+		l.Push(fair.Party{Key: fmt.Sprint("new", n), Funded: true}, "x")
 		if x, _ := l.Next(); x == "a" {
 			if n > 70 {
 				t.Errorf("%d newcomers were served before it", n)
@@ -113,7 +113,7 @@ func TestNewcomersDoNotKeepOneFromItsTurn(t *testing.T) {
 		}
 	}
 	for n := range 10_000 {
-		l.Push(procurement.Party{Key: fmt.Sprint("more", n)}, "x")
+		l.Push(fair.Party{Key: fmt.Sprint("more", n)}, "x")
 		l.Next()
 	}
 	if n := l.Remembered(); n > 300 {
@@ -124,7 +124,7 @@ func TestNewcomersDoNotKeepOneFromItsTurn(t *testing.T) {
 func TestBeforeIsWhatIsServedUntilTheNewEntry(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))
 	for range 2000 {
-		var l procurement.FairQueue[string]
+		var l fair.Queue[string]
 		names := make([]byte, rng.IntN(12))
 		for i := range names {
 			names[i] = "abCD"[rng.IntN(4)]
@@ -143,7 +143,7 @@ func TestBeforeIsWhatIsServedUntilTheNewEntry(t *testing.T) {
 	}
 }
 
-func push(l *procurement.FairQueue[string], names string) {
+func push(l *fair.Queue[string], names string) {
 	count := map[rune]int{}
 	for _, who := range names {
 		count[who]++
@@ -151,7 +151,7 @@ func push(l *procurement.FairQueue[string], names string) {
 	}
 }
 
-func drain(l *procurement.FairQueue[string]) (list []string) {
+func drain(l *fair.Queue[string]) (list []string) {
 	for {
 		x, ok := l.Next()
 		if !ok {
@@ -159,4 +159,9 @@ func drain(l *procurement.FairQueue[string]) (list []string) {
 		}
 		list = append(list, x)
 	}
+}
+
+// partyOf returns a party, which is on trial if its name is in capitals.
+func partyOf(name string) fair.Party {
+	return fair.Party{Key: name, Funded: strings.ToLower(name) == name}
 }

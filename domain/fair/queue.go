@@ -1,4 +1,6 @@
-package procurement
+// Package fair divides what is scarce among those who ask for it: a queue in which parties take turns, and a semaphore
+// for each owner.
+package fair
 
 import (
 	"maps"
@@ -15,12 +17,12 @@ type Party struct {
 // first reports whether a party comes before those on trial. Trial accounts cost nothing.
 func (p Party) first() bool { return p.Funded || p.Key == "" }
 
-// FairQueue is a queue that serves parties in turns by how many they had: start-time fair queueing
+// Queue is a queue that serves parties in turns by how many they had: start-time fair queueing
 // with a credit for those with little recent use. The work of one delays another's, which
 // comes now and then, by the entry that is served at the moment, and not by its number. In the
 // long run each has as many turns. While funded parties wait, those on trial have one turn of
 // nine. The zero value is an empty queue.
-type FairQueue[T any] struct {
+type Queue[T any] struct {
 	waiting []waiter      // who has entries, by arrival
 	entries map[Party][]T // by who waits
 	// used is the turns of who waits, or was served lately, on the clock that virtual is of.
@@ -52,10 +54,10 @@ const (
 )
 
 // Len returns the number of entries.
-func (q *FairQueue[T]) Len() int { return q.length }
+func (q *Queue[T]) Len() int { return q.length }
 
 // Push adds an entry.
-func (q *FairQueue[T]) Push(who Party, entry T) {
+func (q *Queue[T]) Push(who Party, entry T) {
 	if q.entries == nil {
 		q.entries, q.used = map[Party][]T{}, map[Party]int64{}
 	}
@@ -70,7 +72,7 @@ func (q *FairQueue[T]) Push(who Party, entry T) {
 }
 
 // next returns the index of who is next.
-func (q *FairQueue[T]) next() int {
+func (q *Queue[T]) next() int {
 	first := q.inRow < fundedInRow
 	if !q.waits(first) {
 		first = !first
@@ -89,13 +91,13 @@ func (q *FairQueue[T]) next() int {
 }
 
 // waits reports whether a party waits that comes first, or one that does not.
-func (q *FairQueue[T]) waits(first bool) bool {
+func (q *Queue[T]) waits(first bool) bool {
 	return slices.ContainsFunc(q.waiting, func(w waiter) bool { return w.first() == first })
 }
 
 // Peek returns the next entry, unless another comes that is served before it. It returns
 // false if there is none.
-func (q *FairQueue[T]) Peek() (entry T, ok bool) {
+func (q *Queue[T]) Peek() (entry T, ok bool) {
 	if q.length == 0 {
 		return entry, false
 	}
@@ -103,7 +105,7 @@ func (q *FairQueue[T]) Peek() (entry T, ok bool) {
 }
 
 // Next removes the next entry. It returns false if there is none.
-func (q *FairQueue[T]) Next() (entry T, ok bool) {
+func (q *Queue[T]) Next() (entry T, ok bool) {
 	if q.length == 0 {
 		return entry, false
 	}
@@ -130,7 +132,7 @@ func (q *FairQueue[T]) Next() (entry T, ok bool) {
 
 // forget drops the turns of those who do not wait and would begin with their credit again.
 // Are they too many, the clock goes on.
-func (q *FairQueue[T]) forget() {
+func (q *Queue[T]) forget() {
 	for ; len(q.used) > len(q.waiting)+rememberedAtMost; q.virtual++ {
 		for who, used := range q.used {
 			if len(q.entries[who]) == 0 && used <= q.virtual-credit {
@@ -142,7 +144,7 @@ func (q *FairQueue[T]) forget() {
 
 // Before returns the entries that are served before one that who adds now, in their
 // order, if no other is added.
-func (q *FairQueue[T]) Before(who Party) (list []T) {
+func (q *Queue[T]) Before(who Party) (list []T) {
 	then := *q
 	then.waiting, then.entries, then.used = slices.Clone(q.waiting), maps.Clone(q.entries), maps.Clone(q.used)
 	own := len(q.entries[who])
