@@ -2,6 +2,7 @@ package lease
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	"agentproxy/adapters/gateway/monotime"
@@ -15,7 +16,7 @@ type reports struct {
 	at    time.Duration
 	slots map[*Pool]*slot
 	parts []*part
-	free  []spot
+	room  int // no part before this one has a free place
 }
 
 // part is what is stored together.
@@ -24,15 +25,10 @@ type part struct {
 	changed bool
 }
 
-// spot is a place of a part.
-type spot struct {
-	part *part
-	at   int
-}
-
+// slot is a report and its place.
 type slot struct {
-	spot
-	report traffic.Report
+	part, at int
+	report   traffic.Report
 }
 
 // report stores what calm leases have used, every Config.Report.
@@ -81,9 +77,9 @@ func (r *Renewer) dropReports(ctx context.Context) {
 func (s *reports) collect(open map[*Pool]struct{}) (changed []traffic.ReportPart, n int) {
 	for p, at := range s.slots {
 		if _, ok := open[p]; !ok {
-			at.part.slots[at.at] = nil
+			s.parts[at.part].slots[at.at] = nil
+			s.room = min(s.room, at.part)
 			delete(s.slots, p)
-			s.free = append(s.free, at.spot)
 		}
 	}
 	for p := range open {
@@ -96,7 +92,7 @@ func (s *reports) collect(open map[*Pool]struct{}) (changed []traffic.ReportPart
 			at = s.add(p)
 		}
 		if at.report != report {
-			at.report, at.part.changed = report, true
+			at.report, s.parts[at.part].changed = report, true
 		}
 	}
 	for no, p := range s.parts {
@@ -115,24 +111,21 @@ func (s *reports) collect(open map[*Pool]struct{}) (changed []traffic.ReportPart
 	return changed, n
 }
 
-// add gives a pool a place.
+// add gives a pool the first free place, so that few leases are in few parts again after a time with many.
 func (s *reports) add(p *Pool) *slot {
-	if len(s.free) == 0 {
-		more := &part{}
-		s.parts = append(s.parts, more)
-		for at := traffic.PartSize - 1; at >= 0; at-- {
-			s.free = append(s.free, spot{more, at})
-		}
-	}
-	last := len(s.free) - 1
-	at := &slot{spot: s.free[last]}
-	s.free = s.free[:last]
-	at.part.slots[at.at] = at
 	if s.slots == nil {
 		s.slots = map[*Pool]*slot{}
 	}
-	s.slots[p] = at
-	return at
+	for ; ; s.room++ {
+		if s.room == len(s.parts) {
+			s.parts = append(s.parts, &part{})
+		}
+		if at := slices.Index(s.parts[s.room].slots[:], nil); at >= 0 {
+			added := &slot{part: s.room, at: at}
+			s.parts[s.room].slots[at], s.slots[p] = added, added
+			return added
+		}
+	}
 }
 
 // calmNow reports whether the lease is renewed every Config.Fold. One that workers use is not, as their limits

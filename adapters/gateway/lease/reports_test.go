@@ -268,3 +268,44 @@ func TestReportsKeepTheirPlaces(t *testing.T) {
 		stop()
 	})
 }
+
+// After a time with many leases the reports of few are in few parts, as soon as their leases are new.
+func TestReportsOfFewLeasesAreInFewParts(t *testing.T) {
+	t.Parallel()
+	var s reports
+	pools := make([]Pool, 10*traffic.PartSize)
+	open := map[*Pool]struct{}{}
+	set := func(from, to int, calm bool) {
+		for i := from; i < to; i++ {
+			pools[i] = Pool{lease: string(rune('a' + i)), calm: calm, down: 1}
+			if open[&pools[i]] = struct{}{}; !calm {
+				delete(open, &pools[i])
+			}
+		}
+	}
+	stored := func() (parts, n int) {
+		list, n := s.collect(open)
+		for _, p := range s.parts {
+			p.changed = false
+		}
+		return len(list), n
+	}
+	set(0, len(pools), true)
+	if parts, n := stored(); parts != 10 || n != len(pools) {
+		t.Errorf("%d reports in %d parts", n, parts)
+	}
+	set(0, len(pools), false)
+	_, _ = stored()
+	set(100, 100+traffic.PartSize+1, true)
+	if parts, n := stored(); parts != 2 || n != traffic.PartSize+1 {
+		t.Errorf("%d reports in %d parts", n, parts)
+	}
+	for _, at := range s.slots {
+		if at.part > 1 {
+			t.Fatalf("a report is in part %d", at.part)
+		}
+	}
+	if parts, _ := stored(); parts != 0 {
+		t.Errorf("%d parts change by themselves", parts)
+	}
+}
