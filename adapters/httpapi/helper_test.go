@@ -164,15 +164,16 @@ func newWorld(t testing.TB, o options) *world {
 	)
 	w.must(err)
 	log := slog.New(slog.NewJSONHandler(w.log, nil))
+	base := ports.Base{Store: w.store, Clock: clock, IDs: w.ids, Secrets: secrets, Log: log}
 	access := fulfilment.New(w.store, secrets, cat, log)
 	transitions := sessions.NewTransitions(w.ids, cat, access)
-	w.driver = procurement.NewDriver(w.store, clock, w.ids, cat, w.hub, transitions, access, 0, nil, log)
+	w.driver = procurement.NewDriver(base, cat, w.hub, transitions, access, 0, nil)
 	rules := accounts.Config{TrialBalance: o.trial, TrialDays: 14, Dev: true, PerMinute: o.perMinute}
 	if o.config != nil {
 		o.config(&rules)
 	}
 	o.limits.RegistrationsPerMinute = o.registrations
-	w.accounts = accounts.New(rules, w.store, clock, w.ids, secrets, system.NewTokens(real, w.ids), transitions, w.hub)
+	w.accounts = accounts.New(rules, base, system.NewTokens(real, w.ids), transitions, w.hub)
 	limits := ratelimit.New(o.limits, clock, nil, log)
 	if o.file != "" || o.capacity > 0 {
 		o.stored.Scarce = w.store.Scarce
@@ -180,10 +181,10 @@ func newWorld(t testing.TB, o options) *world {
 	}
 	limits.Stored = ratelimit.NewStored(o.stored, w.store, clock, limits, log)
 	counting := limits.Stored.Count(w.store)
-	w.stored, w.counting = limits.Stored, counting
+	w.stored, w.counting, base.Store = limits.Stored, counting, counting
 	w.facts = exitfacts.New(nil)
-	w.sessions = sessions.New(sessions.Config{Limit: o.sessionLimit, Measures: w.facts.Any}, counting, clock, w.ids, secrets, cat, transitions,
-		w.driver, access, w.hub, log)
+	w.sessions = sessions.New(sessions.Config{Limit: o.sessionLimit, Measures: w.facts.Any}, base, cat, transitions,
+		w.driver, access, w.hub)
 	w.reveals = reveals.New(w.store, clock, w.ids, secrets, w.sessions, w.accounts)
 	w.payments = payments.NewWatcher(w.store, clock, w.ids, w.chain, log)
 	w.sender = &sender{status: 204}
@@ -221,7 +222,7 @@ func newWorld(t testing.TB, o options) *world {
 			Feed:         w.feed,
 			Stats:        ledger.NewStats(w.store, clock),
 			Reveals:      w.reveals,
-			Replacements: replacements.New(counting, clock, w.ids, cat, w.sessions, transitions, w.driver, access, w.hub),
+			Replacements: replacements.New(base, cat, w.sessions, transitions, w.driver, access, w.hub),
 			Tools:        o.tools,
 			Console:      noPages,
 			Limits:       limits,

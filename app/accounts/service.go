@@ -50,10 +50,11 @@ type Service struct {
 }
 
 // New returns the use cases. Their cache follows the changes of the hub.
-func New(cfg Config, store ports.Store, clock ports.Clock, ids ports.IDs,
-	secrets ports.Secrets, tokens ports.Tokens, transitions *sessions.Transitions, hub *changes.Hub) *Service {
-	a := &Service{cfg: cfg, store: narrow(store), clock: clock, ids: ids, secrets: secrets, tokens: tokens,
-		transitions: transitions, hub: hub, cache: newAgentCache()}
+func New(
+	cfg Config, base ports.Base, tokens ports.Tokens, transitions *sessions.Transitions, hub *changes.Hub,
+) *Service {
+	a := &Service{cfg: cfg, store: narrow(base.Store), clock: base.Clock, ids: base.IDs, secrets: base.Secrets,
+		tokens: tokens, transitions: transitions, hub: hub, cache: newAgentCache()}
 	a.Keys, a.SignIns = Keys{a}, SignIns{a}
 	hub.Watch(a.cache)
 	return a

@@ -51,11 +51,10 @@ type Tasks struct {
 }
 
 // New returns the tasks.
-func New(cfg Config, store ports.Store, clock ports.Clock, ids ports.IDs, transitions *sessions.Transitions,
-	traffic *trafficapp.Service, hub *changes.Hub, limits *ratelimit.Limits) *Tasks {
-	return &Tasks{cfg: cfg, store: narrow(store), clock: clock, ids: ids, transitions: transitions,
-		traffic: traffic, hub: hub,
-		limits: limits}
+func New(cfg Config, base ports.Base, transitions *sessions.Transitions, traffic *trafficapp.Service,
+	hub *changes.Hub, limits *ratelimit.Limits) *Tasks {
+	return &Tasks{cfg: cfg, store: narrow(base.Store), clock: base.Clock, ids: base.IDs, transitions: transitions,
+		traffic: traffic, hub: hub, limits: limits}
 }
 
 // renewWithin is how long gateways have to renew their leases after an outage of the database, before what

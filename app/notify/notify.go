@@ -95,21 +95,26 @@ func Cost(s session.Session) []string {
 		"refunded", s.Money.Refunded.Total().String()}
 }
 
+// Subject is what has a health: a session, or one of its workers.
+type Subject struct {
+	AgentID, SessionID string
+	Worker             string // empty: the session itself
+}
+
 // HealthChanged notifies of a risk level that has changed for good, and records it
-// in the state as announced. The caller stores the state. It is that of a worker if one is named.
+// in the state as announced. The caller stores the state.
 func HealthChanged(
-	ctx context.Context, tx Repos, ids ports.IDs, now time.Time, agentID, sessionID, worker string,
-	s *health.State,
+	ctx context.Context, tx Repos, ids ports.IDs, now time.Time, of Subject, s *health.State,
 ) error {
 	from, to, changed := s.Announce(now)
 	if !changed {
 		return nil
 	}
-	data := map[string]string{"session_id": sessionID, "risk_level": string(to), "previous_risk_level": string(from)}
-	if worker != "" {
-		data["worker"] = worker
+	data := map[string]string{"session_id": of.SessionID, "risk_level": string(to), "previous_risk_level": string(from)}
+	if of.Worker != "" {
+		data["worker"] = of.Worker
 	}
-	_, err := Enqueue(ctx, tx, ids, now, Notification{AgentID: agentID, Of: webhook.SessionHealthChanged, Data: data})
+	_, err := Enqueue(ctx, tx, ids, now, Notification{AgentID: of.AgentID, Of: webhook.SessionHealthChanged, Data: data})
 	return err
 }
 

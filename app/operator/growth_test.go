@@ -47,7 +47,7 @@ func TestAgentsAreSorted(t *testing.T) {
 func TestGrowthCountsRegistrationsByDay(t *testing.T) {
 	t.Parallel()
 	d := open(t)
-	service := accounts.New(accounts.Config{KeepOriginDays: 90}, d.store, d.Clock, d.IDs, d.Secrets, nil, d.Transitions, d.Hub)
+	service := accounts.New(accounts.Config{KeepOriginDays: 90}, d.base(), nil, d.Transitions, d.Hub)
 	register := func(n int, r accounts.Register) {
 		for range n {
 			r.Name = "agent"

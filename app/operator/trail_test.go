@@ -28,6 +28,12 @@ func open(t *testing.T) desk {
 	return desk{w, st, operator.NewTrail(st, w.Clock, w.IDs)}
 }
 
+func (d desk) base() ports.Base {
+	base := d.Base()
+	base.Store = d.store
+	return base
+}
+
 // did returns what was kept, the newest first.
 func (d desk) did() []audit.Action {
 	d.T.Helper()
@@ -41,7 +47,7 @@ var disable = audit.Action{By: " ann ", Via: audit.Command, Name: "agent disable
 func TestAnActionIsKeptWithWhatItChanges(t *testing.T) {
 	t.Parallel()
 	d := open(t)
-	service := accounts.New(accounts.Config{}, d.store, d.Clock, d.IDs, d.Secrets, nil, d.Transitions, d.Hub)
+	service := accounts.New(accounts.Config{}, d.base(), nil, d.Transitions, d.Hub)
 	agent := d.Register()
 	a := disable
 	a.Subject = agent
@@ -115,7 +121,7 @@ func TestARepeatedReferenceIsKeptOnce(t *testing.T) {
 func TestDisablingANetworkIsKeptForEachAgent(t *testing.T) {
 	t.Parallel()
 	d := open(t)
-	service := accounts.New(accounts.Config{KeepOriginDays: 1}, d.store, d.Clock, d.IDs, d.Secrets, nil, d.Transitions, d.Hub)
+	service := accounts.New(accounts.Config{KeepOriginDays: 1}, d.base(), nil, d.Transitions, d.Hub)
 	for _, from := range []string{"192.0.2.1", "192.0.2.2", "198.51.100.1"} {
 		_, err := service.Register(t.Context(), accounts.Register{Profile: account.Profile{Name: "agent"}, Origin: account.Origin{Addr: addr(from)}})
 		OK(t, err)

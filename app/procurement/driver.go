@@ -69,12 +69,11 @@ type Driver struct {
 }
 
 // NewDriver returns a Driver. If calls is nil they are not counted.
-func NewDriver(store ports.Store, clock ports.Clock, ids ports.IDs, catalog *catalog.Catalog, hub *changes.Hub,
-	lifecycle Lifecycle, access *fulfilment.Service, funding account.Funding, calls ports.CallCounter,
-	log *slog.Logger) *Driver {
-	return &Driver{store: narrow(store), clock: clock, ids: ids, catalog: catalog, hub: hub, lifecycle: lifecycle,
-		access: access, funding: funding, calls: calls, log: log,
-		direct: settlement.NewDirect(store, clock, ids, catalog, access, calls, log),
+func NewDriver(base ports.Base, catalog *catalog.Catalog, hub *changes.Hub, lifecycle Lifecycle,
+	access *fulfilment.Service, funding account.Funding, calls ports.CallCounter) *Driver {
+	return &Driver{store: narrow(base.Store), clock: base.Clock, ids: base.IDs, catalog: catalog, hub: hub,
+		lifecycle: lifecycle, access: access, funding: funding, calls: calls, log: base.Log,
+		direct: settlement.NewDirect(base.Store, base.Clock, base.IDs, catalog, access, calls, base.Log),
 		slots:  slots.New(driveAtOnce, awaitedAtMost)}
 }
 

@@ -2,7 +2,6 @@ package procurement_test
 
 import (
 	"context"
-	"log/slog"
 	"testing"
 	"time"
 
@@ -51,8 +50,8 @@ func TestAProviderThatHangsDelaysNoOther(t *testing.T) {
 func TestAnAgentDoesNotWaitForASlowProvider(t *testing.T) {
 	t.Parallel()
 	w := apptest.New(t)
-	quick := sessions.New(sessions.Config{AnswerWithin: time.Millisecond}, w.Store, w.Clock, w.IDs, w.Secrets, w.Catalog,
-		w.Transitions, w.Driver, w.Fulfilment, w.Hub, slog.New(slog.DiscardHandler))
+	quick := sessions.New(sessions.Config{AnswerWithin: time.Millisecond}, w.Base(), w.Catalog,
+		w.Transitions, w.Driver, w.Fulfilment, w.Hub)
 	agent := w.RegisterFunded(10)
 	reached, on := pauseCall(w, fake.Provision, fake.Step{})
 	in := sessions.Create{AgentID: agent, Form: apptest.Form(apptest.RemoteStatic), Call: apptest.Call("k")}

@@ -3,7 +3,6 @@ package procurement_test
 import (
 	"context"
 	"fmt"
-	"log/slog"
 	"net/netip"
 	"strings"
 	"sync"
@@ -29,8 +28,8 @@ func TestAnAgentWithManyOrdersDelaysOneOfAnotherByOne(t *testing.T) {
 	t.Parallel()
 	w := apptest.New(t)
 	w.Seller.Can(func(c *domain.Capabilities) { c.KeepsOrderKey = false })
-	replicas := []*procurement.Driver{w.Driver, procurement.NewDriver(w.Store, w.Clock, w.IDs, w.Catalog, w.Hub, w.Transitions,
-		w.Fulfilment, 0, nil, slog.New(slog.DiscardHandler))}
+	replicas := []*procurement.Driver{w.Driver, procurement.NewDriver(w.Base(), w.Catalog, w.Hub, w.Transitions,
+		w.Fulfilment, 0, nil)}
 	many, one := w.RegisterFunded(100), w.RegisterFunded(10)
 	reached, on := pauseCall(w, fake.Provision, fake.Step{})
 	var wg sync.WaitGroup

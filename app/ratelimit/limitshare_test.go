@@ -233,7 +233,7 @@ func TestTidyForgetsLimits(t *testing.T) {
 	w := apptest.New(t)
 	store := fake.NewRateLimits(w.Clock)
 	limits := sharing(w.Clock, store, 1)[0]
-	passes := maintenance.New(maintenance.Config{ClientDays: 90}, w.Store, w.Clock, w.IDs, w.Transitions, w.Traffic, w.Hub, limits)
+	passes := maintenance.New(maintenance.Config{ClientDays: 90}, w.Base(), w.Transitions, w.Traffic, w.Hub, limits)
 	apptest.Concurrently(1200, func(i int) { limits.TakeRegistration(netip.AddrFrom4([4]byte{10, 0, byte(i >> 8), byte(i)})) })
 	apptest.OK(t, passes.Purge(t.Context()))
 	apptest.Equal(t, "kept", store.Keys(), 1200)

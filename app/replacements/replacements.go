@@ -40,9 +40,9 @@ type Service struct {
 }
 
 // New returns the use case.
-func New(store ports.Store, clock ports.Clock, ids ports.IDs, catalog *catalog.Catalog, sessions *sessions.Service,
-	transitions *sessions.Transitions, driver *orders.Driver, access *fulfilment.Service, hub *changes.Hub) *Service {
-	return &Service{store: narrow(store), clock: clock, ids: ids, catalog: catalog, sessions: sessions,
+func New(base ports.Base, catalog *catalog.Catalog, sessions *sessions.Service, transitions *sessions.Transitions,
+	driver *orders.Driver, access *fulfilment.Service, hub *changes.Hub) *Service {
+	return &Service{store: narrow(base.Store), clock: base.Clock, ids: base.IDs, catalog: catalog, sessions: sessions,
 		transitions: transitions, driver: driver, access: access, hub: hub}
 }
 

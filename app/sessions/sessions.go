@@ -53,13 +53,12 @@ type Service struct {
 }
 
 // New returns the use cases.
-func New(cfg Config, store ports.Store, clock ports.Clock, ids ports.IDs, secrets ports.Secrets,
-	catalog *catalog.Catalog, transitions *Transitions, driver *procurement.Driver, access *fulfilment.Service,
-	hub *changes.Hub,
-	log *slog.Logger) *Service {
+func New(cfg Config, base ports.Base, catalog *catalog.Catalog, transitions *Transitions, driver *procurement.Driver,
+	access *fulfilment.Service, hub *changes.Hub) *Service {
 	cfg.AnswerWithin = cmp.Or(cfg.AnswerWithin, answerWithin)
-	return &Service{FundedFrom: cfg.FundedFrom, cfg: cfg, store: narrow(store), clock: clock, ids: ids,
-		secrets: secrets, catalog: catalog, transitions: transitions, driver: driver, access: access, hub: hub, log: log}
+	return &Service{FundedFrom: cfg.FundedFrom, cfg: cfg, store: narrow(base.Store), clock: base.Clock, ids: base.IDs,
+		secrets: base.Secrets, catalog: catalog, transitions: transitions, driver: driver, access: access, hub: hub,
+		log: base.Log}
 }
 
 // View is a session at one moment, as its agent may read it.

@@ -53,7 +53,7 @@ func TestClientsAndHostsAreStored(t *testing.T) {
 func TestClientsAreKeptForTheirDays(t *testing.T) {
 	t.Parallel()
 	w := apptest.New(t)
-	tasks := maintenance.New(maintenance.Config{ClientDays: 45}, w.Store, w.Clock, w.IDs, w.Transitions, w.Traffic, w.Hub, w.Limits)
+	tasks := maintenance.New(maintenance.Config{ClientDays: 45}, w.Base(), w.Transitions, w.Traffic, w.Hub, w.Limits)
 	agent := w.Register()
 	v := w.Buy(agent, apptest.Local)
 	for _, client := range []string{"192.0.2.1", "192.0.2.2"} {

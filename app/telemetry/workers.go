@@ -85,7 +85,8 @@ func (h *reportedOn) announce(ctx context.Context, tx repos, ids ports.IDs, now 
 	if h.Status.Over() {
 		return nil
 	}
-	return notify.HealthChanged(ctx, tx, ids, now, h.AgentID, on.session, on.worker, &h.State)
+	subject := notify.Subject{AgentID: h.AgentID, SessionID: on.session, Worker: on.worker}
+	return notify.HealthChanged(ctx, tx, ids, now, subject, &h.State)
 }
 
 // put stores the state.

@@ -53,17 +53,17 @@ type Dependencies struct {
 func NewUseCases(d Dependencies) (u UseCases) {
 	u.Fulfilment = fulfilment.New(d.Store, d.Secrets, d.Catalog, d.Log)
 	u.Transitions = sessions.NewTransitions(d.IDs, d.Catalog, u.Fulfilment)
-	u.Driver = procurement.NewDriver(d.Store, d.Clock, d.IDs, d.Catalog, d.Hub, u.Transitions, u.Fulfilment, d.FundedFrom,
-		d.Calls, d.Log)
+	base := ports.Base{Store: d.Store, Clock: d.Clock, IDs: d.IDs, Secrets: d.Secrets, Log: d.Log}
+	u.Driver = procurement.NewDriver(base, d.Catalog, d.Hub, u.Transitions, u.Fulfilment, d.FundedFrom, d.Calls)
 	u.Desk = procurement.NewDesk(d.Store, u.Driver)
 	u.Callbacks = procurement.NewCallbacks(d.Store, d.Clock, d.Catalog, u.Driver)
-	u.Sessions = sessions.New(sessions.Config{Limit: d.SessionLimit, FundedFrom: d.FundedFrom, Measures: func() bool { return true }}, d.Store, d.Clock, d.IDs, d.Secrets, d.Catalog,
-		u.Transitions, u.Driver, u.Fulfilment, d.Hub, d.Log)
+	u.Sessions = sessions.New(sessions.Config{Limit: d.SessionLimit, FundedFrom: d.FundedFrom, Measures: func() bool { return true }}, base, d.Catalog,
+		u.Transitions, u.Driver, u.Fulfilment, d.Hub)
 	u.Traffic = traffic.New(d.Store, d.Clock, d.IDs, u.Sessions, u.Transitions, u.Fulfilment, d.Hub, d.Log)
 	u.Policies = policy.New(d.Store, d.Hub)
-	u.Replacements = replacements.New(d.Store, d.Clock, d.IDs, d.Catalog, u.Sessions, u.Transitions, u.Driver,
+	u.Replacements = replacements.New(base, d.Catalog, u.Sessions, u.Transitions, u.Driver,
 		u.Fulfilment, d.Hub)
 	u.Workers = workers.New(d.Store, d.Clock, d.IDs, d.Catalog, u.Fulfilment, d.Hub, d.Log)
-	u.Tasks = maintenance.New(maintenance.Config{ClientDays: 90, ArchiveDays: 90}, d.Store, d.Clock, d.IDs, u.Transitions, u.Traffic, d.Hub, d.Limits)
+	u.Tasks = maintenance.New(maintenance.Config{ClientDays: 90, ArchiveDays: 90}, base, u.Transitions, u.Traffic, d.Hub, d.Limits)
 	return u
 }

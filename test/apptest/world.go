@@ -168,8 +168,9 @@ func (w *World) Wire(s Options, clock ports.Clock, ids ports.IDs) {
 	if s.Accounts != nil {
 		s.Accounts(&config)
 	}
-	w.Accounts = accounts.New(config,
-		w.Store, clock, ids, w.Secrets, system.NewTokens(w.Secrets, ids), w.Transitions, w.Hub)
+	base := w.Base()
+	base.Clock, base.IDs = clock, ids
+	w.Accounts = accounts.New(config, base, system.NewTokens(w.Secrets, ids), w.Transitions, w.Hub)
 	w.Referrers = accounts.NewReferrers(w.Store, clock, ids)
 	w.Telemetry = telemetry.New(w.Store, clock, ids, w.Observer)
 	w.Wallet = ledger.NewWallet(w.Store, clock, ids)
@@ -181,13 +182,19 @@ func (w *World) Wire(s Options, clock ports.Clock, ids ports.IDs) {
 	w.Webhooks = webhooks.New(w.Store, clock, ids, w.Secrets, w.Receiver, w.Hub, slog.New(slog.DiscardHandler))
 }
 
+// Base is what the use cases of the world are made of, without a log.
+func (w *World) Base() ports.Base {
+	return ports.Base{Store: w.Store, Clock: w.Clock, IDs: w.IDs, Secrets: w.Secrets, Log: slog.New(slog.DiscardHandler)}
+}
+
 // Connect creates the use cases that depend on the catalogue.
 func (w *World) Connect(limit int, clock ports.Clock, calls ports.CallCounter, log *slog.Logger) {
 	w.UseCases = NewUseCases(Dependencies{Store: w.Store, Clock: clock, IDs: w.IDs, Secrets: w.Secrets,
 		Catalog: w.Catalog, Hub: w.Hub, Limits: w.Limits, SessionLimit: limit, FundedFrom: w.funding, Calls: calls,
 		Log: log})
-	w.Other = procurementapp.NewDriver(w.Store, clock, w.IDs, w.Catalog, w.Hub, w.Transitions, w.Fulfilment, w.funding,
-		calls, log)
+	base := w.Base()
+	base.Clock, base.Log = clock, log
+	w.Other = procurementapp.NewDriver(base, w.Catalog, w.Hub, w.Transitions, w.Fulfilment, w.funding, calls)
 }
 
 // Reconnect creates the use cases that depend on the catalogue, with another catalogue.

@@ -127,7 +127,7 @@ func (w *world) start(n int) {
 func (w *world) register(n int) {
 	w.t.Helper()
 	hub := changes.New(w.db, w.clock)
-	opened := accounts.New(accounts.Config{TrialBalance: 10 * domain.Dollar, TrialDays: 14}, w.db, w.clock, w.ids, w.secrets,
+	opened := accounts.New(accounts.Config{TrialBalance: 10 * domain.Dollar, TrialDays: 14}, ports.Base{Store: w.db, Clock: w.clock, IDs: w.ids, Secrets: w.secrets},
 		system.NewTokens(w.secrets, w.ids), nil, hub)
 	wallet := ledger.NewWallet(w.db, w.clock, w.ids)
 	for range n {

@@ -69,6 +69,8 @@ func open(t *testing.T) world {
 	w := New(t)
 	var text bytes.Buffer
 	st, log := operator.Audited(w.Store, w.IDs), slog.New(slog.NewTextHandler(&text, nil))
+	base := w.Base()
+	base.Store = st
 	chain := fake.NewChain("tron-test", fake.Start)
 	x := world{World: w, user: signin.User{Name: "ann", Role: signin.Act}, trail: operator.NewTrail(st, w.Clock, w.IDs), jobs: &parkedJobs{}, sent: new([]string), log: &text, rules: policy.Publish(nil),
 		recharges: payments.NewOrders(payments.Config{}, st, w.Clock, w.IDs, chain, fake.NewKeys("a")),
@@ -81,7 +83,7 @@ func open(t *testing.T) world {
 		}}
 	x.pages = console.New(console.Deps{Sessions: operator.NewSessions(st, w.Clock, w.IDs, w.Transitions, w.Hub),
 		Money: operator.NewMoney(st, w.Clock, w.Catalog), Trail: x.trail, Referrers: accounts.NewReferrers(st, w.Clock, w.IDs),
-		Accounts: accounts.New(accounts.Config{KeepOriginDays: 90}, st, w.Clock, w.IDs, w.Secrets, nil, w.Transitions, w.Hub),
+		Accounts: accounts.New(accounts.Config{KeepOriginDays: 90}, base, nil, w.Transitions, w.Hub),
 		Wallet:   ledger.NewWallet(st, w.Clock, w.IDs), Orders: procurement.NewDesk(st, w.Driver),
 		Exits: exitlog.New(exitlog.Config{Days: 90}, st, w.Clock, w.IDs), Recharges: x.recharges, Payments: x.watcher,
 		Proof: w.DB, Owed: reconcile.NewWatch(st, log), Reconcile: reconcile.New(st, w.Clock, w.Catalog, w.Desk, nil, log),

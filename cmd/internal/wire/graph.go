@@ -99,6 +99,9 @@ func core(s configfile.Settings, log *slog.Logger, database fx.Option) fx.Option
 				return sessions.Config{Limit: s.SessionLimit, FundedFrom: s.FundedFrom, Measures: facts.Any}
 			},
 			func(s configfile.Settings) account.Funding { return s.FundedFrom },
+			func(st ports.Store, clock ports.Clock, ids ports.IDs, secrets ports.Secrets, log *slog.Logger) ports.Base {
+				return ports.Base{Store: st, Clock: clock, IDs: ids, Secrets: secrets, Log: log}
+			},
 			newCounter,
 			func(l *sessions.Transitions) procurement.Lifecycle { return l },
 			sharedLimits,

@@ -24,7 +24,9 @@ func TestAccountsOnTrialThatScanAreDisabled(t *testing.T) {
 	st := operator.Audited(w.Store, w.IDs)
 	trail := operator.NewTrail(st, w.Clock, w.IDs)
 	var log bytes.Buffer
-	s := newScans(accounts.New(accounts.Config{FundedFrom: 1}, st, w.Clock, w.IDs, w.Secrets, nil, w.Transitions, w.Hub), trail,
+	base := w.Base()
+	base.Store = st
+	s := newScans(accounts.New(accounts.Config{FundedFrom: 1}, base, nil, w.Transitions, w.Hub), trail,
 		slog.New(slog.NewTextHandler(&log, nil)))
 	trial, funded := w.Register(), w.RegisterFunded(5)
 	v, other := w.Buy(trial, apptest.Local), w.Buy(funded, apptest.Local)
