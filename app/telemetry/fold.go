@@ -7,6 +7,9 @@ import (
 	"slices"
 	"time"
 
+	"agentproxy/app/notify"
+	"agentproxy/domain/eventlog"
+	"agentproxy/domain/health"
 	"agentproxy/domain/session"
 	"agentproxy/ports"
 )
@@ -114,6 +117,38 @@ func foldCall(c queuedCall, found map[of]*reportedOn, tally *ports.Tally) (touch
 	return touched
 }
 
+// entry returns the entry of the event log.
+func (e *queuedEvent) entry(event health.Event) eventlog.Event {
+	f := eventlog.Event{ID: e.ID, At: event.At, Source: eventlog.Agent, Type: e.Type, TargetHost: e.Host,
+		StatusCode: event.StatusCode, LatencyMS: -1, Message: e.Message, Worker: e.Worker}
+	if event.HasLatency {
+		f.LatencyMS = event.LatencyMS
+	}
+	if e.OccurredAt != 0 {
+		f.OccurredAt = time.UnixMicro(e.OccurredAt).UTC()
+	}
+	return f
+}
+
+// countEvidence counts one event that may be evidence about an exit.
+func countEvidence(t *ports.Tally, e health.Event) {
+	if e.Scored() {
+		t.Scored++
+		if e.Good() {
+			t.Good++
+		}
+	}
+}
+
+// announce notifies of a risk level that has changed for good, unless the session is over.
+func (h *reportedOn) announce(ctx context.Context, tx repos, ids ports.IDs, now time.Time, on of) error {
+	if h.Status.Over() {
+		return nil
+	}
+	subject := notify.Subject{AgentID: h.AgentID, SessionID: on.session, Worker: on.worker}
+	return notify.HealthChanged(ctx, tx, ids, now, subject, &h.State)
+}
+
 // storeFolded stores the state and the new events of a session or worker.
 func storeFolded(ctx context.Context, tx repos, on of, h *reportedOn) error {
 	if h == nil || len(h.events) == 0 {
@@ -127,4 +162,12 @@ func storeFolded(ctx context.Context, tx repos, on of, h *reportedOn) error {
 		return nil
 	}
 	return err
+}
+
+// put stores the state.
+func (h *reportedOn) put(ctx context.Context, tx repos, sessionID string) error {
+	if h.id == 0 {
+		return tx.Health().Put(ctx, sessionID, h.State)
+	}
+	return tx.Workers().PutHealth(ctx, h.id, h.State, h.failed)
 }

@@ -282,13 +282,3 @@ func (o *Observer) storeBatch(ctx context.Context, tx repos, b batch) error {
 	h.failed = b.failed
 	return h.put(ctx, tx, b.id.session)
 }
-
-// countEvidence counts one event that may be evidence about an exit.
-func countEvidence(t *ports.Tally, e health.Event) {
-	if e.Scored() {
-		t.Scored++
-		if e.Good() {
-			t.Good++
-		}
-	}
-}

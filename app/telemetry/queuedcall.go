@@ -7,7 +7,6 @@ import (
 	"slices"
 	"time"
 
-	"agentproxy/domain/eventlog"
 	"agentproxy/domain/health"
 )
 
@@ -66,35 +65,12 @@ func decodeCall(body []byte) (c queuedCall, err error) {
 	return c, nil
 }
 
-// queuedOf returns an event as it is queued.
-func queuedOf(e ReportedEvent, id string) queuedEvent {
-	q := queuedEvent{Session: e.SessionID, Worker: e.Worker, ID: id, Type: e.Type, Status: e.StatusCode,
-		Latency: e.LatencyMS, Host: e.TargetHost, Message: e.ErrorMessage}
-	if e.OccurredAt != nil {
-		q.OccurredAt = e.OccurredAt.UnixMicro()
-	}
-	return q
-}
-
 func (e *queuedEvent) on() of { return of{e.Session, e.Worker} }
 
 // event returns what it is for the health of an exit.
 func (e *queuedEvent) event(at time.Time) health.Event {
 	r := health.Report{Type: e.Type, StatusCode: e.Status, LatencyMS: e.Latency, TargetHost: e.Host}
 	return r.Event(at)
-}
-
-// entry returns the entry of the event log.
-func (e *queuedEvent) entry(event health.Event) eventlog.Event {
-	f := eventlog.Event{ID: e.ID, At: event.At, Source: eventlog.Agent, Type: e.Type, TargetHost: e.Host,
-		StatusCode: event.StatusCode, LatencyMS: -1, Message: e.Message, Worker: e.Worker}
-	if event.HasLatency {
-		f.LatencyMS = event.LatencyMS
-	}
-	if e.OccurredAt != 0 {
-		f.OccurredAt = time.UnixMicro(e.OccurredAt).UTC()
-	}
-	return f
 }
 
 func (c queuedClaim) event() health.Event {
