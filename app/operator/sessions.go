@@ -39,11 +39,24 @@ func (u *Sessions) List(
 	ctx context.Context, f ports.OverviewFilter, page domain.Page,
 ) (list domain.List[ports.SessionRead], err error) {
 	err = u.store.View(ctx, func(ctx context.Context, tx repos) error {
-		if list, err = tx.Overview().Sessions(ctx, f, page); err != nil {
+		if list, err = listSessions(ctx, tx, f, page); err != nil {
 			return err
 		}
 		return addReported(ctx, tx, list.Items)
 	})
+	return list, err
+}
+
+// listSessions lists the sessions of one agent as the agent does, whose sessions are numbered and counted.
+func listSessions(ctx context.Context, tx repos, f ports.OverviewFilter, page domain.Page) (
+	list domain.List[ports.SessionRead], err error,
+) {
+	if f.AgentID == "" || f.Provider != "" {
+		return tx.Overview().Sessions(ctx, f, page)
+	}
+	list, err = tx.Sessions().List(ctx, f.AgentID,
+		ports.SessionFilter{Status: f.Status, Type: f.Type, ProductNo: f.ProductNo}, page)
+	list.Next = 0 // lists of all agents are paged by number alone
 	return list, err
 }
 

@@ -111,7 +111,7 @@ func database(t *testing.T) string {
 	if os.Getenv("TEST_STORE") != "postgres" {
 		return ""
 	}
-	return pg.With(pg.Database(t), "statement_timeout", "0")
+	return pg.Database(t)
 }
 
 // prove runs the background proof: at first, of all, and of the entries of one more purchase.
@@ -241,6 +241,7 @@ func calls(w *apptest.World, f filled) []call {
 	}
 	month := w.Clock.Now().Add(-clonePeriod).Format(time.DateOnly)
 	money := operator.NewMoney(w.DB, w.Clock, w.Catalog)
+	desk := operator.NewSessions(w.Store, w.Clock, w.IDs, w.Transitions, w.Hub)
 	margin := func(by ports.MarginKey) func(context.Context) error {
 		return func(ctx context.Context) error {
 			_, err := money.Margin(ctx, time.Time{}, time.Time{}, by)
@@ -256,6 +257,12 @@ func calls(w *apptest.World, f filled) []call {
 		}},
 		{"margin by day", margin(ports.ByDay)},
 		{"margin by provider", margin(ports.ByProvider)},
+		{"margin by product", margin(ports.ByProduct)},
+		{"margin by agent", margin(ports.ByAgent)},
+		{"operator, an agent", func(ctx context.Context) error {
+			_, err := desk.List(ctx, ports.OverviewFilter{AgentID: f.agent}, page(1))
+			return err
+		}},
 		{"a session", func(ctx context.Context) error { _, err := w.Sessions.Read(ctx, f.agent, id); return err }},
 		{"a list", list(ports.SessionFilter{}, page(1))},
 		{"a deep page", list(ports.SessionFilter{}, page(f.sessions/40))},
