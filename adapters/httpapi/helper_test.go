@@ -192,7 +192,7 @@ func newWorld(t testing.TB, o options) *world {
 	w.hub.Watch(w.feed)
 	w.hub.WatchFeeds(w.feed)
 	w.webhooks = webhooks.New(w.store, clock, w.ids, secrets, w.sender, w.hub, log)
-	w.traffic = traffic.New(w.store, clock, w.ids, w.sessions, transitions, access, w.hub, slog.New(slog.DiscardHandler))
+	w.traffic = traffic.New(ports.Base{Store: w.store, Clock: clock, IDs: w.ids, Log: slog.New(slog.DiscardHandler)}, w.sessions, transitions, access, w.hub)
 	w.observer = telemetry.NewObserver(w.store, clock, w.ids)
 	w.server = httpapi.New(
 		httpapi.Config{

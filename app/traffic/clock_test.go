@@ -11,6 +11,7 @@ import (
 	trafficapp "agentproxy/app/traffic"
 	"agentproxy/domain/session"
 	"agentproxy/domain/traffic"
+	"agentproxy/ports"
 	"agentproxy/test/apptest"
 	"agentproxy/test/fake"
 )
@@ -30,7 +31,8 @@ type edge struct {
 func newEdge(t *testing.T, w *apptest.World, name, id string, skew time.Duration) *edge {
 	e := &edge{t: t, clock: fake.NewClock(), name: name, id: id}
 	e.clock.Set(w.Clock.Now().Add(skew))
-	e.traffic = trafficapp.New(w.Store, e.clock, w.IDs, w.Sessions, w.Transitions, w.Fulfilment, w.Hub, slog.New(slog.DiscardHandler))
+	e.traffic = trafficapp.New(ports.Base{Store: w.Store, Clock: e.clock, IDs: w.IDs, Log: slog.New(slog.DiscardHandler)}, w.Sessions, w.Transitions,
+		w.Fulfilment, w.Hub)
 	return e
 }
 

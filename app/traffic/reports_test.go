@@ -133,7 +133,8 @@ func TestReportsAreReadForAll(t *testing.T) {
 	t.Parallel()
 	w := apptest.New(t)
 	store := &readers{Store: w.Store, hangs: make(chan struct{})}
-	s := trafficapp.New(store, w.Clock, w.IDs, w.Sessions, w.Transitions, w.Fulfilment, w.Hub, slog.New(slog.DiscardHandler))
+	s := trafficapp.New(ports.Base{Store: store, Clock: w.Clock, IDs: w.IDs, Log: slog.New(slog.DiscardHandler)}, w.Sessions, w.Transitions,
+		w.Fulfilment, w.Hub)
 	ctx, cancel := context.WithCancel(ports.WithAgent(t.Context(), "agt_busy"))
 	cancel()
 	if err := s.Book(ctx, "agt_busy"); !errors.Is(err, context.Canceled) { // which does not wait

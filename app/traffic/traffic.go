@@ -38,12 +38,10 @@ type Service struct {
 }
 
 // New returns the use cases.
-func New(store ports.Store, clock ports.Clock, ids ports.IDs, sessions *sessions.Service,
-	transitions *sessions.Transitions,
-	access *fulfilment.Service, hub *changes.Hub, log *slog.Logger) *Service {
-	return &Service{store: narrow(store), clock: clock, ids: ids, sessions: sessions, transitions: transitions,
-		access: access, hub: hub,
-		log: log}
+func New(base ports.Base, sessions *sessions.Service, transitions *sessions.Transitions, access *fulfilment.Service,
+	hub *changes.Hub) *Service {
+	return &Service{store: narrow(base.Store), clock: base.Clock, ids: base.IDs, sessions: sessions,
+		transitions: transitions, access: access, hub: hub, log: base.Log}
 }
 
 // KeepEnded is how long the credentials of an ended session are accepted.

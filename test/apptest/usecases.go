@@ -59,7 +59,7 @@ func NewUseCases(d Dependencies) (u UseCases) {
 	u.Callbacks = procurement.NewCallbacks(d.Store, d.Clock, d.Catalog, u.Driver)
 	u.Sessions = sessions.New(sessions.Config{Limit: d.SessionLimit, FundedFrom: d.FundedFrom, Measures: func() bool { return true }}, base, d.Catalog,
 		u.Transitions, u.Driver, u.Fulfilment, d.Hub)
-	u.Traffic = traffic.New(d.Store, d.Clock, d.IDs, u.Sessions, u.Transitions, u.Fulfilment, d.Hub, d.Log)
+	u.Traffic = traffic.New(base, u.Sessions, u.Transitions, u.Fulfilment, d.Hub)
 	u.Policies = policy.New(d.Store, d.Hub)
 	u.Replacements = replacements.New(base, d.Catalog, u.Sessions, u.Transitions, u.Driver,
 		u.Fulfilment, d.Hub)

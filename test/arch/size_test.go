@@ -87,28 +87,17 @@ func TestFunctionsAreShort(t *testing.T) {
 // mostParameters is how many parameters a function may have. More are a struct, such as an fx.In.
 const mostParameters = 7
 
-// manyParameters are the functions that have more, with how many. It only gets shorter.
-var manyParameters = map[string]int{"app/traffic.New": 8}
-
 func TestFunctionsTakeFewParameters(t *testing.T) {
-	most := map[string]int{}
 	for _, s := range sources(t) {
 		if strings.HasSuffix(s.path, "_test.go") || strings.HasPrefix(s.path, "test/") {
 			continue
 		}
 		for _, d := range s.file.Decls {
 			if f, ok := d.(*ast.FuncDecl); ok {
-				name := path.Dir(s.path) + "." + f.Name.Name
-				most[name] = max(most[name], f.Type.Params.NumFields())
-				if n := f.Type.Params.NumFields(); n > max(mostParameters, manyParameters[name]) {
+				if n := f.Type.Params.NumFields(); n > mostParameters {
 					t.Errorf("%s: %s has %d parameters, at most %d are allowed: take a struct", s.fset.Position(f.Pos()), f.Name.Name, n, mostParameters)
 				}
 			}
-		}
-	}
-	for name, n := range manyParameters {
-		if most[name] < n {
-			t.Errorf("%s has %d parameters: write so, or remove it from manyParameters", name, most[name])
 		}
 	}
 }
