@@ -152,10 +152,8 @@ func TestReportsAreReadForAll(t *testing.T) {
 // replica is a gateway that renews, reports and dies.
 type replica struct {
 	name, lease string
-	n           int
 	granted     int64
 	used, known int64 // of the lease; known: what it renewed with or reported
-	reported    bool
 }
 
 // Two replicas relay one session, renew, report, close and die in any order, and agents read in between. No more than
