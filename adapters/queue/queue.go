@@ -177,7 +177,7 @@ func newClient[T any](
 		ErrorHandler:                failures{log, h.AbandonCreation},
 		CompletedJobRetentionPeriod: keepDone,
 		DiscardedJobRetentionPeriod: keepParked,
-		Logger:                      slog.New(quiet{log.Handler(), stopping}),
+		Logger:                      slog.New(newQuiet(log.Handler(), stopping)),
 		TestOnly:                    testOnly,
 	})
 	if err != nil {

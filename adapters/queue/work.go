@@ -9,7 +9,6 @@ import (
 	"runtime"
 	"runtime/debug"
 	"slices"
-	"sync/atomic"
 	"time"
 
 	"github.com/riverqueue/river"
@@ -161,35 +160,4 @@ type backoff struct{}
 // NextRetry returns when a failed job is retried.
 func (backoff) NextRetry(j *rivertype.JobRow) time.Time {
 	return time.Now().UTC().Add(min(time.Second<<min(len(j.Errors), 10), longestRetry))
-}
-
-// quiet passes on River's warnings and errors and drops the rest. While the queue stops, which ends statements that
-// are under way, they are information.
-type quiet struct {
-	slog.Handler
-	stopping *atomic.Bool
-}
-
-// Enabled returns true from warnings upwards.
-func (quiet) Enabled(_ context.Context, l slog.Level) bool { return l >= slog.LevelWarn }
-
-// Handle passes on a record.
-func (q quiet) Handle(ctx context.Context, r slog.Record) error {
-	if q.stopping.Load() {
-		r.Level = slog.LevelInfo
-	}
-	if !q.Handler.Enabled(ctx, r.Level) {
-		return nil
-	}
-	return q.Handler.Handle(ctx, r)
-}
-
-// WithAttrs keeps the filter.
-func (q quiet) WithAttrs(a []slog.Attr) slog.Handler {
-	return quiet{q.Handler.WithAttrs(a), q.stopping}
-}
-
-// WithGroup keeps the filter.
-func (q quiet) WithGroup(name string) slog.Handler {
-	return quiet{q.Handler.WithGroup(name), q.stopping}
 }
