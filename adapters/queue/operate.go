@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"github.com/riverqueue/river"
-	"github.com/riverqueue/river/riverdriver"
 	"github.com/riverqueue/river/rivertype"
 
 	"agentproxy/domain"
@@ -72,7 +71,7 @@ func fromRow(r *rivertype.JobRow) Job {
 // Retry runs a job again at once, also if it has no attempt left, in the transaction of a unit. On
 // PostgreSQL tx is nil. It returns ErrNoJob for an unknown id and ErrRunning for a running job.
 func (q *Queue) Retry(ctx context.Context, conn *sql.Conn, tx *sql.Tx, id int64) (Job, error) {
-	row, err := q.retry(ctx, conn, tx, id)
+	row, err := q.client.retry(ctx, conn, tx, id)
 	if err != nil {
 		return Job{}, refusal("retry", id, err)
 	}
@@ -84,7 +83,7 @@ func (q *Queue) Retry(ctx context.Context, conn *sql.Conn, tx *sql.Tx, id int64)
 
 // Discard removes a job in the transaction of a unit. Its errors are those of Retry.
 func (q *Queue) Discard(ctx context.Context, conn *sql.Conn, tx *sql.Tx, id int64) (Job, error) {
-	row, err := q.discard(ctx, conn, tx, id)
+	row, err := q.client.discard(ctx, conn, tx, id)
 	if err != nil {
 		return Job{}, refusal("discard", id, err)
 	}
@@ -101,10 +100,13 @@ func refusal(what string, id int64, err error) error {
 	return fmt.Errorf("%s job %d: %w", what, id, err)
 }
 
+// mostParked bounds the parked jobs that are counted: River's client has a list of jobs and no count.
+const mostParked = 1_000
+
 // Status is the state of the queue, for gauges.
 type Status struct {
 	Waiting time.Duration // how long the oldest job that could run has waited
-	Parked  int           // jobs that failed in every attempt
+	Parked  int           // jobs that failed in every attempt, of which at most mostParked are counted
 	LedAt   time.Time     // when a periodic task last ended, on any replica; zero if none did within keepDone
 	Leads   bool          // this process
 }
@@ -120,9 +122,12 @@ func (q *Queue) Status(ctx context.Context) (Status, error) {
 	if len(oldest.Jobs) > 0 {
 		s.Waiting = max(time.Since(oldest.Jobs[0].ScheduledAt), 0)
 	}
-	if s.Parked, err = q.count(ctx, &riverdriver.JobCountByStateParams{State: rivertype.JobStateDiscarded}); err != nil {
+	parked, err := q.client.JobList(ctx, river.NewJobListParams().First(mostParked).States(rivertype.JobStateDiscarded).
+		OrderBy(river.JobListOrderByFinalizedAt, river.SortOrderDesc))
+	if err != nil {
 		return s, fmt.Errorf("status of jobs: %w", err)
 	}
+	s.Parked = len(parked.Jobs)
 	last, err := q.client.JobList(ctx, river.NewJobListParams().First(1).Kinds(runPass{}.Kind()).
 		States(rivertype.JobStateCompleted).OrderBy(river.JobListOrderByFinalizedAt, river.SortOrderDesc))
 	if err != nil {

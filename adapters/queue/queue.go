@@ -14,6 +14,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/jackc/pgx/v5/stdlib"
 	"github.com/riverqueue/river"
@@ -49,31 +50,59 @@ type Observer func(kind, result string, took time.Duration)
 
 // Queue inserts and runs jobs.
 type Queue struct {
-	client         client
-	insert         inserter
-	retry, discard operation
-	count          func(context.Context, *riverdriver.JobCountByStateParams) (int, error)
-	alone          bool       // a file belongs to this process
-	behind         background // of a start that is tried again
-	term           *term
-	stopping       *atomic.Bool
-	log            *slog.Logger
+	client   client
+	alone    bool       // a file belongs to this process
+	behind   background // of a start that is tried again
+	term     *term
+	stopping *atomic.Bool
+	log      *slog.Logger
 }
 
-// client is River's client without the type of its transactions.
+// client is River's client without the type of its transactions. What changes jobs runs in the transaction of a unit,
+// which is tx on SQLite, and on PostgreSQL the one that is open on the connection.
 type client interface {
 	Start(ctx context.Context) error
 	Stop(ctx context.Context) error
 	StopAndCancel(ctx context.Context) error
 	JobList(ctx context.Context, params *river.JobListParams) (*river.JobListResult, error)
+	insert(ctx context.Context, conn *sql.Conn, tx *sql.Tx, jobs []river.InsertManyParams) error
+	retry(ctx context.Context, conn *sql.Conn, tx *sql.Tx, id int64) (*rivertype.JobRow, error)
+	discard(ctx context.Context, conn *sql.Conn, tx *sql.Tx, id int64) (*rivertype.JobRow, error)
 }
 
-// inserter stores jobs in the transaction of a unit, which is tx on SQLite, and on PostgreSQL the
-// one that is open on the connection.
-type inserter func(ctx context.Context, conn *sql.Conn, tx *sql.Tx, jobs []river.InsertManyParams) error
+// unitClient is a client whose transactions are those of units.
+type unitClient[T any] struct {
+	*river.Client[T]
+	transaction func(*sql.Conn, *sql.Tx) (T, error)
+}
 
-// operation changes a job in the transaction of a unit.
-type operation func(ctx context.Context, conn *sql.Conn, tx *sql.Tx, id int64) (*rivertype.JobRow, error)
+func (c unitClient[T]) insert(ctx context.Context, conn *sql.Conn, tx *sql.Tx, jobs []river.InsertManyParams) error {
+	unit, err := c.transaction(conn, tx)
+	if err == nil {
+		_, err = c.InsertManyTx(ctx, unit, jobs)
+	}
+	return err
+}
+
+func (c unitClient[T]) retry(
+	ctx context.Context, conn *sql.Conn, tx *sql.Tx, id int64,
+) (row *rivertype.JobRow, err error) {
+	unit, err := c.transaction(conn, tx)
+	if err == nil {
+		row, err = c.JobRetryTx(ctx, unit, id)
+	}
+	return row, err
+}
+
+func (c unitClient[T]) discard(
+	ctx context.Context, conn *sql.Conn, tx *sql.Tx, id int64,
+) (row *rivertype.JobRow, err error) {
+	unit, err := c.transaction(conn, tx)
+	if err == nil {
+		row, err = c.JobDeleteTx(ctx, unit, id)
+	}
+	return row, err
+}
 
 // deliveries is the queue of webhooks, so that slow receivers do not delay other jobs.
 const deliveries = "webhooks"
@@ -96,55 +125,19 @@ const (
 
 // New returns a queue over the writing pool of a SQLite database.
 func New(db *sql.DB, h Handlers, log *slog.Logger) (*Queue, error) {
-	driver, stopping := riversqlite.New(db), new(atomic.Bool)
-	client, err := newClient(driver, h, stopping, log)
-	if err != nil {
-		return nil, err
-	}
-	return &Queue{client: client, alone: true, term: new(term), stopping: stopping, log: log,
-		count: driver.GetExecutor().JobCountByState,
-		insert: func(ctx context.Context, _ *sql.Conn, tx *sql.Tx, jobs []river.InsertManyParams) error {
-			_, err := client.InsertManyTx(ctx, tx, jobs)
-			return err
-		},
-		retry: func(ctx context.Context, _ *sql.Conn, tx *sql.Tx, id int64) (*rivertype.JobRow, error) {
-			return client.JobRetryTx(ctx, tx, id)
-		},
-		discard: func(ctx context.Context, _ *sql.Conn, tx *sql.Tx, id int64) (*rivertype.JobRow, error) {
-			return client.JobDeleteTx(ctx, tx, id)
-		}}, nil
+	q := &Queue{alone: true, term: new(term), stopping: new(atomic.Bool), log: log}
+	c, err := newClient(riversqlite.New(db), h, q.stopping, log)
+	q.client = unitClient[*sql.Tx]{c, func(_ *sql.Conn, tx *sql.Tx) (*sql.Tx, error) { return tx, nil }}
+	return q, err
 }
 
 // NewPostgres returns a queue over the pool of a PostgreSQL database. While it runs it has one more
 // connection, which listens for jobs.
 func NewPostgres(pool *pgxpool.Pool, h Handlers, log *slog.Logger) (*Queue, error) {
-	driver, t, stopping := riverpgxv5.New(pool), new(term), new(atomic.Bool)
-	client, err := newClient(driver, h, stopping, log, t.hook())
-	if err != nil {
-		return nil, err
-	}
-	return &Queue{client: client, term: t, stopping: stopping, log: log, count: driver.GetExecutor().JobCountByState,
-		insert: func(ctx context.Context, conn *sql.Conn, _ *sql.Tx, jobs []river.InsertManyParams) error {
-			tx, err := unitOf(conn)
-			if err == nil {
-				_, err = client.InsertManyTx(ctx, tx, jobs)
-			}
-			return err
-		},
-		retry: func(ctx context.Context, conn *sql.Conn, _ *sql.Tx, id int64) (*rivertype.JobRow, error) {
-			tx, err := unitOf(conn)
-			if err != nil {
-				return nil, err
-			}
-			return client.JobRetryTx(ctx, tx, id)
-		},
-		discard: func(ctx context.Context, conn *sql.Conn, _ *sql.Tx, id int64) (*rivertype.JobRow, error) {
-			tx, err := unitOf(conn)
-			if err != nil {
-				return nil, err
-			}
-			return client.JobDeleteTx(ctx, tx, id)
-		}}, nil
+	q := &Queue{term: new(term), stopping: new(atomic.Bool), log: log}
+	c, err := newClient(riverpgxv5.New(pool), h, q.stopping, log, q.term.hook())
+	q.client = unitClient[pgx.Tx]{c, func(conn *sql.Conn, _ *sql.Tx) (pgx.Tx, error) { return unitOf(conn) }}
+	return q, err
 }
 
 // unitOf returns the transaction that is open on a connection.
@@ -238,7 +231,7 @@ func (q *Queue) Insert(ctx context.Context, conn *sql.Conn, tx *sql.Tx, jobs []p
 		}
 		params[i] = river.InsertManyParams{Args: args, InsertOpts: opts}
 	}
-	if err := q.insert(ctx, conn, tx, params); err != nil {
+	if err := q.client.insert(ctx, conn, tx, params); err != nil {
 		return fmt.Errorf("insert %d jobs: %w", len(jobs), err)
 	}
 	return nil

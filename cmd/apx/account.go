@@ -14,11 +14,7 @@ type registerCommand struct {
 }
 
 // Run opens an account. The key goes into the profile and is not printed.
-func (r registerCommand) Run(ctx context.Context, c *options, s streams) error {
-	service, err := open()
-	if err != nil {
-		return err
-	}
+func (r registerCommand) Run(ctx context.Context, c *options, s streams, service *service) error {
 	if p, err := loadProfile(); err != nil {
 		return err
 	} else if p.APIKey != "" && sameService(p.URL, service.url) {
@@ -36,7 +32,7 @@ func (r registerCommand) Run(ctx context.Context, c *options, s streams) error {
 	if err != nil {
 		return fmt.Errorf("keep the account %s: %w", account.AgentID, err)
 	}
-	return c.show(s, kept.Data(), func(w io.Writer) {
+	return c.show(s, kept, nil, func(w io.Writer) {
 		fmt.Fprintf(w, "%s with %s USD of trial credit; its key is in %s\n", account.AgentID, account.Trial.Balance, path)
 	})
 }
@@ -44,17 +40,10 @@ func (r registerCommand) Run(ctx context.Context, c *options, s streams) error {
 type accountCommand struct{}
 
 // Run prints the account.
-func (accountCommand) Run(ctx context.Context, c *options, s streams) error {
-	service, err := open()
-	if err != nil {
-		return err
-	}
+func (accountCommand) Run(ctx context.Context, c *options, s streams, service *service) error {
 	var kept apiclient.Answer
 	a, err := service.GetAccount(ctx, apiclient.Keep(&kept))
-	if err != nil {
-		return err
-	}
-	return c.show(s, kept.Data(), func(w io.Writer) {
+	return c.show(s, kept, err, func(w io.Writer) {
 		table(w, []string{"agent", "name", "status", "tier"},
 			[][]string{{a.AgentID, a.Name, string(a.Status), string(a.Tier)}})
 	})
@@ -63,17 +52,10 @@ func (accountCommand) Run(ctx context.Context, c *options, s streams) error {
 type balanceCommand struct{}
 
 // Run prints the balance.
-func (balanceCommand) Run(ctx context.Context, c *options, s streams) error {
-	service, err := open()
-	if err != nil {
-		return err
-	}
+func (balanceCommand) Run(ctx context.Context, c *options, s streams, service *service) error {
 	var kept apiclient.Answer
 	b, err := service.GetBalance(ctx, apiclient.Keep(&kept))
-	if err != nil {
-		return err
-	}
-	return c.show(s, kept.Data(), func(w io.Writer) {
+	return c.show(s, kept, err, func(w io.Writer) {
 		fmt.Fprintf(w, "%s USD, and %s USD held by sessions\n", b.Balance, b.Held)
 		if k := b.Key; k != nil {
 			left := "no limit"

@@ -18,28 +18,21 @@ type renewCommand struct {
 }
 
 // Run buys more days of a static session. Without --max-cost it asks on a terminal, and refuses in a pipe.
-func (o renewCommand) Run(ctx context.Context, c *options, s streams) error {
-	service, err := open()
-	if err != nil {
-		return err
-	}
+func (o renewCommand) Run(ctx context.Context, c *options, s streams, service *service) error {
 	in := apiclient.RenewSession{DurationDays: o.Days}
-	in.MaxCost, err = o.bound(s, func() (apiclient.DryRun, error) {
+	most, err := o.bound(s, func() (apiclient.DryRun, error) {
 		return service.RenewSessionDryRun(ctx, o.Session, in)
 	})
 	if err != nil {
 		return err
 	}
-	if !areNumbers(in.MaxCost) {
+	if !areNumbers(most) {
 		return fmt.Errorf("%w: --max-cost takes a number", errMisuse)
 	}
-	in.IdempotencyKey = o.id()
+	in.MaxCost, in.IdempotencyKey = most, o.id()
 	var kept apiclient.Answer
 	d, err := service.RenewSession(ctx, o.Session, in, apiclient.Keep(&kept))
-	if err != nil {
-		return o.repeat(err)
-	}
-	return c.show(s, kept.Data(), func(w io.Writer) { table(w, sessionHeader, [][]string{row(d)}) })
+	return c.show(s, kept, o.repeat(err), func(w io.Writer) { table(w, sessionHeader, [][]string{row(d)}) })
 }
 
 type addCommand struct {
@@ -49,28 +42,21 @@ type addCommand struct {
 }
 
 // Run adds traffic to a dynamic session, whose address stays.
-func (o addCommand) Run(ctx context.Context, c *options, s streams) error {
-	service, err := open()
-	if err != nil {
-		return err
-	}
+func (o addCommand) Run(ctx context.Context, c *options, s streams, service *service) error {
 	in := apiclient.AddTraffic{TrafficGB: json.Number(o.GB)}
 	if !areNumbers(in.TrafficGB, json.Number(o.MaxCost)) {
 		return errNumbers
 	}
-	in.MaxCost, err = o.bound(s, func() (apiclient.DryRun, error) {
+	most, err := o.bound(s, func() (apiclient.DryRun, error) {
 		return service.AddTrafficDryRun(ctx, o.Session, in)
 	})
 	if err != nil {
 		return err
 	}
-	in.IdempotencyKey = o.id()
+	in.MaxCost, in.IdempotencyKey = most, o.id()
 	var kept apiclient.Answer
 	d, err := service.AddTraffic(ctx, o.Session, in, apiclient.Keep(&kept))
-	if err != nil {
-		return o.repeat(err)
-	}
-	return c.show(s, kept.Data(), func(w io.Writer) { table(w, sessionHeader, [][]string{row(d)}) })
+	return c.show(s, kept, o.repeat(err), func(w io.Writer) { table(w, sessionHeader, [][]string{row(d)}) })
 }
 
 type reportCommand struct {
@@ -82,18 +68,11 @@ type reportCommand struct {
 }
 
 // Run reports what came of a request, and prints what follows from it.
-func (o reportCommand) Run(ctx context.Context, c *options, s streams) error {
-	service, err := open()
-	if err != nil {
-		return err
-	}
+func (o reportCommand) Run(ctx context.Context, c *options, s streams, service *service) error {
 	var kept apiclient.Answer
 	d, err := service.ReportEvent(ctx, o.Session, apiclient.ReportEvent{EventType: apiclient.EventType(o.Event),
 		StatusCode: o.Status, TargetHost: o.Host, Worker: o.Worker}, apiclient.Keep(&kept))
-	if err != nil {
-		return err
-	}
-	return c.show(s, kept.Data(), func(w io.Writer) {
+	return c.show(s, kept, err, func(w io.Writer) {
 		h := d.SessionHealth
 		table(w, []string{"verdict", "risk", "reason"},
 			[][]string{{string(h.Recommendation), string(h.RiskLevel), string(h.Reason)}})
@@ -108,24 +87,17 @@ type checkCommand struct {
 }
 
 // Run tries one connection, or fetches a page and prints how it was answered but not what with.
-func (o checkCommand) Run(ctx context.Context, c *options, s streams) error {
+func (o checkCommand) Run(ctx context.Context, c *options, s streams, service *service) error {
 	if o.URL != "" && o.IP != "" {
 		return fmt.Errorf("%w: --url takes the first address; leave --ip out", errMisuse)
 	}
 	if o.URL != "" {
-		return o.fetch(ctx, c, s)
-	}
-	service, err := open()
-	if err != nil {
-		return err
+		return o.fetch(ctx, c, s, service)
 	}
 	var kept apiclient.Answer
 	in := apiclient.CheckSession{Worker: o.Worker, IP: o.IP}
 	d, err := service.CheckSession(ctx, o.Session, in, apiclient.Keep(&kept))
-	if err != nil {
-		return err
-	}
-	return c.show(s, kept.Data(), func(w io.Writer) {
+	return c.show(s, kept, err, func(w io.Writer) {
 		fmt.Fprintf(w, "%s\t%s\t%d ms\n", d.ExitIP, place(d.Country, d.DeclaredCountry), d.LatencyMS)
 	})
 }
@@ -139,8 +111,8 @@ func place(measured, declared *string) string {
 }
 
 // fetch fetches the page through the session's proxy.
-func (o checkCommand) fetch(ctx context.Context, c *options, s streams) error {
-	list, err := o.ofWorker(ctx, o.Worker)
+func (o checkCommand) fetch(ctx context.Context, c *options, s streams, service *service) error {
+	list, err := o.ofWorker(ctx, service, o.Worker)
 	if err != nil {
 		return err
 	}

@@ -17,18 +17,11 @@ type productsCommand struct {
 }
 
 // Run lists what is sold.
-func (p productsCommand) Run(ctx context.Context, c *options, s streams) error {
-	service, err := open()
-	if err != nil {
-		return err
-	}
+func (p productsCommand) Run(ctx context.Context, c *options, s streams, service *service) error {
 	var kept apiclient.Answer
 	list, err := service.ListPublicProducts(ctx, apiclient.ListPublicProducts{PageSize: 100, AvailableOnly: true,
 		Type: apiclient.SessionTypeFilter(p.Type), CountryCode: p.Country}, apiclient.Keep(&kept))
-	if err != nil {
-		return err
-	}
-	return c.show(s, kept.Data(), func(w io.Writer) {
+	return c.show(s, kept, err, func(w io.Writer) {
 		var rows [][]string
 		for _, p := range list.Items {
 			places := strings.Join(p.Countries[:min(len(p.Countries), 6)], ",")
@@ -97,21 +90,14 @@ var errNumbers = fmt.Errorf("%w: --gb and --max-cost take a number", errMisuse)
 type quoteCommand struct{ purchase }
 
 // Run prints the cost of a purchase.
-func (q quoteCommand) Run(ctx context.Context, c *options, s streams) error {
-	service, err := open()
-	if err != nil {
-		return err
-	}
+func (q quoteCommand) Run(ctx context.Context, c *options, s streams, service *service) error {
 	in, err := q.session(ctx, service)
 	if err != nil {
 		return err
 	}
 	var kept apiclient.Answer
 	d, err := service.CreateSessionDryRun(ctx, in, apiclient.Keep(&kept))
-	if err != nil {
-		return err
-	}
-	return c.show(s, kept.Data(), func(w io.Writer) {
+	return c.show(s, kept, err, func(w io.Writer) {
 		leaves := ""
 		if d.BalanceAfter != nil { // a key with its own sessions alone does not see it
 			leaves = ", leaves " + d.BalanceAfter.String() + " USD"
@@ -126,11 +112,7 @@ type buyCommand struct {
 }
 
 // Run buys a session. Without --max-cost it asks on a terminal, and refuses in a pipe.
-func (b buyCommand) Run(ctx context.Context, c *options, s streams) error {
-	service, err := open()
-	if err != nil {
-		return err
-	}
+func (b buyCommand) Run(ctx context.Context, c *options, s streams, service *service) error {
 	in, err := b.session(ctx, service)
 	if err != nil {
 		return err
@@ -145,8 +127,5 @@ func (b buyCommand) Run(ctx context.Context, c *options, s streams) error {
 	in.IdempotencyKey = b.id()
 	var kept apiclient.Answer
 	bought, err := service.CreateSession(ctx, in, apiclient.Keep(&kept))
-	if err != nil {
-		return b.repeat(err)
-	}
-	return c.show(s, kept.Data(), func(w io.Writer) { fmt.Fprintf(w, "%s\t%s\n", bought.SessionID, bought.Status) })
+	return c.show(s, kept, b.repeat(err), func(w io.Writer) { fmt.Fprintf(w, "%s\t%s\n", bought.SessionID, bought.Status) })
 }

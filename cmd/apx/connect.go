@@ -14,11 +14,9 @@ import (
 
 // configured asks how a client is configured with the session, or with workers of it. An address that the session
 // does not offer is empty.
-func (o one) configured(ctx context.Context, in apiclient.ConnectSession) (json.RawMessage, apiclient.Connect, error) {
-	service, err := open()
-	if err != nil {
-		return nil, apiclient.Connect{}, err
-	}
+func (o one) configured(
+	ctx context.Context, service *service, in apiclient.ConnectSession,
+) (json.RawMessage, apiclient.Connect, error) {
 	var kept apiclient.Answer
 	d, err := service.ConnectSession(ctx, o.Session, in, apiclient.Keep(&kept))
 	if err == nil && len(d.Proxies) == 0 {
@@ -28,11 +26,11 @@ func (o one) configured(ctx context.Context, in apiclient.ConnectSession) (json.
 }
 
 // ofWorker returns the proxies of the session, or the one of a worker.
-func (o one) ofWorker(ctx context.Context, worker string) ([]apiclient.Connected, error) {
+func (o one) ofWorker(ctx context.Context, service *service, worker string) ([]apiclient.Connected, error) {
 	if worker != "" {
 		worker = connect.WorkersText([]string{worker})
 	}
-	_, d, err := o.configured(ctx, apiclient.ConnectSession{Client: "env", Workers: worker})
+	_, d, err := o.configured(ctx, service, apiclient.ConnectSession{Client: "env", Workers: worker})
 	return d.Proxies, err
 }
 
@@ -61,8 +59,8 @@ type connectCommand struct {
 }
 
 // Run prints what to write so that a client uses the session.
-func (o connectCommand) Run(ctx context.Context, c *options, s streams) error {
-	data, d, err := o.configured(ctx, apiclient.ConnectSession{Client: o.Client, Workers: o.Workers, Country: o.Country,
+func (o connectCommand) Run(ctx context.Context, c *options, s streams, service *service) error {
+	data, d, err := o.configured(ctx, service, apiclient.ConnectSession{Client: o.Client, Workers: o.Workers, Country: o.Country,
 		Passport: o.Passport})
 	if err != nil {
 		return err
@@ -91,8 +89,8 @@ type envCommand struct {
 }
 
 // Run prints what a shell evaluates.
-func (o envCommand) Run(ctx context.Context, c *options, s streams) error {
-	list, err := o.ofWorker(ctx, o.Worker)
+func (o envCommand) Run(ctx context.Context, c *options, s streams, service *service) error {
+	list, err := o.ofWorker(ctx, service, o.Worker)
 	if err != nil {
 		return err
 	}
@@ -115,8 +113,8 @@ type urlCommand struct {
 }
 
 // Run prints the address of the proxy, of a static session one a line.
-func (o urlCommand) Run(ctx context.Context, c *options, s streams) error {
-	list, err := o.ofWorker(ctx, o.Worker)
+func (o urlCommand) Run(ctx context.Context, c *options, s streams, service *service) error {
+	list, err := o.ofWorker(ctx, service, o.Worker)
 	if err != nil {
 		return err
 	}

@@ -19,11 +19,7 @@ type explainCommand struct {
 }
 
 // Run prints why a request may have failed, the most certain cause first.
-func (o explainCommand) Run(ctx context.Context, c *options, s streams) error {
-	service, err := open()
-	if err != nil {
-		return err
-	}
+func (o explainCommand) Run(ctx context.Context, c *options, s streams, service *service) error {
 	seen := diagnose.Observation{Error: o.Error, Status: o.Status, Client: o.Client, Host: o.Host}
 	causes, err := mcp.Diagnose(ctx, service.tools, o.Session, seen)
 	if err != nil {

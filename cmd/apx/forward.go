@@ -16,8 +16,8 @@ type forwardCommand struct {
 }
 
 // Run serves until the program is interrupted.
-func (o forwardCommand) Run(ctx context.Context, c *options, s streams) error {
-	list, err := o.ofWorker(ctx, o.Worker)
+func (o forwardCommand) Run(ctx context.Context, c *options, s streams, service *service) error {
+	list, err := o.ofWorker(ctx, service, o.Worker)
 	if err != nil {
 		return err
 	}

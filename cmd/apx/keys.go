@@ -42,17 +42,10 @@ func (l keyLimits) budget() (b apiclient.KeyBudgetRequest, err error) {
 type keyLsCommand struct{}
 
 // Run lists the keys.
-func (keyLsCommand) Run(ctx context.Context, c *options, s streams) error {
-	service, err := open()
-	if err != nil {
-		return err
-	}
+func (keyLsCommand) Run(ctx context.Context, c *options, s streams, service *service) error {
 	var kept apiclient.Answer
 	list, err := service.ListKeys(ctx, apiclient.ListKeys{PageSize: 100}, apiclient.Keep(&kept))
-	if err != nil {
-		return err
-	}
-	return c.show(s, kept.Data(), func(w io.Writer) { keyTable(w, list.Items...) })
+	return c.show(s, kept, err, func(w io.Writer) { keyTable(w, list.Items...) })
 }
 
 func keyTable(w io.Writer, keys ...apiclient.Key) {
@@ -71,15 +64,12 @@ type keyAddCommand struct {
 }
 
 // Run issues a key and prints it.
-func (k keyAddCommand) Run(ctx context.Context, c *options, s streams) error {
-	service, err := open()
+func (k keyAddCommand) Run(ctx context.Context, c *options, s streams, service *service) error {
+	budget, err := k.budget()
 	if err != nil {
 		return err
 	}
-	in := apiclient.CreateKey{Name: k.Name, Products: k.Product, MaxSessions: k.MaxSessions}
-	if in.Budget, err = k.budget(); err != nil {
-		return err
-	}
+	in := apiclient.CreateKey{Name: k.Name, Products: k.Product, MaxSessions: k.MaxSessions, Budget: budget}
 	for _, p := range k.Permission {
 		in.Permissions = append(in.Permissions, apiclient.Permission(p))
 	}
@@ -88,10 +78,7 @@ func (k keyAddCommand) Run(ctx context.Context, c *options, s streams) error {
 	}
 	var kept apiclient.Answer
 	issued, err := service.CreateKey(ctx, in, apiclient.Keep(&kept))
-	if err != nil {
-		return err
-	}
-	return c.show(s, kept.Data(), func(w io.Writer) { fmt.Fprintln(w, issued.APIKey) })
+	return c.show(s, kept, err, func(w io.Writer) { fmt.Fprintln(w, issued.APIKey) })
 }
 
 type keySetCommand struct {
@@ -101,11 +88,7 @@ type keySetCommand struct {
 }
 
 // Run changes the limits of a key.
-func (k keySetCommand) Run(ctx context.Context, c *options, s streams) error {
-	service, err := open()
-	if err != nil {
-		return err
-	}
+func (k keySetCommand) Run(ctx context.Context, c *options, s streams, service *service) error {
 	var in apiclient.ChangeKey
 	if k.Unlimited {
 		in = apiclient.ChangeKey{Budget: apiclient.Null[apiclient.KeyBudgetRequest](), Products: apiclient.Null[[]string](),
@@ -129,10 +112,7 @@ func (k keySetCommand) Run(ctx context.Context, c *options, s streams) error {
 	}
 	var kept apiclient.Answer
 	changed, err := service.ChangeKey(ctx, k.Key, in, apiclient.Keep(&kept))
-	if err != nil {
-		return err
-	}
-	return c.show(s, kept.Data(), func(w io.Writer) { keyTable(w, changed) })
+	return c.show(s, kept, err, func(w io.Writer) { keyTable(w, changed) })
 }
 
 type keyRmCommand struct {
@@ -141,21 +121,14 @@ type keyRmCommand struct {
 }
 
 // Run ends a key.
-func (k keyRmCommand) Run(ctx context.Context, c *options, s streams) error {
-	service, err := open()
-	if err != nil {
-		return err
-	}
+func (k keyRmCommand) Run(ctx context.Context, c *options, s streams, service *service) error {
 	in := apiclient.DeleteKey{}
 	if k.EndSessions {
 		in.Sessions = "end"
 	}
 	var kept apiclient.Answer
 	left, err := service.DeleteKey(ctx, k.Key, in, apiclient.Keep(&kept))
-	if err != nil {
-		return err
-	}
-	return c.show(s, kept.Data(), func(w io.Writer) {
+	return c.show(s, kept, err, func(w io.Writer) {
 		fmt.Fprintf(w, "%s has ended; left: %s\n", k.Key, strings.Join(names(left.Items), ", "))
 	})
 }

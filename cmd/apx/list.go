@@ -24,11 +24,7 @@ type eventsCommand struct {
 }
 
 // Run prints the newest events of a session, or the events of the account, the oldest first.
-func (o eventsCommand) Run(ctx context.Context, c *options, s streams) error {
-	service, err := open()
-	if err != nil {
-		return err
-	}
+func (o eventsCommand) Run(ctx context.Context, c *options, s streams, service *service) error {
 	if o.Session == "" {
 		return o.account(ctx, service, c, s)
 	}
@@ -38,10 +34,7 @@ func (o eventsCommand) Run(ctx context.Context, c *options, s streams) error {
 	var kept apiclient.Answer
 	list, err := service.ListSessionEvents(ctx, o.Session, apiclient.ListSessionEvents{PageSize: 50},
 		apiclient.Keep(&kept))
-	if err != nil {
-		return err
-	}
-	return c.show(s, kept.Data(), func(w io.Writer) {
+	return c.show(s, kept, err, func(w io.Writer) {
 		var rows [][]string
 		for _, e := range list.Items {
 			rows = append(rows, []string{stamp(&e.At), string(e.Source), e.Type, text(e.TargetHost), text(e.StatusCode),
@@ -65,7 +58,7 @@ func (o eventsCommand) account(ctx context.Context, service *service, c *options
 			return err
 		}
 		if len(list.Items) > 0 || c.JSON && !o.Follow {
-			err = c.show(s, kept.Data(), func(w io.Writer) {
+			err = c.showData(s, kept.Data(), func(w io.Writer) {
 				for _, e := range list.Items {
 					fmt.Fprintln(w, stamp(&e.Timestamp), e.Type, data(e.Data))
 				}
@@ -97,17 +90,10 @@ type transactionsCommand struct {
 }
 
 // Run prints the newest movements of the balance.
-func (t transactionsCommand) Run(ctx context.Context, c *options, s streams) error {
-	service, err := open()
-	if err != nil {
-		return err
-	}
+func (t transactionsCommand) Run(ctx context.Context, c *options, s streams, service *service) error {
 	var kept apiclient.Answer
 	list, err := service.ListTransactions(ctx, apiclient.ListTransactions{PageSize: 50, Key: t.Key}, apiclient.Keep(&kept))
-	if err != nil {
-		return err
-	}
-	return c.show(s, kept.Data(), func(w io.Writer) {
+	return c.show(s, kept, err, func(w io.Writer) {
 		var rows [][]string
 		for _, t := range list.Items {
 			balance := ""
@@ -126,11 +112,7 @@ type rechargeCommand struct {
 }
 
 // Run orders a recharge: where a person sends money, and on a terminal the address as a QR code.
-func (r rechargeCommand) Run(ctx context.Context, c *options, s streams) error {
-	service, err := open()
-	if err != nil {
-		return err
-	}
+func (r rechargeCommand) Run(ctx context.Context, c *options, s streams, service *service) error {
 	in := apiclient.CreateRecharge{Amount: json.Number(r.Amount), IdempotencyKey: r.ID}
 	if !areNumbers(in.Amount) {
 		return fmt.Errorf("%w: the amount must be a number", errMisuse)
@@ -144,7 +126,7 @@ func (r rechargeCommand) Run(ctx context.Context, c *options, s streams) error {
 	if err != nil {
 		return fmt.Errorf("draw the address %q: %w", o.WalletAddress, err)
 	}
-	return c.show(s, kept.Data(), func(w io.Writer) {
+	return c.show(s, kept, nil, func(w io.Writer) {
 		if !isTerminal(w) {
 			fmt.Fprintf(w, "%s\t%s USDT\t%s\t%s\t%s\n", o.OrderID, o.AmountUSDT, o.Network, o.WalletAddress,
 				stamp(&o.ExpireTime))

@@ -68,7 +68,8 @@ func run(ctx context.Context, args []string, io streams) int {
 	var c commands
 	exited := -1
 	parser, err := kong.New(&c, kong.Name("apx"), kong.Description("A client of the Agent Proxy Session Service."),
-		kong.Writers(io.out, io.err), kong.Exit(func(code int) { exited = code }), kong.UsageOnError())
+		kong.Writers(io.out, io.err), kong.Exit(func(code int) { exited = code }), kong.UsageOnError(),
+		kong.BindToProvider(open))
 	if err != nil {
 		fmt.Fprintln(io.err, "apx:", err)
 		return failed

@@ -13,13 +13,9 @@ import (
 type mcpCommand struct{}
 
 // Run serves until the input ends or the program is interrupted.
-func (mcpCommand) Run(ctx context.Context, s streams) error {
-	service, err := open()
-	if err != nil {
-		return err
-	}
+func (mcpCommand) Run(ctx context.Context, s streams, service *service) error {
 	log := slog.New(slog.NewTextHandler(s.err, nil))
-	err = mcp.ServeStdio(ctx, version.String(), log, service.tools, s.in, output{s.out})
+	err := mcp.ServeStdio(ctx, version.String(), log, service.tools, s.in, output{s.out})
 	if ctx.Err() != nil || errors.Is(err, io.EOF) {
 		return nil
 	}

@@ -45,9 +45,10 @@ func (p *payment) id() string {
 	return p.ID
 }
 
-// repeat returns an error of the operation with how to repeat it, unless a repetition would be refused again.
+// repeat returns an error of the operation with how to repeat it, unless a repetition would be refused again, or there
+// is no error.
 func (p *payment) repeat(err error) error {
-	if r, refused := errors.AsType[*apiclient.Error](err); refused && !r.Retryable {
+	if r, refused := errors.AsType[*apiclient.Error](err); err == nil || refused && !r.Retryable {
 		return err
 	}
 	return fmt.Errorf("%w (to repeat it: --id %s)", explained(err), p.ID)

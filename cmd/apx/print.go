@@ -22,9 +22,17 @@ import (
 // mask is shown in place of a secret.
 const mask = "***"
 
-// show prints data: as JSON if asked, else by the function. Passwords are masked unless they are what
+// show prints what the service answered, or returns the error of the call.
+func (c *options) show(s streams, kept apiclient.Answer, err error, plain func(w io.Writer)) error {
+	if err != nil {
+		return err
+	}
+	return c.showData(s, kept.Data(), plain)
+}
+
+// showData prints data: as JSON if asked, else by the function. Passwords are masked unless they are what
 // the command is for.
-func (c *options) show(s streams, data json.RawMessage, plain func(w io.Writer)) error {
+func (c *options) showData(s streams, data json.RawMessage, plain func(w io.Writer)) error {
 	if c.JSON {
 		text, err := masked(data)
 		if err != nil {

@@ -17,28 +17,21 @@ type replaceCommand struct {
 }
 
 // Run gives a static session another address in place of one, and prints what became of it.
-func (o replaceCommand) Run(ctx context.Context, c *options, s streams) error {
-	service, err := open()
-	if err != nil {
-		return err
-	}
+func (o replaceCommand) Run(ctx context.Context, c *options, s streams, service *service) error {
 	in := apiclient.ReplaceIP{Reason: apiclient.ReplacementReason(o.Reason), Refund: o.Refund}
 	if !areNumbers(json.Number(o.MaxCost)) {
 		return errNumbers
 	}
-	in.MaxCost, err = o.bound(s, func() (apiclient.DryRun, error) {
+	most, err := o.bound(s, func() (apiclient.DryRun, error) {
 		return service.ReplaceIPDryRun(ctx, o.Session, o.IP, in)
 	})
 	if err != nil {
 		return err
 	}
-	in.IdempotencyKey = o.id()
+	in.MaxCost, in.IdempotencyKey = most, o.id()
 	var kept apiclient.Answer
 	d, err := service.ReplaceIP(ctx, o.Session, o.IP, in, apiclient.Keep(&kept))
-	if err != nil {
-		return o.repeat(err)
-	}
-	return c.show(s, kept.Data(), func(w io.Writer) {
+	return c.show(s, kept, o.repeat(err), func(w io.Writer) {
 		by := ""
 		if d.NewIP != nil {
 			by = *d.NewIP

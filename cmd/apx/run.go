@@ -20,7 +20,7 @@ type runCommand struct {
 var variables, _ = connect.Find("fetch")
 
 // Run runs a program whose environment has the session's proxy. Without a live session the program is not started.
-func (o runCommand) Run(ctx context.Context, s streams) error {
+func (o runCommand) Run(ctx context.Context, s streams, service *service) error {
 	if len(o.Command) > 0 && o.Command[0] == "--" {
 		o.Command = o.Command[1:]
 	}
@@ -31,7 +31,7 @@ func (o runCommand) Run(ctx context.Context, s streams) error {
 	if err != nil {
 		return fmt.Errorf("%w: %w", errMisuse, err)
 	}
-	list, err := o.ofWorker(ctx, o.Worker)
+	list, err := o.ofWorker(ctx, service, o.Worker)
 	if err != nil {
 		return err
 	}

@@ -31,18 +31,11 @@ type lsCommand struct {
 }
 
 // Run lists the newest sessions.
-func (l lsCommand) Run(ctx context.Context, c *options, s streams) error {
-	service, err := open()
-	if err != nil {
-		return err
-	}
+func (l lsCommand) Run(ctx context.Context, c *options, s streams, service *service) error {
 	var kept apiclient.Answer
 	list, err := service.ListSessions(ctx, apiclient.ListSessions{PageSize: 50,
 		Status: apiclient.SessionState(l.Status), Type: apiclient.SessionType(l.Type)}, apiclient.Keep(&kept))
-	if err != nil {
-		return err
-	}
-	return c.show(s, kept.Data(), func(w io.Writer) {
+	return c.show(s, kept, err, func(w io.Writer) {
 		var rows [][]string
 		for _, d := range list.Items {
 			rows = append(rows, row(d))
@@ -59,17 +52,10 @@ type one struct {
 type showCommand struct{ one }
 
 // Run prints a session, its password masked.
-func (o showCommand) Run(ctx context.Context, c *options, s streams) error {
-	service, err := open()
-	if err != nil {
-		return err
-	}
+func (o showCommand) Run(ctx context.Context, c *options, s streams, service *service) error {
 	var kept apiclient.Answer
 	d, err := service.GetSession(ctx, o.Session, apiclient.Keep(&kept))
-	if err != nil {
-		return err
-	}
-	return c.show(s, kept.Data(), func(w io.Writer) {
+	return c.show(s, kept, err, func(w io.Writer) {
 		table(w, sessionHeader, [][]string{row(d)})
 		table(w, []string{"of it", ""}, parts(d))
 	})
@@ -100,18 +86,14 @@ type rotateCommand struct {
 }
 
 // Run gives a session or a worker another exit.
-func (o rotateCommand) Run(ctx context.Context, c *options, s streams) error {
+func (o rotateCommand) Run(ctx context.Context, c *options, s streams, service *service) error {
 	reason := apiclient.RotateReason(o.Reason)
 	rule, err := o.rule()
 	if err != nil {
 		return err
 	}
 	if o.Worker != "" {
-		return o.rotateWorker(ctx, c, s, o.Worker, apiclient.RotateWorker{Reason: reason, Require: rule})
-	}
-	service, err := open()
-	if err != nil {
-		return err
+		return o.rotateWorker(ctx, c, s, service, apiclient.RotateWorker{Reason: reason, Require: rule})
 	}
 	var kept apiclient.Answer
 	in := apiclient.RotateSession{Reason: reason, Require: rule}
@@ -123,7 +105,7 @@ func (o rotateCommand) Run(ctx context.Context, c *options, s streams) error {
 	if err != nil { // the exit has changed all the same
 		was, is = nil, nil
 	}
-	return c.show(s, kept.Data(), func(w io.Writer) {
+	return c.show(s, kept, nil, func(w io.Writer) {
 		table(w, []string{"session", "old exit", "new exit", "rotations"},
 			[][]string{{r.SessionID, text(was), text(is), strconv.Itoa(r.Rotation.Count)}})
 	})
@@ -135,11 +117,7 @@ type endCommand struct {
 }
 
 // Run ends a session. On a terminal it asks first, with what comes back and what does not.
-func (o endCommand) Run(ctx context.Context, c *options, s streams) error {
-	service, err := open()
-	if err != nil {
-		return err
-	}
+func (o endCommand) Run(ctx context.Context, c *options, s streams, service *service) error {
 	if !o.Yes && isTerminal(s.in) {
 		d, err := service.TerminateSessionDryRun(ctx, o.Session)
 		if err != nil {
@@ -151,10 +129,7 @@ func (o endCommand) Run(ctx context.Context, c *options, s streams) error {
 	}
 	var kept apiclient.Answer
 	d, err := service.TerminateSession(ctx, o.Session, apiclient.Keep(&kept))
-	if err != nil {
-		return err
-	}
-	return c.show(s, kept.Data(), func(w io.Writer) {
+	return c.show(s, kept, err, func(w io.Writer) {
 		table(w, append(sessionHeader[:len(sessionHeader):len(sessionHeader)], "charged", "forfeited"),
 			[][]string{append(row(d), d.Cost.Charged.String(), d.Cost.Forfeited.String())})
 	})

@@ -29,13 +29,9 @@ type workersCommand struct {
 }
 
 // Run makes workers, or lists all of them.
-func (o workersCommand) Run(ctx context.Context, c *options, s streams) error {
-	service, err := open()
-	if err != nil {
-		return err
-	}
+func (o workersCommand) Run(ctx context.Context, c *options, s streams, service *service) error {
 	making := o.Count != 0 || len(o.Names) > 0
-	if !making && (o.Unique || o.Country != "" || o.given()) {
+	if !making && (o.Unique || o.Country != "" || o.given() || o.RequireNone) {
 		return fmt.Errorf("%w: --unique, --country and --require-… go with --count or --names", errMisuse)
 	}
 	rule, err := o.rule()
@@ -100,19 +96,14 @@ func showWorkers(c *options, s streams, items []json.RawMessage) error {
 	if err != nil {
 		return err
 	}
-	return c.show(s, data, func(w io.Writer) { table(w, workerHeader, rows) })
+	return c.showData(s, data, func(w io.Writer) { table(w, workerHeader, rows) })
 }
 
 // rotateWorker gives a worker another exit and prints the worker.
-func (o one) rotateWorker(ctx context.Context, c *options, s streams, name string, in apiclient.RotateWorker) error {
-	service, err := open()
-	if err != nil {
-		return err
-	}
+func (o rotateCommand) rotateWorker(
+	ctx context.Context, c *options, s streams, service *service, in apiclient.RotateWorker,
+) error {
 	var kept apiclient.Answer
-	d, err := service.RotateWorker(ctx, o.Session, name, in, apiclient.Keep(&kept))
-	if err != nil {
-		return err
-	}
-	return c.show(s, kept.Data(), func(w io.Writer) { table(w, workerHeader, [][]string{workerRow(d)}) })
+	d, err := service.RotateWorker(ctx, o.Session, o.Worker, in, apiclient.Keep(&kept))
+	return c.show(s, kept, err, func(w io.Writer) { table(w, workerHeader, [][]string{workerRow(d)}) })
 }
