@@ -14,7 +14,7 @@ import (
 // section 6).
 func (g *Gateway) serveSOCKS(c *client.Conn, h *handshake) *relay.Tunnel {
 	s := &h.socks
-	if err := s.Greet(&h.in, c); err != nil {
+	if err := s.Greet(&h.in, c, socks5.Password); err != nil {
 		if errors.Is(err, socks5.ErrNoMethod) {
 			g.metrics.refused(viaSOCKS, refusal.NoCredential)
 		}

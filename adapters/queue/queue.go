@@ -58,21 +58,34 @@ type Queue struct {
 	log      *slog.Logger
 }
 
-// client is River's client without the type of its transactions. What changes jobs runs in the transaction of a unit,
-// which is tx on SQLite, and on PostgreSQL the one that is open on the connection.
-type client interface {
+// runner is what River's client does without a transaction.
+type runner interface {
 	Start(ctx context.Context) error
 	Stop(ctx context.Context) error
 	StopAndCancel(ctx context.Context) error
 	JobList(ctx context.Context, params *river.JobListParams) (*river.JobListResult, error)
+}
+
+// client is River's client in the transactions of units: tx is that of SQLite, and of PostgreSQL the transaction is
+// the one that is open on the connection.
+type client interface {
+	runner
 	insert(ctx context.Context, conn *sql.Conn, tx *sql.Tx, jobs []river.InsertManyParams) error
 	retry(ctx context.Context, conn *sql.Conn, tx *sql.Tx, id int64) (*rivertype.JobRow, error)
 	discard(ctx context.Context, conn *sql.Conn, tx *sql.Tx, id int64) (*rivertype.JobRow, error)
 }
 
+// txClient is River's client with the type of its transactions.
+type txClient[T any] interface {
+	runner
+	InsertManyTx(ctx context.Context, tx T, params []river.InsertManyParams) ([]*rivertype.JobInsertResult, error)
+	JobRetryTx(ctx context.Context, tx T, id int64) (*rivertype.JobRow, error)
+	JobDeleteTx(ctx context.Context, tx T, id int64) (*rivertype.JobRow, error)
+}
+
 // unitClient is a client whose transactions are those of units.
 type unitClient[T any] struct {
-	*river.Client[T]
+	txClient[T]
 	transaction func(*sql.Conn, *sql.Tx) (T, error)
 }
 

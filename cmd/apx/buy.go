@@ -127,5 +127,7 @@ func (b buyCommand) Run(ctx context.Context, c *options, s streams, service *ser
 	in.IdempotencyKey = b.id()
 	var kept apiclient.Answer
 	bought, err := service.CreateSession(ctx, in, apiclient.Keep(&kept))
-	return c.show(s, kept, b.repeat(err), func(w io.Writer) { fmt.Fprintf(w, "%s\t%s\n", bought.SessionID, bought.Status) })
+	return c.show(s, kept, b.repeat(err), func(w io.Writer) {
+		fmt.Fprintf(w, "%s\t%s\n", bought.SessionID, bought.Status)
+	})
 }

@@ -60,8 +60,8 @@ type connectCommand struct {
 
 // Run prints what to write so that a client uses the session.
 func (o connectCommand) Run(ctx context.Context, c *options, s streams, service *service) error {
-	data, d, err := o.configured(ctx, service, apiclient.ConnectSession{Client: o.Client, Workers: o.Workers, Country: o.Country,
-		Passport: o.Passport})
+	in := apiclient.ConnectSession{Client: o.Client, Workers: o.Workers, Country: o.Country, Passport: o.Passport}
+	data, d, err := o.configured(ctx, service, in)
 	if err != nil {
 		return err
 	}

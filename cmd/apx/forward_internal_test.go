@@ -15,6 +15,8 @@ import (
 	"sync/atomic"
 	"testing"
 	"time"
+
+	"agentproxy/adapters/gateway/socks5"
 )
 
 // gateway is a proxy with a password: it answers what was asked for, and refuses refused.example.
@@ -97,7 +99,7 @@ func exchange(t *testing.T, address, text, want string) string {
 	if _, err := io.WriteString(c, text); err != nil {
 		t.Fatal(err)
 	}
-	if text[0] == socksVersion { // the HTTP server takes it for a client that is gone
+	if text[0] == socks5.Version { // the HTTP server takes it for a client that is gone
 		_ = c.(*net.TCPConn).CloseWrite()
 	}
 	_ = c.SetReadDeadline(time.Now().Add(3 * time.Minute))
@@ -135,7 +137,7 @@ func TestForwarderAddsTheCredential(t *testing.T) {
 		{name("a b\r\nX: y"), "\x05\x00\x05\x01", "tunnel"},
 		{greeting + "\x05\x03\x00\x01\xc0\x00\x02\x07\x00\x50", "\x05\x00\x05\x07", "tunnel"},
 		{"\x05\x01\x02", "\x05\xff", "tunnel"},
-		{greeting + "\x05\x01\x00\x09", "\x05\x00\x05\x01", "tunnel"},
+		{greeting + "\x05\x01\x00\x09\x00", "\x05\x00\x05\x08", "tunnel"},
 		{"\x05", "", "tunnel"},
 	} {
 		got := exchange(t, at, c.send, c.want)
@@ -233,7 +235,7 @@ func TestForwarderVerifiesTheCertificate(t *testing.T) {
 			if c.fault != "" {
 				want = c.fault
 			}
-			if c.fault != "" && send[0] == socksVersion {
+			if c.fault != "" && send[0] == socks5.Version {
 				want = "\x05\x00\x05\x01"
 			}
 			if got := exchange(t, at, send, want); !strings.Contains(got, want) || strings.Contains(got, "p@ss") {

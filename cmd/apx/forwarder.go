@@ -17,6 +17,8 @@ import (
 	"time"
 
 	"golang.org/x/net/proxy"
+
+	"agentproxy/adapters/gateway/socks5"
 )
 
 // The bounds of the local proxy.
@@ -144,7 +146,7 @@ func (f *forwarder) welcome(ctx context.Context, c net.Conn, requests *handed) {
 		return
 	}
 	b := &buffered{c, r}
-	if first[0] == socksVersion {
+	if first[0] == socks5.Version {
 		f.socks(ctx, b)
 		return
 	}

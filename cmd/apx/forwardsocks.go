@@ -2,52 +2,43 @@ package main
 
 import (
 	"bufio"
-	"bytes"
 	"context"
-	"encoding/binary"
 	"errors"
 	"io"
 	"net"
 	"net/http"
+	"net/netip"
 	"strconv"
 	"sync"
 	"time"
+
+	"agentproxy/adapters/gateway/hostport"
+	"agentproxy/adapters/gateway/socks5"
 )
 
-// What SOCKS5 has for us: RFC 1928.
-const (
-	socksVersion = 5
-	socksConnect = 1
-	socksIPv4    = 1
-	socksName    = 3
-	socksIPv6    = 4
-
-	socksDone        = 0
-	socksFailed      = 1
-	socksForbidden   = 2
-	socksUnreachable = 4
-	socksSilent      = 6
-	socksNoCommand   = 7
-)
-
-// socks serves one connection.
+// socks serves one connection. A password is neither asked for nor known.
 func (f *forwarder) socks(ctx context.Context, c *buffered) {
-	target, reply, err := socksRequest(c)
+	var s socks5.Server
+	var target hostport.Target
+	err := s.Greet(c, c, socks5.NoPassword)
+	if err == nil {
+		target, err = s.Request(c)
+	}
 	if err != nil {
-		if reply != 0 {
-			_, _ = c.Write(socksReply(reply))
+		if bad, ok := errors.AsType[*socks5.RequestError](err); ok {
+			_ = s.Reply(c, bad.Reply, netip.AddrPort{})
 		}
 		c.Close()
 		return
 	}
 	_ = c.SetReadDeadline(time.Time{})
-	up, refused, err := f.tunnel(ctx, target)
+	up, refused, err := f.tunnel(ctx, net.JoinHostPort(target.Host, strconv.Itoa(int(target.Port))))
 	if err != nil || refused != nil {
-		_, _ = c.Write(socksReply(replyOf(refused)))
+		_ = s.Reply(c, replyOf(refused), netip.AddrPort{})
 		c.Close()
 		return
 	}
-	if _, err := c.Write(socksReply(socksDone)); err != nil {
+	if err := s.Reply(c, socks5.Succeeded, netip.AddrPort{}); err != nil {
 		up.Close()
 		c.Close()
 		return
@@ -56,89 +47,20 @@ func (f *forwarder) socks(ctx context.Context, c *buffered) {
 }
 
 // replyOf returns the reply nearest to a refusal of the gateway.
-func replyOf(refused *http.Response) byte {
+func replyOf(refused *http.Response) socks5.Reply {
 	if refused == nil {
-		return socksFailed
+		return socks5.GeneralFailure
 	}
 	defer refused.Body.Close()
 	switch refused.StatusCode {
 	case http.StatusForbidden:
-		return socksForbidden
+		return socks5.NotAllowed
 	case http.StatusGatewayTimeout:
-		return socksSilent
+		return socks5.TTLExpired
 	case http.StatusBadGateway:
-		return socksUnreachable
+		return socks5.HostUnreachable
 	}
-	return socksFailed
-}
-
-func socksReply(code byte) []byte { return []byte{socksVersion, code, 0, socksIPv4, 0, 0, 0, 0, 0, 0} }
-
-var errSOCKS = errors.New("not a request of SOCKS5 that is served")
-
-// socksRequest reads the greeting and the request, and returns the target as host:port. With an error
-// comes the reply that the client gets; 0: none.
-func socksRequest(c *buffered) (target string, reply byte, err error) {
-	head := make([]byte, 2)
-	if _, err := io.ReadFull(c, head); err != nil {
-		return "", 0, err
-	}
-	methods := make([]byte, head[1])
-	if _, err := io.ReadFull(c, methods); err != nil {
-		return "", 0, err
-	}
-	// A password is neither asked for nor known.
-	if bytes.IndexByte(methods, 0) < 0 {
-		_, err := c.Write([]byte{socksVersion, 0xff})
-		return "", 0, errors.Join(errSOCKS, err)
-	}
-	if _, err := c.Write([]byte{socksVersion, 0}); err != nil {
-		return "", 0, err
-	}
-	request := make([]byte, 4)
-	if _, err := io.ReadFull(c, request); err != nil {
-		return "", 0, err
-	}
-	if request[0] != socksVersion || request[1] != socksConnect {
-		return "", socksNoCommand, errSOCKS
-	}
-	host, err := socksHost(c, request[3])
-	if err != nil {
-		return "", socksFailed, err
-	}
-	port := make([]byte, 2)
-	if _, err := io.ReadFull(c, port); err != nil {
-		return "", 0, err
-	}
-	return net.JoinHostPort(host, strconv.Itoa(int(binary.BigEndian.Uint16(port)))), 0, nil
-}
-
-// socksHost reads an address of a kind. A name with what no host has is refused: it goes into a header.
-func socksHost(r io.Reader, kind byte) (string, error) {
-	size := map[byte]int{socksIPv4: net.IPv4len, socksIPv6: net.IPv6len}[kind]
-	if kind == socksName {
-		length := make([]byte, 1)
-		if _, err := io.ReadFull(r, length); err != nil {
-			return "", err
-		}
-		size = int(length[0])
-	}
-	text := make([]byte, size)
-	if _, err := io.ReadFull(r, text); err != nil {
-		return "", err
-	}
-	switch {
-	case size == 0:
-		return "", errSOCKS
-	case kind != socksName:
-		return net.IP(text).String(), nil
-	}
-	for _, b := range text {
-		if b <= ' ' || b >= 0x7f {
-			return "", errSOCKS
-		}
-	}
-	return string(text), nil
+	return socks5.GeneralFailure
 }
 
 // buffered is a connection of which some bytes were read already.

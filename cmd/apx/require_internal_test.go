@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// TestTheRuleOfASessionCanBeEnded checks that a rotation without a condition is told from one that names no rule.
+// TestTheRuleOfASessionCanBeEnded checks that a rotation without a condition differs from one that names no rule.
 func TestTheRuleOfASessionCanBeEnded(t *testing.T) {
 	answered(t, `{"session_id":"sess_1","rotation":{"count":1}}`)
 	var sent string

@@ -161,7 +161,7 @@ var imports = []rule{
 	{"adapters/webhook", "domain/... ports"},
 
 	{"cmd/agentproxy", "domain/... ports app/... adapters/... cmd/internal/..."},
-	{"cmd/apx", "domain/connect domain/diagnose adapters/apiclient adapters/mcp adapters/mcp/rest cmd/internal/version"},
+	{"cmd/apx", "domain/connect domain/diagnose adapters/apiclient adapters/gateway/hostport adapters/gateway/socks5 adapters/mcp adapters/mcp/rest cmd/internal/version"},
 	{"cmd/internal/...", "..."},
 }
 

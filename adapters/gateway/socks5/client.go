@@ -24,21 +24,21 @@ func Connect(rw io.ReadWriter, t hostport.Target, user, password string) error {
 	if len(user) > 255 || len(password) > 255 {
 		return ErrCredential
 	}
-	method := byte(methodNone)
+	method := NoPassword
 	if user != "" {
-		method = methodPassword
+		method = Password
 	}
 	var buf [4 + 255 + 2]byte
-	selected, err := exchange(rw, []byte{Version, 1, method}, buf[:2])
+	selected, err := exchange(rw, []byte{Version, 1, byte(method)}, buf[:2])
 	switch {
 	case err != nil:
 		return err
 	case selected[0] == Version && selected[1] == methodUnacceptable:
 		return ErrRejected
-	case selected[0] != Version || selected[1] != method:
+	case selected[0] != Version || selected[1] != byte(method):
 		return ErrMalformed
 	}
-	if method == methodPassword {
+	if method == Password {
 		msg := append([]byte{authVersion, byte(len(user))}, user...)
 		msg = append(append(msg, byte(len(password))), password...)
 		status, err := exchange(rw, msg, buf[:2])

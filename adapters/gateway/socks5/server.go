@@ -1,6 +1,7 @@
 package socks5
 
 import (
+	"bytes"
 	"errors"
 	"io"
 	"net/netip"
@@ -12,7 +13,7 @@ import (
 // be closed without a further message.
 var (
 	ErrVersion  = errors.New("socks5: not a SOCKS5 handshake")
-	ErrNoMethod = errors.New("socks5: the client does not offer user name and password")
+	ErrNoMethod = errors.New("socks5: the client does not offer the method that is needed")
 	ErrAuth     = errors.New("socks5: not a user name and password of RFC 1929")
 )
 
@@ -33,16 +34,16 @@ var (
 	errPort        = &RequestError{GeneralFailure, "the SOCKS5 target has port 0"}
 )
 
-// Server is the server's side of a handshake: Greet, Auth, Status, Request, Reply,
+// Server is the server's side of a handshake: Greet, with a password Auth and Status, Request, Reply,
 // in this order. The zero value is ready to use and can be reused; it is scratch
 // memory only. Each method reads at most 513 bytes.
 type Server struct {
 	buf [513]byte
 }
 
-// Greet reads the greeting (RFC 1928 section 3) and selects user name and password.
-// If the client does not offer that method it answers 0xFF and returns ErrNoMethod.
-func (s *Server) Greet(r io.Reader, w io.Writer) error {
+// Greet reads the greeting (RFC 1928 section 3) and selects a method.
+// If the client does not offer it the answer is 0xFF, and the error ErrNoMethod.
+func (s *Server) Greet(r io.Reader, w io.Writer, method Method) error {
 	b := s.buf[:2]
 	if err := readFull(r, b); err != nil {
 		return err
@@ -55,10 +56,8 @@ func (s *Server) Greet(r io.Reader, w io.Writer) error {
 		return err
 	}
 	selected := byte(methodUnacceptable)
-	for _, m := range methods {
-		if m == methodPassword {
-			selected = m
-		}
+	if bytes.IndexByte(methods, byte(method)) >= 0 {
+		selected = byte(method)
 	}
 	s.buf[1] = selected
 	if _, err := w.Write(s.buf[:2]); err != nil {

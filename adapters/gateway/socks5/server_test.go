@@ -21,6 +21,7 @@ func TestGreeting(t *testing.T) {
 		{"password on offer", "\x05\x01\x02", "\x05\x02", nil},
 		{"among others", "\x05\x03\x00\x01\x02", "\x05\x02", nil},
 		{"no authentication only", "\x05\x01\x00", "\x05\xff", socks5.ErrNoMethod},
+		{"no authentication too", "\x05\x02\x00\x02", "\x05\x02", nil},
 		{"nothing on offer", "\x05\x00", "\x05\xff", socks5.ErrNoMethod},
 		{"255 methods", "\x05\xff" + strings.Repeat("\x02", 255), "\x05\x02", nil},
 		{"SOCKS4", "\x04\x01\x02", "", socks5.ErrVersion},
@@ -30,7 +31,7 @@ func TestGreeting(t *testing.T) {
 		t.Run(tc.name, func(t *testing.T) {
 			var s socks5.Server
 			var out bytes.Buffer
-			err := s.Greet(strings.NewReader(tc.in), &out)
+			err := s.Greet(strings.NewReader(tc.in), &out, socks5.Password)
 			if !errors.Is(err, tc.want) || out.String() != tc.answer {
 				t.Errorf("answered %q, %v; want %q, %v", out.String(), err, tc.answer, tc.want)
 			}
@@ -146,7 +147,7 @@ func FuzzServer(f *testing.F) {
 		var s socks5.Server
 		var out bytes.Buffer
 		r := bytes.NewReader(in)
-		if s.Greet(r, &out) != nil {
+		if s.Greet(r, &out, socks5.Password) != nil {
 			if out.Len() > 2 {
 				t.Fatalf("answered %q", out.Bytes())
 			}

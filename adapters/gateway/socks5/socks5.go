@@ -1,5 +1,5 @@
 // Package socks5 reads and writes both sides of a SOCKS5 handshake (RFC 1928)
-// with user name and password (RFC 1929). Only CONNECT is supported.
+// with user name and password (RFC 1929) or without. Only CONNECT is supported.
 //
 // Every function reads exactly the bytes of the messages it expects, so what
 // follows on the connection belongs to the tunnel. A connection that ends within
@@ -46,9 +46,16 @@ func (r Reply) Error() string {
 	return "SOCKS5 reply " + strconv.Itoa(int(r)) + ": " + text
 }
 
+// A Method is how a client proves who it is (RFC 1928 section 3).
+type Method byte
+
+// The methods that are supported.
 const (
-	methodNone         = 0x00
-	methodPassword     = 0x02
+	NoPassword Method = 0x00
+	Password   Method = 0x02 // RFC 1929
+)
+
+const (
 	methodUnacceptable = 0xff
 	authVersion        = 0x01
 	commandConnect     = 0x01
