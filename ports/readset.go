@@ -1,14 +1,10 @@
 package ports
 
-import (
-	"context"
+import "agentproxy/domain"
 
-	"agentproxy/domain"
-)
-
-// ReadSet names what a unit or a view is going to read, as far as that is known before it runs. A store
-// may read, and lock for a unit, the rows of several together. One that reads other rows than it
-// named is as correct, and slower.
+// ReadSet names what a unit or a view is going to read, as far as that is known before it runs; the zero
+// value names nothing. A store may read, and lock for a unit, the rows of several together. One that
+// reads other rows than it named is as correct, and slower.
 type ReadSet struct {
 	// Agent is whose unit it is.
 	Agent string
@@ -37,15 +33,7 @@ type SessionPage struct {
 	Page   domain.Page
 }
 
-type readSetKey struct{}
-
-// WithReadSet returns a context for Update or View of a unit that reads what r names.
-func WithReadSet(ctx context.Context, r ReadSet) context.Context {
-	return context.WithValue(ctx, readSetKey{}, &r)
-}
-
-// ReadSetOf returns what WithReadSet named, nil if nothing.
-func ReadSetOf(ctx context.Context) *ReadSet {
-	r, _ := ctx.Value(readSetKey{}).(*ReadSet)
-	return r
+// Empty reports whether r names nothing.
+func (r *ReadSet) Empty() bool {
+	return r.Agent == "" && r.Fold == "" && len(r.Sessions) == 0 && len(r.Health) == 0
 }

@@ -8,10 +8,10 @@ import (
 	"agentproxy/domain"
 )
 
-// Store runs units of work: each call to View or Update is one.
+// Store runs units of work: each call to View or Update is one, and its reads name what it is going to read.
 type Store interface {
 	// View runs fn on a consistent read-only snapshot.
-	View(ctx context.Context, fn func(ctx context.Context, tx Tx) error) error
+	View(ctx context.Context, reads ReadSet, fn func(ctx context.Context, tx Tx) error) error
 	// Read is like View for a single query, which is a snapshot by itself. It may run fn again, as Update.
 	Read(ctx context.Context, fn func(ctx context.Context, tx Tx) error) error
 	// Update commits if fn returns nil and rolls back otherwise. Rows that fn
@@ -21,7 +21,7 @@ type Store interface {
 	// so fn changes only tx and variables it assigns anew, and nothing leaves
 	// before Update returns. After domain.ErrUnavailable it may have been
 	// committed or not: the caller repeats it under the same reference.
-	Update(ctx context.Context, fn func(ctx context.Context, tx Tx) error) error
+	Update(ctx context.Context, reads ReadSet, fn func(ctx context.Context, tx Tx) error) error
 	// Ping reports whether the store answers.
 	Ping(ctx context.Context) error
 }

@@ -14,8 +14,8 @@ type Unit[Q any] struct {
 func Narrow[Q any](store Store, as func(tx Tx) Q) Unit[Q] { return Unit[Q]{store: store, as: as} }
 
 // View calls Store.View with the repositories of Q.
-func (u Unit[Q]) View(ctx context.Context, fn func(ctx context.Context, q Q) error) error {
-	return u.store.View(ctx, u.narrow(fn))
+func (u Unit[Q]) View(ctx context.Context, reads ReadSet, fn func(ctx context.Context, q Q) error) error {
+	return u.store.View(ctx, reads, u.narrow(fn))
 }
 
 // Read calls Store.Read with the repositories of Q.
@@ -24,8 +24,8 @@ func (u Unit[Q]) Read(ctx context.Context, fn func(ctx context.Context, q Q) err
 }
 
 // Update calls Store.Update with the repositories of Q.
-func (u Unit[Q]) Update(ctx context.Context, fn func(ctx context.Context, q Q) error) error {
-	return u.store.Update(ctx, u.narrow(fn))
+func (u Unit[Q]) Update(ctx context.Context, reads ReadSet, fn func(ctx context.Context, q Q) error) error {
+	return u.store.Update(ctx, reads, u.narrow(fn))
 }
 
 func (u Unit[Q]) narrow(fn func(ctx context.Context, q Q) error) func(context.Context, Tx) error {

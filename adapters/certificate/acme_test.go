@@ -123,7 +123,7 @@ func chain(t *testing.T, k *certificate.Keeper, host string) *x509.CertPool {
 func sealed(t *testing.T, st ports.Store, log string) {
 	t.Helper()
 	n := 0
-	err := st.View(t.Context(), func(ctx context.Context, tx ports.Tx) error {
+	err := st.View(t.Context(), ports.ReadSet{}, func(ctx context.Context, tx ports.Tx) error {
 		names, err := tx.Certificates().Names(ctx, "")
 		for _, name := range names {
 			text, _, _, errGet := tx.Certificates().Get(ctx, name)

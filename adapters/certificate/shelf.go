@@ -43,7 +43,7 @@ func purpose(name string) string { return "certificate " + name }
 // Store seals and stores a file.
 func (s *shelf) Store(ctx context.Context, name string, value []byte) error {
 	sealed := s.secrets.Seal(value, purpose(name))
-	return s.store.Update(ctx, func(ctx context.Context, tx ports.Tx) error {
+	return s.store.Update(ctx, ports.ReadSet{}, func(ctx context.Context, tx ports.Tx) error {
 		return tx.Certificates().Put(ctx, name, sealed, s.now())
 	})
 }
@@ -51,7 +51,7 @@ func (s *shelf) Store(ctx context.Context, name string, value []byte) error {
 func (s *shelf) load(ctx context.Context, name string) (value []byte, at time.Time, err error) {
 	var sealed []byte
 	var found bool
-	err = s.store.View(ctx, func(ctx context.Context, tx ports.Tx) (err error) {
+	err = s.store.View(ctx, ports.ReadSet{}, func(ctx context.Context, tx ports.Tx) (err error) {
 		sealed, at, found, err = tx.Certificates().Get(ctx, name)
 		return err
 	})
@@ -73,7 +73,7 @@ func (s *shelf) Load(ctx context.Context, name string) ([]byte, error) {
 
 // Delete removes a file, and a folder with all that is in it.
 func (s *shelf) Delete(ctx context.Context, name string) error {
-	return s.store.Update(ctx, func(ctx context.Context, tx ports.Tx) error {
+	return s.store.Update(ctx, ports.ReadSet{}, func(ctx context.Context, tx ports.Tx) error {
 		return tx.Certificates().Delete(ctx, name)
 	})
 }
@@ -90,7 +90,7 @@ func (s *shelf) Exists(ctx context.Context, name string) bool {
 // List returns the names in a folder, or of all files below it.
 func (s *shelf) List(ctx context.Context, folder string, recursive bool) (list []string, err error) {
 	var names []string
-	err = s.store.View(ctx, func(ctx context.Context, tx ports.Tx) (err error) {
+	err = s.store.View(ctx, ports.ReadSet{}, func(ctx context.Context, tx ports.Tx) (err error) {
 		names, err = tx.Certificates().Names(ctx, folder)
 		return err
 	})
@@ -180,7 +180,7 @@ func (s *shelf) TryLock(ctx context.Context, name string) (bool, error) {
 
 // take takes or extends a lock for an owner.
 func (s *shelf) take(ctx context.Context, name, owner string) (has bool, err error) {
-	err = s.store.Update(ctx, func(ctx context.Context, tx ports.Tx) (err error) {
+	err = s.store.Update(ctx, ports.ReadSet{}, func(ctx context.Context, tx ports.Tx) (err error) {
 		now := s.now()
 		has, err = tx.Certificates().Lock(ctx, name, owner, now, now.Add(lockTime))
 		return err
@@ -204,7 +204,7 @@ func (s *shelf) Unlock(ctx context.Context, name string) error {
 	<-h.ended
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), unlockTime)
 	defer cancel()
-	return s.store.Update(ctx, func(ctx context.Context, tx ports.Tx) error {
+	return s.store.Update(ctx, ports.ReadSet{}, func(ctx context.Context, tx ports.Tx) error {
 		return tx.Certificates().Unlock(ctx, name, h.owner)
 	})
 }

@@ -107,7 +107,7 @@ func (c *Devchain) begin(ctx context.Context) error {
 	if c.begun {
 		return nil
 	}
-	err := c.store.Update(ctx, func(ctx context.Context, tx ports.Tx) error {
+	err := c.store.Update(ctx, ports.ReadSet{}, func(ctx context.Context, tx ports.Tx) error {
 		now := c.clock.Now()
 		at, every, set, err := tx.Devchain().Genesis(ctx)
 		switch {
@@ -141,7 +141,7 @@ func (c *Devchain) read(
 ) error {
 	err := c.begin(ctx)
 	if err == nil {
-		err = c.store.View(ctx, func(ctx context.Context, tx ports.Tx) error {
+		err = c.store.View(ctx, ports.ReadSet{}, func(ctx context.Context, tx ports.Tx) error {
 			p, err := scheduleOf(ctx, tx)
 			if err != nil {
 				return err
@@ -170,7 +170,7 @@ func (c *Devchain) Valid(address string) bool { return ValidAddress(address) }
 // the genesis before.
 func (c *Devchain) Heads(ctx context.Context) (heads recharge.Heads, err error) {
 	if err = c.begin(ctx); err == nil {
-		err = c.store.Update(ctx, func(ctx context.Context, tx ports.Tx) error {
+		err = c.store.Update(ctx, ports.ReadSet{}, func(ctx context.Context, tx ports.Tx) error {
 			p, err := scheduleOf(ctx, tx)
 			if err == nil {
 				heads = p.heads(c.clock.Now())
@@ -315,7 +315,7 @@ func (c *Devchain) send(ctx context.Context, from, to string, amount domain.Mone
 	}
 	id := sha256.Sum256([]byte(c.ids.New("tx_")))
 	key := recharge.Key{Network: devNetwork, TxID: hex.EncodeToString(id[:])}
-	err = c.store.Update(ctx, func(ctx context.Context, tx ports.Tx) error {
+	err = c.store.Update(ctx, ports.ReadSet{}, func(ctx context.Context, tx ports.Tx) error {
 		p, err := scheduleOf(ctx, tx)
 		if err != nil {
 			return err

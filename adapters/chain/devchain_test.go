@@ -241,8 +241,8 @@ type slowStore struct {
 	ran   chan struct{} // room for one
 }
 
-func (s slowStore) Update(ctx context.Context, fn func(ctx context.Context, tx ports.Tx) error) error {
-	return s.Store.Update(ctx, func(ctx context.Context, tx ports.Tx) error {
+func (s slowStore) Update(ctx context.Context, reads ports.ReadSet, fn func(ctx context.Context, tx ports.Tx) error) error {
+	return s.Store.Update(ctx, reads, func(ctx context.Context, tx ports.Tx) error {
 		err := fn(ctx, tx)
 		s.clock.Advance(10 * time.Second)
 		s.ran <- struct{}{}

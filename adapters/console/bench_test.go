@@ -26,7 +26,7 @@ func fill(b *testing.B, w *world, agent string, sessions, entries int) {
 	template := w.Buy(agent, apptest.Local).Session
 	at := w.Clock.Now()
 	for from := 0; from < sessions; from += 500 {
-		apptest.OK(b, w.DB.Update(context.Background(), func(ctx context.Context, tx ports.Tx) error {
+		apptest.OK(b, w.DB.Update(context.Background(), ports.ReadSet{}, func(ctx context.Context, tx ports.Tx) error {
 			for i := from; i < min(from+500, sessions); i++ {
 				s := template
 				s.ID, s.Money = fmt.Sprintf("sess_bench%015d", i), session.Money{}
@@ -57,7 +57,7 @@ func fill(b *testing.B, w *world, agent string, sessions, entries int) {
 		}))
 	}
 	for from := 0; from < entries; from += 1000 {
-		apptest.OK(b, w.DB.Update(context.Background(), func(ctx context.Context, tx ports.Tx) error {
+		apptest.OK(b, w.DB.Update(context.Background(), ports.ReadSet{}, func(ctx context.Context, tx ports.Tx) error {
 			for i := from; i < min(from+1000, entries); i++ {
 				e := billing.Entry{ID: fmt.Sprintf("txn_bench%d", i), AgentID: agent, Type: billing.Adjustment, At: at,
 					Available: billing.Funds{Own: domain.Dollar}, Account: billing.Corrections, Counter: -domain.Dollar,

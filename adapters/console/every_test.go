@@ -81,7 +81,7 @@ func (w *world) storeStrange(agent, sessionID string) {
 	apptest.OK(w.T, err)
 	_, _, err = w.Workers.Create(ctx, workers.Create{AgentID: agent, SessionID: sessionID, Names: []string{"w_1"}})
 	apptest.OK(w.T, err)
-	apptest.OK(w.T, w.Store.Update(ctx, func(ctx context.Context, tx ports.Tx) error {
+	apptest.OK(w.T, w.Store.Update(ctx, ports.ReadSet{}, func(ctx context.Context, tx ports.Tx) error {
 		found, err := tx.Workers().Of(ctx, sessionID)
 		if err != nil {
 			return err

@@ -128,11 +128,11 @@ func TestAnOutageIsReturned(t *testing.T) {
 // away is a store that cannot be reached.
 type away struct{ ports.Store }
 
-func (away) View(context.Context, func(context.Context, ports.Tx) error) error {
+func (away) View(context.Context, ports.ReadSet, func(context.Context, ports.Tx) error) error {
 	return apptest.ErrStore
 }
 
-func (away) Update(context.Context, func(context.Context, ports.Tx) error) error {
+func (away) Update(context.Context, ports.ReadSet, func(context.Context, ports.Tx) error) error {
 	return apptest.ErrStore
 }
 

@@ -24,7 +24,7 @@ func TestAnswersAboutAnArchivedSession(t *testing.T) {
 	id := strings.TrimPrefix(at, "/v1/sessions/")
 	w.do("POST", at+"/workers", `{"count":3}`, a.as).want(201)
 	var used worker.Worker
-	w.must(w.store.View(t.Context(), func(ctx context.Context, tx ports.Tx) (err error) {
+	w.must(w.store.View(t.Context(), ports.ReadSet{}, func(ctx context.Context, tx ports.Tx) (err error) {
 		used, err = tx.Workers().Get(ctx, id, "w1")
 		return err
 	}))
@@ -66,7 +66,7 @@ func TestAnswersAboutAnArchivedSession(t *testing.T) {
 			t.Errorf("%s has no %s: %s", path, field, before[path])
 		}
 	}
-	w.must(w.store.Update(t.Context(), func(ctx context.Context, tx ports.Tx) error {
+	w.must(w.store.Update(t.Context(), ports.ReadSet{}, func(ctx context.Context, tx ports.Tx) error {
 		return tx.Workers().Archive(ctx, id, w.clock.Now())
 	}))
 	after := answers()

@@ -56,7 +56,7 @@ func TestAnswersHaveWhatGatewaysReported(t *testing.T) {
 // booked returns the bytes of a session that are booked.
 func (w *world) booked(id string) (n int64) {
 	w.t.Helper()
-	w.must(w.store.View(w.t.Context(), func(ctx context.Context, tx ports.Tx) error {
+	w.must(w.store.View(w.t.Context(), ports.ReadSet{}, func(ctx context.Context, tx ports.Tx) error {
 		u, err := tx.Traffic().Usage(ctx, id)
 		n = u.Used()
 		return err

@@ -18,7 +18,7 @@ func TestTheReportIsPagedWhenAPageIsAskedFor(t *testing.T) {
 		r := w.do("POST", "/v1/sessions", `{"type":"dynamic","config":{"product_no":"dyn_sync","traffic_gb":0.1}}`, a.as).want(201)
 		ids = append(ids, r.str("data.session_id"))
 	}
-	w.must(w.store.Update(t.Context(), func(ctx context.Context, tx ports.Tx) error {
+	w.must(w.store.Update(t.Context(), ports.ReadSet{}, func(ctx context.Context, tx ports.Tx) error {
 		for _, id := range ids {
 			hour := w.clock.Now().Truncate(time.Hour)
 			if err := tx.Traffic().Record(ctx, a.ID, id, hour, ports.Totals{Up: 1_000_000, Connections: 1}); err != nil {

@@ -132,7 +132,7 @@ func (a stranger) write(minute int) {
 			Client: netip.MustParseAddrPort("192.0.2.1:1"), Exit: netip.MustParseAddrPort("127.0.0.2:1"), Closed: at, End: exitlog.Finished,
 			Target: netip.AddrPortFrom(netip.AddrFrom4([4]byte{203, 0, byte(a.random.IntN(256)), byte(a.random.IntN(256))}), 443)}
 	}
-	a.must(a.counting.Update(context.Background(), func(ctx context.Context, tx ports.Tx) error {
+	a.must(a.counting.Update(context.Background(), ports.ReadSet{}, func(ctx context.Context, tx ports.Tx) error {
 		return tx.ExitLog().Append(ctx, "one", a.clock.Now(), batch)
 	}))
 }

@@ -79,7 +79,7 @@ func (w *courier) run(kind, id string, due time.Time) error {
 
 func (w *courier) insert(jobs ...ports.Job) {
 	w.t.Helper()
-	err := w.store.Update(w.t.Context(), func(ctx context.Context, tx ports.Tx) error {
+	err := w.store.Update(w.t.Context(), ports.ReadSet{}, func(ctx context.Context, tx ports.Tx) error {
 		for _, j := range jobs {
 			if err := tx.Jobs().Insert(ctx, j, time.Now().UTC()); err != nil {
 				return err

@@ -95,7 +95,7 @@ func (w *world) begun(h queue.Handlers) *queue.Queue {
 
 func (w *world) insert(jobs ...ports.Job) {
 	w.Helper()
-	ok(w.T, w.st.Update(w.Context(), func(ctx context.Context, tx ports.Tx) error {
+	ok(w.T, w.st.Update(w.Context(), ports.ReadSet{}, func(ctx context.Context, tx ports.Tx) error {
 		for _, j := range jobs {
 			if err := tx.Jobs().Insert(ctx, j, time.Now()); err != nil {
 				return err
@@ -107,7 +107,7 @@ func (w *world) insert(jobs ...ports.Job) {
 
 // operate runs Retry or Discard in a unit of work.
 func (w *world) operate(do func(context.Context, *sql.Conn, *sql.Tx, int64) (queue.Job, error), id int64) (j queue.Job, err error) {
-	err = w.st.Update(w.Context(), func(ctx context.Context, tx ports.Tx) error {
+	err = w.st.Update(w.Context(), ports.ReadSet{}, func(ctx context.Context, tx ports.Tx) error {
 		unit, err := storage.JobTxOf(tx)
 		if err != nil {
 			return err

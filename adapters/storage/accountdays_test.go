@@ -76,7 +76,7 @@ func TestSumsOfAccountsAreThoseOfTheEntries(t *testing.T) {
 				{today.Add(-20 * time.Hour), today.Add(-20*time.Hour + 1)}, {now.Add(time.Hour), now.Add(2 * time.Hour)},
 			} {
 				accounts, received := accountSums(t, st, c.from, c.to)
-				err := st.View(t.Context(), func(ctx context.Context, tx ports.Tx) error {
+				err := st.View(t.Context(), ports.ReadSet{}, func(ctx context.Context, tx ports.Tx) error {
 					got, err := tx.Overview().Accounts(ctx, c.from, c.to)
 					byDay, errDays := tx.Overview().Received(ctx, c.from, c.to)
 					zero := func(_ billing.Account, m domain.Money) bool { return m == 0 }

@@ -100,7 +100,7 @@ func firstArchiveExcludes(t *testing.T, at storage.Config) {
 	}
 	dueAt := func(now time.Time) (due []string) {
 		t.Helper()
-		err := program.View(t.Context(), func(ctx context.Context, tx ports.Tx) (err error) {
+		err := program.View(t.Context(), ports.ReadSet{}, func(ctx context.Context, tx ports.Tx) (err error) {
 			due, _, err = tx.Workers().ArchiveDue(ctx, now, now, 0, 10)
 			return err
 		})
@@ -117,7 +117,7 @@ func firstArchiveExcludes(t *testing.T, at storage.Config) {
 	}
 
 	killed := errors.New("killed")
-	err = program.Update(t.Context(), func(ctx context.Context, tx ports.Tx) error {
+	err = program.Update(t.Context(), ports.ReadSet{}, func(ctx context.Context, tx ports.Tx) error {
 		return errors.Join(tx.Workers().Archive(ctx, "sess_1", now), killed)
 	})
 	if !errors.Is(err, killed) {
@@ -132,7 +132,7 @@ func firstArchiveExcludes(t *testing.T, at storage.Config) {
 	}
 	check("the program itself", program, nil)
 	var list []worker.Worker
-	err = program.View(t.Context(), func(ctx context.Context, tx ports.Tx) (err error) {
+	err = program.View(t.Context(), ports.ReadSet{}, func(ctx context.Context, tx ports.Tx) (err error) {
 		list, err = tx.Workers().Of(ctx, "sess_1")
 		return err
 	})

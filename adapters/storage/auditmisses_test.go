@@ -182,8 +182,8 @@ func live(ctx context.Context, st *storage.Store, n int64) error {
 	const used, cost = 2_500_000, 1000
 	id := sessionID(n)
 	return errors.Join(
-		st.Update(ctx, func(ctx context.Context, tx ports.Tx) error { return purchase(ctx, tx, "agt_1", n) }),
-		st.Update(ctx, func(ctx context.Context, tx ports.Tx) error {
+		st.Update(ctx, ports.ReadSet{}, func(ctx context.Context, tx ports.Tx) error { return purchase(ctx, tx, "agt_1", n) }),
+		st.Update(ctx, ports.ReadSet{}, func(ctx context.Context, tx ports.Tx) error {
 			s, err := tx.Sessions().Load(ctx, id)
 			if err != nil {
 				return err
@@ -200,7 +200,7 @@ func live(ctx context.Context, st *storage.Store, n int64) error {
 				tx.Traffic().Record(ctx, "agt_1", id, now, ports.Totals{Up: used, Connections: 1}),
 				tx.Counters().Add(ctx, "agt_1", ports.Tally{Bytes: used}))
 		}),
-		st.Update(ctx, func(ctx context.Context, tx ports.Tx) error {
+		st.Update(ctx, ports.ReadSet{}, func(ctx context.Context, tx ports.Tx) error {
 			if err := terminate(ctx, tx, "agt_1", id); err != nil {
 				return fmt.Errorf("terminate %s: %w", id, err)
 			}

@@ -22,7 +22,7 @@ func (s *Store) Backup(ctx context.Context, file string) error {
 		return err
 	}
 	at := s.clock.Now().UnixMicro()
-	return s.Update(ctx, func(ctx context.Context, unit ports.Tx) error {
+	return s.Update(ctx, ports.ReadSet{}, func(ctx context.Context, unit ports.Tx) error {
 		return unit.(*tx).Later("keep the time of the backup", `INSERT INTO service_values (name, value) VALUES (?1, ?2)
 			ON CONFLICT (name) DO UPDATE SET value = excluded.value`, lastBackup, []byte(strconv.FormatInt(at, 10)))
 	})

@@ -50,7 +50,7 @@ func BenchmarkPurchase(b *testing.B) {
 			b.RunParallel(func(pb *testing.PB) {
 				for pb.Next() {
 					i := n.Add(1)
-					err := st.Update(context.Background(), func(ctx context.Context, tx ports.Tx) error {
+					err := st.Update(context.Background(), ports.ReadSet{}, func(ctx context.Context, tx ports.Tx) error {
 						return purchase(ctx, tx, fmt.Sprintf("agt_%020d", i%32), i)
 					})
 					if err != nil {
@@ -82,7 +82,7 @@ func BenchmarkReadSession(b *testing.B) {
 				defer cancel()
 				for pb.Next() {
 					id := seededID(n.Add(1) * 7919 % sessions)
-					err := st.View(ctx, func(ctx context.Context, tx ports.Tx) error {
+					err := st.View(ctx, ports.ReadSet{}, func(ctx context.Context, tx ports.Tx) error {
 						_, err := tx.Sessions().Read(ctx, "agt_1", id)
 						return err
 					})
@@ -148,7 +148,7 @@ func BenchmarkHealthBatch(b *testing.B) {
 	b.RunParallel(func(pb *testing.PB) {
 		for pb.Next() {
 			first := int(n.Add(10)) % 310
-			err := st.Update(context.Background(), func(ctx context.Context, tx ports.Tx) error {
+			err := st.Update(context.Background(), ports.ReadSet{}, func(ctx context.Context, tx ports.Tx) error {
 				batch := ids[first : first+10]
 				states, err := tx.Health().Get(ctx, "agt_1", batch)
 				if err != nil {
@@ -187,7 +187,7 @@ func BenchmarkEventsAppend(b *testing.B) {
 	defer cpu(b)()
 	b.RunParallel(func(pb *testing.PB) {
 		for pb.Next() {
-			err := st.Update(context.Background(), func(ctx context.Context, tx ports.Tx) error {
+			err := st.Update(context.Background(), ports.ReadSet{}, func(ctx context.Context, tx ports.Tx) error {
 				return tx.Events().Append(ctx, "sess_1", batch)
 			})
 			if err != nil {

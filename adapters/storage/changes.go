@@ -53,7 +53,7 @@ func (s *Store) FlushEventNotes(ctx context.Context) error { return s.notes.Flus
 
 // note notes changes of agents by their names.
 func (s *Store) note(ctx context.Context, names []string) error {
-	return s.Update(ctx, func(_ context.Context, t ports.Tx) error {
+	return s.Update(ctx, ports.ReadSet{}, func(_ context.Context, t ports.Tx) error {
 		for _, name := range names {
 			if err := t.Changes().(changes).NoteChange(name, ""); err != nil {
 				return err

@@ -28,7 +28,7 @@ func TestWhenACommitFailsEachUnitRunsAgainAlone(t *testing.T) {
 	var runs atomic.Int32
 	for _, end := range []func() error{succeed, fail, succeed} {
 		g.queue(func() {
-			err := st.Update(context.Background(), count("a", func() error { runs.Add(1); return end() }))
+			err := st.Update(context.Background(), ports.ReadSet{}, count("a", func() error { runs.Add(1); return end() }))
 			if want := end(); !errors.Is(err, want) {
 				t.Errorf("the outcome is %v, want %v", err, want)
 			}
@@ -44,11 +44,11 @@ func TestWhenACommitFailsEachUnitRunsAgainAlone(t *testing.T) {
 func TestACommitThatAlwaysFailsIsUnavailableAndLeavesNothing(t *testing.T) {
 	st := openStore(t)
 	st.SetCommit(func(tx *engine.Transaction) error { return errors.Join(tx.Rollback(), errors.New("disk full")) })
-	err := st.Update(t.Context(), count("a", succeed))
+	err := st.Update(t.Context(), ports.ReadSet{}, count("a", succeed))
 	if !errors.Is(err, domain.ErrUnavailable) || !strings.Contains(err.Error(), "disk full") {
 		t.Errorf("the outcome is %v", err)
 	}
-	if err := st.Update(t.Context(), count("a", fail)); !errors.Is(err, errUnit) {
+	if err := st.Update(t.Context(), ports.ReadSet{}, count("a", fail)); !errors.Is(err, errUnit) {
 		t.Errorf("a refusal is %v", err)
 	}
 	wantCounted(t, st, map[string]int64{"a": 0})
@@ -63,13 +63,13 @@ func TestATransactionThatEndsUnderItsUnitsIsRunAgain(t *testing.T) {
 	})
 	g := closeGate(t, st)
 	good := func() {
-		if err := st.Update(context.Background(), count("good", succeed)); err != nil {
+		if err := st.Update(context.Background(), ports.ReadSet{}, count("good", succeed)); err != nil {
 			t.Error(err)
 		}
 	}
 	g.queue(good)
 	g.queue(func() {
-		err := st.Update(context.Background(), func(ctx context.Context, tx ports.Tx) error {
+		err := st.Update(context.Background(), ports.ReadSet{}, func(ctx context.Context, tx ports.Tx) error {
 			return errors.Join(count("bad", succeed)(ctx, tx), tx.Jobs().Insert(ctx, ports.Job{}, now))
 		})
 		if !errors.Is(err, domain.ErrUnavailable) {
@@ -78,7 +78,7 @@ func TestATransactionThatEndsUnderItsUnitsIsRunAgain(t *testing.T) {
 	})
 	g.queue(good)
 	g.queue(func() { // fails after it wrote, so that all of them run with savepoints
-		if err := st.Update(context.Background(), count("bad", fail)); !errors.Is(err, errUnit) {
+		if err := st.Update(context.Background(), ports.ReadSet{}, count("bad", fail)); !errors.Is(err, errUnit) {
 			t.Errorf("one that fails got %v", err)
 		}
 	})
@@ -93,7 +93,7 @@ func TestUnitsRunInTheOrderOfTheirArrival(t *testing.T) {
 	var order []int
 	for i := range 20 {
 		g.queue(func() {
-			_ = st.Update(context.Background(), count("a", func() error { order = append(order, i); return nil }))
+			_ = st.Update(context.Background(), ports.ReadSet{}, count("a", func() error { order = append(order, i); return nil }))
 		})
 	}
 	g.pass()
@@ -108,7 +108,7 @@ func TestACallerWhoGivesUpBeforeItsTurnIsNotRun(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	answered := make(chan error, 1)
 	g.queue(func() {
-		answered <- st.Update(ctx, count("a", func() error { t.Error("it ran"); return nil }))
+		answered <- st.Update(ctx, ports.ReadSet{}, count("a", func() error { t.Error("it ran"); return nil }))
 	})
 	cancel()
 	if err := <-answered; !errors.Is(err, context.Canceled) { // although the gate is closed
@@ -121,7 +121,7 @@ func TestACallerWhoGivesUpBeforeItsTurnIsNotRun(t *testing.T) {
 func TestACallerWhoGivesUpAfterItsTurnGetsTheTrueOutcome(t *testing.T) {
 	st := openStore(t)
 	ctx, cancel := context.WithCancel(t.Context())
-	err := st.Update(ctx, func(ctx context.Context, tx ports.Tx) error {
+	err := st.Update(ctx, ports.ReadSet{}, func(ctx context.Context, tx ports.Tx) error {
 		cancel()
 		if ctx.Err() != nil {
 			t.Error("the unit's own context has ended")
@@ -143,7 +143,7 @@ func TestNoUnitReturnsBeforeItsCommit(t *testing.T) {
 		return tx.Commit()
 	})
 	answered := make(chan error, 1)
-	go func() { answered <- st.Update(context.Background(), count("a", succeed)) }()
+	go func() { answered <- st.Update(context.Background(), ports.ReadSet{}, count("a", succeed)) }()
 	<-committing
 	wantCounted(t, st, map[string]int64{"a": 0})
 	select {
@@ -163,7 +163,7 @@ func TestCloseFinishesTheRunningUnitAndRefusesThoseThatWait(t *testing.T) {
 	g := closeGate(t, st)
 	for range 3 {
 		g.queue(func() {
-			if err := st.Update(context.Background(), count("a", succeed)); err != nil && !errors.Is(err, domain.ErrUnavailable) {
+			if err := st.Update(context.Background(), ports.ReadSet{}, count("a", succeed)); err != nil && !errors.Is(err, domain.ErrUnavailable) {
 				t.Errorf("one that waited got %v", err)
 			}
 		})
@@ -175,10 +175,10 @@ func TestCloseFinishesTheRunningUnitAndRefusesThoseThatWait(t *testing.T) {
 	if err := <-closed; err != nil {
 		t.Error(err)
 	}
-	if err := st.Update(t.Context(), count("a", succeed)); !errors.Is(err, domain.ErrUnavailable) {
+	if err := st.Update(t.Context(), ports.ReadSet{}, count("a", succeed)); !errors.Is(err, domain.ErrUnavailable) {
 		t.Errorf("after Close: %v", err)
 	}
-	if err := st.View(t.Context(), func(context.Context, ports.Tx) error { return nil }); !errors.Is(err, domain.ErrUnavailable) {
+	if err := st.View(t.Context(), ports.ReadSet{}, func(context.Context, ports.Tx) error { return nil }); !errors.Is(err, domain.ErrUnavailable) {
 		t.Errorf("a view after Close: %v", err)
 	}
 	wantCounted(t, openAt(t, path), map[string]int64{"gate": 1})

@@ -31,11 +31,11 @@ type gate struct {
 
 func closeGate(t *testing.T, st *storage.Store) *gate {
 	t.Helper()
-	return closeGateFor(context.Background(), t, st)
+	return closeGateFor(context.Background(), ports.ReadSet{}, t, st)
 }
 
 // closeGateFor is closeGate for the committer to which a context belongs.
-func closeGateFor(ctx context.Context, t *testing.T, st *storage.Store) *gate {
+func closeGateFor(ctx context.Context, reads ports.ReadSet, t *testing.T, st *storage.Store) *gate {
 	t.Helper()
 	g := &gate{t: t, st: st, open: make(chan struct{}), done: make(chan error, 1)}
 	g.pull = sync.OnceFunc(func() { close(g.open) })
@@ -45,7 +45,7 @@ func closeGateFor(ctx context.Context, t *testing.T, st *storage.Store) *gate {
 	at, passed := time.Now(), atomic.Int64{}
 	st.SetNow(func() time.Time { return at.Add(time.Duration(passed.Load())) })
 	go func() {
-		g.done <- st.Update(ctx, func(ctx context.Context, tx ports.Tx) error {
+		g.done <- st.Update(ctx, reads, func(ctx context.Context, tx ports.Tx) error {
 			begin()
 			<-g.open
 			passed.Add(int64(time.Second))
@@ -119,7 +119,7 @@ func TestUnitsThatWaitShareOneCommit(t *testing.T) {
 	g := closeGate(t, st)
 	for range 10 {
 		g.queue(func() {
-			if err := st.Update(context.Background(), count("a", succeed)); err != nil {
+			if err := st.Update(context.Background(), ports.ReadSet{}, count("a", succeed)); err != nil {
 				t.Error(err)
 			}
 		})
@@ -143,7 +143,7 @@ func TestAUnitThatFailsBetweenGoodOnesHarmsItselfAlone(t *testing.T) {
 			g := closeGate(t, st)
 			var got error
 			good := func() {
-				if err := st.Update(context.Background(), count("good", succeed)); err != nil {
+				if err := st.Update(context.Background(), ports.ReadSet{}, count("good", succeed)); err != nil {
 					t.Error(err)
 				}
 			}
@@ -154,7 +154,7 @@ func TestAUnitThatFailsBetweenGoodOnesHarmsItselfAlone(t *testing.T) {
 						got = p.(error)
 					}
 				}()
-				got = st.Update(context.Background(), count("bad", bad))
+				got = st.Update(context.Background(), ports.ReadSet{}, count("bad", bad))
 			})
 			g.queue(good)
 			g.pass()
@@ -179,7 +179,7 @@ func TestAStormOfOneAgentIsAheadOfOthersByAUnit(t *testing.T) {
 	var order []string
 	unit := func(ctx context.Context, who string) func() {
 		return func() {
-			err := st.Update(ctx, func(ctx context.Context, tx ports.Tx) error {
+			err := st.Update(ctx, ports.ReadSet{}, func(ctx context.Context, tx ports.Tx) error {
 				mu.Lock()
 				order = append(order, who)
 				mu.Unlock()

@@ -96,7 +96,7 @@ func TestFeedsHaveEventsThatAreNotListedYet(t *testing.T) {
 	}
 	refused := errors.New("refused")
 	for range 3 {
-		err := st.Update(t.Context(), func(ctx context.Context, tx ports.Tx) error {
+		err := st.Update(t.Context(), ports.ReadSet{}, func(ctx context.Context, tx ports.Tx) error {
 			return errors.Join(appendFor(ctx, tx, "agt_1", "evt_refused"), refused)
 		})
 		if !errors.Is(err, refused) {
@@ -174,7 +174,7 @@ func TestEventsOfUnitsThatShareACommit(t *testing.T) {
 		g := closeGate(t, st)
 		errs := make([]error, len(units))
 		for i, unit := range units {
-			g.queue(func() { errs[i] = st.Update(context.Background(), unit) })
+			g.queue(func() { errs[i] = st.Update(context.Background(), ports.ReadSet{}, unit) })
 		}
 		g.pass()
 		for i, err := range errs {

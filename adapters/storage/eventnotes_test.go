@@ -49,7 +49,7 @@ func TestEventsAreNotedTogetherBehindTheirUnits(t *testing.T) {
 			})
 		}
 		refused := errors.New("refused")
-		err := st.Update(t.Context(), func(ctx context.Context, tx ports.Tx) error {
+		err := st.Update(t.Context(), ports.ReadSet{}, func(ctx context.Context, tx ports.Tx) error {
 			return errors.Join(appendFor(ctx, tx, "agt_refused", "evt_refused"), refused)
 		})
 		if !errors.Is(err, refused) {

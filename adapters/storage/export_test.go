@@ -61,7 +61,7 @@ func SetProofRanges(entries int64, agents int) {
 // Statements returns the statements that fn runs in a unit, which is rolled back.
 func (s *Store) Statements(ctx context.Context, fn func(context.Context, ports.Tx) error) (list []string, err error) {
 	undo := errors.New("undo")
-	err = s.update(ctx, func(in *engine.Transaction) error {
+	err = s.update(ctx, &ports.ReadSet{}, func(in *engine.Transaction) error {
 		list = nil
 		unit := s.unit(&recorder{Conn: in.Conn, list: &list}, in)
 		return errors.Join(fn(ctx, unit), undo)

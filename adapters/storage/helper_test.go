@@ -102,14 +102,14 @@ func eventually(t testing.TB, what string, holds func() bool) {
 
 func update(t testing.TB, st ports.Store, fn func(ctx context.Context, tx ports.Tx) error) {
 	t.Helper()
-	if err := st.Update(t.Context(), fn); err != nil {
+	if err := st.Update(t.Context(), ports.ReadSet{}, fn); err != nil {
 		t.Fatal(err)
 	}
 }
 
 func view(t testing.TB, st ports.Store, fn func(ctx context.Context, tx ports.Tx) error) {
 	t.Helper()
-	if err := st.View(t.Context(), fn); err != nil {
+	if err := st.View(t.Context(), ports.ReadSet{}, fn); err != nil {
 		t.Fatal(err)
 	}
 }

@@ -291,7 +291,7 @@ func (s *Store) keepNextDay(ctx context.Context, over int64) (more bool, err err
 	var k, was proof.KeptDays
 	margins := map[ports.MarginKey]map[string]billing.Margin{}
 	deliveries := map[ports.MarginKey][]ports.Delivery{}
-	err = s.View(ctx, func(ctx context.Context, unit ports.Tx) (err error) {
+	err = s.View(ctx, ports.ReadSet{}, func(ctx context.Context, unit ports.Tx) (err error) {
 		r := overview{unit.(*tx)}
 		if k, err = r.keptDays(); err != nil {
 			return err
@@ -332,7 +332,7 @@ func (s *Store) keepNextDay(ctx context.Context, over int64) (more bool, err err
 	if err != nil {
 		return false, err
 	}
-	return true, s.Update(ctx, func(_ context.Context, unit ports.Tx) error {
+	return true, s.Update(ctx, ports.ReadSet{}, func(_ context.Context, unit ports.Tx) error {
 		t := unit.(*tx)
 		t.Serialize("sum up")
 		now, err := t.keptDays()
@@ -387,7 +387,7 @@ func (t *tx) summedDays() (d proof.SummedDays, err error) {
 // sumAccountDays sums the entries that are new since it ran last.
 func (s *Store) sumAccountDays(ctx context.Context) error {
 	for more := true; more && ctx.Err() == nil; {
-		err := s.Update(ctx, func(_ context.Context, unit ports.Tx) (err error) {
+		err := s.Update(ctx, ports.ReadSet{}, func(_ context.Context, unit ports.Tx) (err error) {
 			more, err = unit.(*tx).sumNextDays(s.clock.Now())
 			return err
 		})

@@ -77,7 +77,7 @@ func TestWaitsForThePoolAreShown(t *testing.T) {
 		t.Errorf("the pool is shown as %v", before)
 	}
 	st.SetPatience(time.Millisecond)
-	err = st.Update(t.Context(), func(context.Context, ports.Tx) error { return nil })
+	err = st.Update(t.Context(), ports.ReadSet{}, func(context.Context, ports.Tx) error { return nil })
 	st.SetPatience(time.Hour)
 	if cause(err) != "pool" {
 		t.Errorf("the cause is %q of %v", cause(err), err)
@@ -94,7 +94,7 @@ func TestWaitsForThePoolAreShown(t *testing.T) {
 			t.Error(err)
 		}
 	}
-	if err := st.Update(t.Context(), func(context.Context, ports.Tx) error { return nil }); err != nil {
+	if err := st.Update(t.Context(), ports.ReadSet{}, func(context.Context, ports.Tx) error { return nil }); err != nil {
 		t.Error(err)
 	}
 	if got := series(t, st); got["agentproxy_database_pool_open"] < 1 {
@@ -110,7 +110,7 @@ func TestWaitsForLocksAreShown(t *testing.T) {
 	addAgent(t, st, "agt_1", domain.Dollar)
 	free := holdWallets(t, url)
 	done := make(chan error, 1)
-	go func() { done <- st.Update(context.Background(), setLive) }()
+	go func() { done <- st.Update(context.Background(), ports.ReadSet{}, setLive) }()
 	awaitLock(t, st)
 	if n, err := st.LockWaits(t.Context()); n != 1 || err != nil {
 		t.Errorf("%v connections wait for a lock, %v", n, err)
@@ -150,7 +150,7 @@ func TestALockThatTakesTooLongIsUnavailable(t *testing.T) {
 	st := openURL(t, pg.With(url, "lock_timeout", "100ms"))
 	addAgent(t, st, "agt_1", domain.Dollar)
 	holdWallets(t, url)
-	if err := st.Update(t.Context(), setLive); cause(err) != "lock_timeout" {
+	if err := st.Update(t.Context(), ports.ReadSet{}, setLive); cause(err) != "lock_timeout" {
 		t.Errorf("got %v", err)
 	}
 }

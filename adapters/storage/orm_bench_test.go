@@ -81,7 +81,7 @@ func BenchmarkByHandAndByGORM(b *testing.B) {
 	if err := st.Migrate(b.Context()); err != nil {
 		b.Fatal(err)
 	}
-	if err := st.Update(b.Context(), benchRows); err != nil {
+	if err := st.Update(b.Context(), ports.ReadSet{}, benchRows); err != nil {
 		b.Fatal(err)
 	}
 	var row sessionRow
@@ -158,7 +158,7 @@ func BenchmarkByHandAndByGORM(b *testing.B) {
 		for name, call := range map[string]func(context.Context, *tx) error{"hand": c.hand, "gorm": c.orm} {
 			b.Run(c.call+"/"+name, func(b *testing.B) {
 				b.ReportAllocs()
-				err := st.update(b.Context(), func(in *engine.Transaction) error {
+				err := st.update(b.Context(), &ports.ReadSet{}, func(in *engine.Transaction) error {
 					t := st.unit(in.Conn, in)
 					for b.Loop() {
 						if err := call(context.Background(), t); err != nil {

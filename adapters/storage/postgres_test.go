@@ -162,7 +162,7 @@ func waitsFor(t *testing.T, st *storage.Store, read, write func(context.Context,
 	began, end := make(chan struct{}), make(chan struct{})
 	done, written := make(chan error, 1), make(chan error, 1)
 	go func() {
-		done <- st.Update(context.Background(), func(ctx context.Context, tx ports.Tx) error {
+		done <- st.Update(context.Background(), ports.ReadSet{}, func(ctx context.Context, tx ports.Tx) error {
 			err := read(ctx, tx)
 			close(began)
 			<-end
@@ -170,7 +170,7 @@ func waitsFor(t *testing.T, st *storage.Store, read, write func(context.Context,
 		})
 	}()
 	<-began
-	go func() { written <- st.Update(context.Background(), write) }()
+	go func() { written <- st.Update(context.Background(), ports.ReadSet{}, write) }()
 	eventually(t, "the unit that writes waits or ends", func() bool { return len(written) > 0 || lockWaits(t, st) > 0 })
 	if len(written) > 0 {
 		t.Error("the row was written while another unit had read it")
@@ -192,7 +192,7 @@ func TestReportsAtOnceAllCount(t *testing.T) {
 		var wg sync.WaitGroup
 		for range n {
 			wg.Go(func() {
-				err := st.Update(t.Context(), func(ctx context.Context, tx ports.Tx) error {
+				err := st.Update(t.Context(), ports.ReadSet{}, func(ctx context.Context, tx ports.Tx) error {
 					found, err := tx.Health().Get(ctx, "agt_1", []string{"sess_1"})
 					if err != nil {
 						return err
@@ -230,7 +230,7 @@ func TestUnitsThatBlockEachOtherRunAgain(t *testing.T) {
 	for _, order := range [][]string{{"agt_1", "agt_2"}, {"agt_2", "agt_1"}} {
 		meet := sync.OnceFunc(func() { both.Done(); both.Wait() })
 		wg.Go(func() {
-			err := st.Update(t.Context(), func(ctx context.Context, tx ports.Tx) error {
+			err := st.Update(t.Context(), ports.ReadSet{}, func(ctx context.Context, tx ports.Tx) error {
 				runs.Add(1)
 				for _, id := range order {
 					if err := tx.Ledger().SetLive(ctx, id, "", 1); err != nil {
@@ -272,7 +272,7 @@ func TestOneReferenceIsBookedOnceInAnyReplica(t *testing.T) {
 	var wg sync.WaitGroup
 	for i := range 20 {
 		wg.Go(func() {
-			err := st.Update(t.Context(), func(ctx context.Context, tx ports.Tx) error {
+			err := st.Update(t.Context(), ports.ReadSet{}, func(ctx context.Context, tx ports.Tx) error {
 				_, err := tx.Ledger().Post(ctx, deposit(ids[i%4], "transfer:1", 5, i))
 				first.Do(func() { awaitLock(t, st) }) // the others come in between
 				return err

@@ -31,8 +31,8 @@ type aheadStore struct{ jobStore }
 var aheadOfContract = ports.ReadSet{Agent: "agt_1", Money: true, Sessions: []string{"sess_1", "sess_2", "sess_3"},
 	Path: "/p", Key: "k"}
 
-func (s aheadStore) Update(ctx context.Context, fn func(context.Context, ports.Tx) error) error {
-	return s.jobStore.Update(ports.WithReadSet(ctx, aheadOfContract), fn)
+func (s aheadStore) Update(ctx context.Context, reads ports.ReadSet, fn func(context.Context, ports.Tx) error) error {
+	return s.jobStore.Update(ctx, aheadOfContract, fn)
 }
 
 // What batches do differently is in these parts of the contract.
@@ -57,7 +57,7 @@ func TestBatchesKeepTheContract(t *testing.T) {
 func buyAhead(ctx context.Context, st ports.Store, agentID string, n int64, more func(context.Context, ports.Tx) error) error {
 	key := fmt.Sprintf("sess_%020d", n*7919%100_000_000_000_000_000)
 	reads := ports.ReadSet{Agent: agentID, Money: true, Path: "/v1/sessions", Key: key}
-	return st.Update(ports.WithReadSet(ctx, reads), func(ctx context.Context, tx ports.Tx) error {
+	return st.Update(ctx, reads, func(ctx context.Context, tx ports.Tx) error {
 		if _, found, err := tx.Idempotency().Find(ctx, agentID, "/v1/sessions", key, now); err != nil || found {
 			return err
 		}
@@ -78,7 +78,7 @@ func nothing(context.Context, ports.Tx) error { return nil }
 
 func endAhead(ctx context.Context, st ports.Store, agentID, id string) error {
 	reads := ports.ReadSet{Agent: agentID, Money: true, Sessions: []string{id}}
-	return st.Update(ports.WithReadSet(ctx, reads), func(ctx context.Context, tx ports.Tx) error {
+	return st.Update(ctx, reads, func(ctx context.Context, tx ports.Tx) error {
 		if err := terminate(ctx, tx, agentID, id); err != nil {
 			return err
 		}
@@ -88,7 +88,7 @@ func endAhead(ctx context.Context, st ports.Store, agentID, id string) error {
 
 // reportAhead is the unit of a batch of telemetry with an event for each session.
 func reportAhead(ctx context.Context, st ports.Store, agentID string, ids ...string) error {
-	return st.Update(ports.WithReadSet(ctx, ports.ReadSet{Agent: agentID, Health: ids}),
+	return st.Update(ctx, ports.ReadSet{Agent: agentID, Health: ids},
 		func(ctx context.Context, tx ports.Tx) error {
 			reads, err := tx.Health().Get(ctx, agentID, ids)
 			if err != nil {
@@ -160,7 +160,7 @@ func TestUnitsShareATransaction(t *testing.T) {
 	if err := reportAhead(ctx, st, "agt_1"); err != nil {
 		t.Fatal(err)
 	}
-	g := closeGateFor(ports.WithReadSet(ctx, ofAgent), t, st)
+	g := closeGateFor(ctx, ofAgent, t, st)
 	g.queue(want(t, "one that fails", errUnit, buy(1, func(context.Context, ports.Tx) error { return errUnit })))
 	g.queue(want(t, "the first", nil, buy(2, nothing)))
 	g.queue(want(t, "the same again", nil, buy(2, nothing)))
@@ -188,7 +188,7 @@ func TestAUnitThatSpoilsItsBatchFailsAlone(t *testing.T) {
 		_, err := tx.Ledger().Post(ctx, deposit("agt_1", "fund:agt_1", 1, 1)) // the reference of addAgent
 		return err
 	}
-	g := closeGateFor(ports.WithReadSet(ctx, ofAgent), t, st)
+	g := closeGateFor(ctx, ofAgent, t, st)
 	g.queue(want(t, "one before", nil, func() error { return buyAhead(ctx, st, "agt_1", 1, nothing) }))
 	g.queue(want(t, "a reference that is booked", ports.ErrDuplicate, func() error { return buyAhead(ctx, st, "agt_1", 2, twice) }))
 	g.queue(want(t, "one after", nil, func() error { return buyAhead(ctx, st, "agt_1", 3, nothing) }))
@@ -216,7 +216,7 @@ func TestABatchAddsUp(t *testing.T) {
 	report := func(ids ...string) func() error {
 		return func() error { return reportAhead(ctx, st, "agt_1", ids...) }
 	}
-	g := closeGateFor(ports.WithReadSet(ctx, ofAgent), t, st)
+	g := closeGateFor(ctx, ofAgent, t, st)
 	g.queue(want(t, "a report", nil, report(first, second, "sess_unknown")))
 	g.queue(want(t, "an end", nil, func() error { return endAhead(ctx, st, "agt_1", first) }))
 	g.queue(want(t, "a report", nil, report(second)))
@@ -292,7 +292,7 @@ func TestALostCommitOfABatchHappensOnce(t *testing.T) {
 			if err := buyAhead(ctx, st, "agt_1", 0, nothing); err != nil {
 				t.Fatal(err)
 			}
-			g := closeGateFor(ports.WithReadSet(ctx, ofAgent), t, st)
+			g := closeGateFor(ctx, ofAgent, t, st)
 			var runs atomic.Int32
 			for n := range int64(3) {
 				g.queue(want(t, "a purchase", nil, func() error {
@@ -396,7 +396,7 @@ func TestBatchesAndUnitsAloneDoNotDeadlock(t *testing.T) {
 				if n%2 == 0 {
 					err = errors.Join(err, endAhead(t.Context(), st, agent, sessionID(number)))
 				} else {
-					err = errors.Join(err, st.Update(t.Context(), func(ctx context.Context, tx ports.Tx) error {
+					err = errors.Join(err, st.Update(t.Context(), ports.ReadSet{}, func(ctx context.Context, tx ports.Tx) error {
 						return terminate(ctx, tx, agent, sessionID(number))
 					}))
 				}

@@ -15,7 +15,10 @@ import (
 func TestWhoLeavesIsNoFailureOfPostgres(t *testing.T) {
 	st := openPostgres(t)
 	addAgent(t, st, "agt_1", domain.Dollar)
-	for name, run := range map[string]func(context.Context, func(context.Context, ports.Tx) error) error{"View": st.View, "Look": st.Read} {
+	bare := func(ctx context.Context, fn func(context.Context, ports.Tx) error) error {
+		return st.View(ctx, ports.ReadSet{}, fn)
+	}
+	for name, run := range map[string]func(context.Context, func(context.Context, ports.Tx) error) error{"View": bare, "Look": st.Read} {
 		for want, leave := range map[error]func() (context.Context, func()){
 			context.Canceled: func() (context.Context, func()) {
 				ctx, cancel := context.WithCancel(t.Context())
@@ -80,7 +83,7 @@ func TestWhoLeavesAUnitOfPostgres(t *testing.T) {
 	addAgent(t, st, "agt_1", domain.Dollar)
 	holdWallets(t, url)
 	ctx, cancel := context.WithCancel(t.Context())
-	err := st.Update(ctx, func(ctx context.Context, tx ports.Tx) error {
+	err := st.Update(ctx, ports.ReadSet{}, func(ctx context.Context, tx ports.Tx) error {
 		cancel()
 		return setLive(ctx, tx) // waits too long
 	})
@@ -103,7 +106,7 @@ func TestALookThatEndsLeavesTheUnitsOfOthersAlone(t *testing.T) {
 		cancel()
 		err := addressesOf(ctx, tx)
 		go func() {
-			ended <- st.Update(context.Background(), func(ctx context.Context, tx ports.Tx) error {
+			ended <- st.Update(context.Background(), ports.ReadSet{}, func(ctx context.Context, tx ports.Tx) error {
 				if err := count("before", succeed)(ctx, tx); err != nil {
 					return err
 				}

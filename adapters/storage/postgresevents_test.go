@@ -30,7 +30,7 @@ func appendEvent(t *testing.T, st ports.Store, id string) {
 // readEvents reads the feed of agt_1 once: the ids, and the place behind them.
 func readEvents(t *testing.T, st ports.Store, after int64) (ids string, next int64, later bool, err error) {
 	t.Helper()
-	err = st.View(t.Context(), func(ctx context.Context, tx ports.Tx) error {
+	err = st.View(t.Context(), ports.ReadSet{}, func(ctx context.Context, tx ports.Tx) error {
 		page, err := tx.Outbox().Feed(ctx, ports.FeedQuery{AgentID: "agt_1", After: after, Types: webhook.Types, Limit: 50})
 		for _, e := range page.Events {
 			ids = strings.TrimSpace(ids + " " + e.ID)

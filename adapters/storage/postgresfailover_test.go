@@ -10,6 +10,7 @@ import (
 
 	"agentproxy/adapters/storage"
 	"agentproxy/domain"
+	"agentproxy/ports"
 	"agentproxy/test/pg"
 )
 
@@ -108,7 +109,7 @@ func TestACommitWithoutItsStandbyIsNotDone(t *testing.T) {
 	st.BoundUnits(5 * time.Second)
 	var callers sync.WaitGroup
 	for name, use := range map[string]func() error{
-		"a unit":            func() error { return st.Update(context.Background(), count("unit", succeed)) },
+		"a unit":            func() error { return st.Update(context.Background(), ports.ReadSet{}, count("unit", succeed)) },
 		"a unit of a batch": func() error { return reportAhead(context.Background(), st, "agt_1") },
 	} {
 		callers.Go(func() {
@@ -140,7 +141,7 @@ func TestAFailoverThatLosesCommitsIsNoticed(t *testing.T) {
 			until(t, st, "SELECT COUNT(*) = 0 FROM pg_stat_replication")
 		}
 		for name, use := range map[string]func() error{
-			"a unit":            func() error { return st.Update(context.Background(), count("unit", succeed)) },
+			"a unit":            func() error { return st.Update(context.Background(), ports.ReadSet{}, count("unit", succeed)) },
 			"a unit of a batch": func() error { return reportAhead(context.Background(), st, "agt_1") },
 		} {
 			if err := use(); err != nil {
@@ -154,7 +155,7 @@ func TestAFailoverThatLosesCommitsIsNoticed(t *testing.T) {
 			t.Fatal(err)
 		}
 		eventually(t, "a unit works on the standby that was promoted", func() bool {
-			return st.Update(t.Context(), count("next", succeed)) == nil
+			return st.Update(t.Context(), ports.ReadSet{}, count("next", succeed)) == nil
 		})
 		if n := st.LossyPromotions(); n != lost || st.Promotions() != 1 {
 			t.Errorf("%d of %d promotions were lossy, want %d", n, st.Promotions(), lost)

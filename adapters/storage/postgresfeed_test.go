@@ -21,8 +21,8 @@ func appendAhead(st ports.Store, id, prefix string, n int, end error) error {
 	for i := range added {
 		added[i] = eventlog.Event{ID: fmt.Sprint(prefix, i), At: now, Type: "success"}
 	}
-	reads := ports.WithReadSet(context.Background(), ports.ReadSet{Agent: "agt_1", Health: []string{id}})
-	return st.Update(reads, func(ctx context.Context, tx ports.Tx) error {
+	reads := ports.ReadSet{Agent: "agt_1", Health: []string{id}}
+	return st.Update(context.Background(), reads, func(ctx context.Context, tx ports.Tx) error {
 		return errors.Join(tx.Events().Append(ctx, id, added), end)
 	})
 }
@@ -43,7 +43,7 @@ func TestABatchStoresTheEventsOfASessionTogether(t *testing.T) {
 	if err := appendAhead(st, ids[0], "before-", 2, nil); err != nil {
 		t.Fatal(err)
 	}
-	g := closeGateFor(ports.WithReadSet(t.Context(), ofAgent), t, st)
+	g := closeGateFor(t.Context(), ofAgent, t, st)
 	for _, u := range []struct {
 		id, prefix string
 		n          int
@@ -100,13 +100,13 @@ func TestABatchNumbersEventsBehindThoseOfOthers(t *testing.T) {
 		return func() error { return appendAhead(st, id, fmt.Sprint(total, "-"), n, nil) }
 	}
 	alone := func() error {
-		return st.Update(context.Background(), func(ctx context.Context, tx ports.Tx) error {
+		return st.Update(context.Background(), ports.ReadSet{}, func(ctx context.Context, tx ports.Tx) error {
 			return tx.Events().Append(ctx, id, []eventlog.Event{{ID: "alone", At: now, Type: "success"}})
 		})
 	}
 	report := func() error {
-		reads := ports.WithReadSet(context.Background(), ports.ReadSet{Agent: "agt_1", Health: []string{id}})
-		return st.Update(reads, func(ctx context.Context, tx ports.Tx) error {
+		reads := ports.ReadSet{Agent: "agt_1", Health: []string{id}}
+		return st.Update(context.Background(), reads, func(ctx context.Context, tx ports.Tx) error {
 			return tx.Health().Put(ctx, id, health.State{})
 		})
 	}

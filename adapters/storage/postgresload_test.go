@@ -74,7 +74,7 @@ func debitHalf(t *testing.T, url, process string) {
 		wg.Go(func() {
 			for n := next.Add(1); n <= debits/2; n = next.Add(1) {
 				ref := fmt.Sprint("debit:", process, ":", n)
-				err := st.Update(t.Context(), func(ctx context.Context, tx ports.Tx) error {
+				err := st.Update(t.Context(), ports.ReadSet{}, func(ctx context.Context, tx ports.Tx) error {
 					w, err := tx.Ledger().Wallet(ctx, "agt_1")
 					if err != nil {
 						return err
@@ -118,7 +118,7 @@ func TestABankNeverShowsAWrongTotal(t *testing.T) {
 	reader.Go(func() {
 		for range looks {
 			var sum domain.Money
-			err := stores[1].View(context.Background(), func(ctx context.Context, tx ports.Tx) error {
+			err := stores[1].View(context.Background(), ports.ReadSet{}, func(ctx context.Context, tx ports.Tx) error {
 				sum = 0
 				for _, id := range ids {
 					w, err := tx.Ledger().Wallet(ctx, id)
@@ -163,7 +163,7 @@ func TestABankNeverShowsAWrongTotal(t *testing.T) {
 // transfer moves money if there is any. Wallets are locked in the order of their
 // ids; without it the server would break deadlocks, which takes it a second each.
 func transfer(ctx context.Context, st *storage.Store, from, to string, amount domain.Money, n int64) error {
-	err := st.Update(ctx, func(ctx context.Context, tx ports.Tx) error {
+	err := st.Update(ctx, ports.ReadSet{}, func(ctx context.Context, tx ports.Tx) error {
 		for _, id := range []string{min(from, to), max(from, to)} {
 			if _, err := tx.Ledger().Wallet(ctx, id); err != nil {
 				return err

@@ -27,7 +27,7 @@ func TestALostAnswerToACommitIsReadBack(t *testing.T) {
 	for i := range 5 {
 		var runs int
 		w.CutAt(link.AfterCommit)
-		err := st.Update(t.Context(), func(ctx context.Context, tx ports.Tx) error {
+		err := st.Update(t.Context(), ports.ReadSet{}, func(ctx context.Context, tx ports.Tx) error {
 			runs++
 			return count(fmt.Sprint("after ", i), succeed)(ctx, tx)
 		})
@@ -43,7 +43,7 @@ func TestACommitThatNeverArrivedIsRunAgain(t *testing.T) {
 	st := openURL(t, url)
 	var runs int
 	w.CutAt(link.BeforeCommit)
-	err := st.Update(t.Context(), func(ctx context.Context, tx ports.Tx) error {
+	err := st.Update(t.Context(), ports.ReadSet{}, func(ctx context.Context, tx ports.Tx) error {
 		runs++
 		return count("before", succeed)(ctx, tx)
 	})
@@ -59,7 +59,7 @@ func TestAnUnknownOutcomeIsUnavailable(t *testing.T) {
 	st := openURL(t, url)
 	w.CutAt(link.AfterCommit)
 	var runs int
-	err := st.Update(t.Context(), func(ctx context.Context, tx ports.Tx) error {
+	err := st.Update(t.Context(), ports.ReadSet{}, func(ctx context.Context, tx ports.Tx) error {
 		runs++
 		w.Close() // the outcome cannot be looked up any more
 		st.SetPatience(0)
@@ -74,7 +74,7 @@ func TestALostConnectionIsUnavailableAndSoonReplaced(t *testing.T) {
 	t.Parallel()
 	w, url := link.New(t, pg.Database(t), 0)
 	st := openURL(t, url)
-	err := st.Update(t.Context(), func(ctx context.Context, tx ports.Tx) error {
+	err := st.Update(t.Context(), ports.ReadSet{}, func(ctx context.Context, tx ports.Tx) error {
 		if err := count("lost", succeed)(ctx, tx); err != nil {
 			return err
 		}
@@ -94,7 +94,7 @@ func TestALostConnectionIsUnavailableAndSoonReplaced(t *testing.T) {
 	full.Wait()
 	for range 30 { // that they are broken is no excuse
 		w.Drop()
-		if err := st.Update(t.Context(), count("next", succeed)); err != nil {
+		if err := st.Update(t.Context(), ports.ReadSet{}, count("next", succeed)); err != nil {
 			t.Errorf("the next unit: %v", err)
 		}
 		w.Drop()
@@ -146,7 +146,7 @@ func TestARestartUnderLoad(t *testing.T) {
 		if err := server.Stop(mode); err != nil {
 			t.Fatal(err)
 		}
-		if err := st.Update(ctx, count("away", succeed)); !errors.Is(err, domain.ErrUnavailable) {
+		if err := st.Update(ctx, ports.ReadSet{}, count("away", succeed)); !errors.Is(err, domain.ErrUnavailable) {
 			t.Errorf("%s: without the server: %v", mode, err)
 		}
 		if err := server.Begin(); err != nil {
@@ -168,7 +168,7 @@ func TestARestartUnderLoad(t *testing.T) {
 
 // buyOnce buys a session under a reference of its own, unless that was done.
 func buyOnce(st *storage.Store, agent string, n int64) error {
-	return st.Update(context.Background(), func(ctx context.Context, tx ports.Tx) error {
+	return st.Update(context.Background(), ports.ReadSet{}, func(ctx context.Context, tx ports.Tx) error {
 		key := fmt.Sprint("once ", n)
 		_, found, err := tx.Idempotency().Find(ctx, agent, "/v1/sessions", key, time.Time{})
 		if err != nil || found {
@@ -190,7 +190,7 @@ func TestAnotherProcessIsWoken(t *testing.T) {
 	addAgent(t, there, "agt_1", 0)
 	put := func(end error) {
 		t.Helper()
-		err := there.Update(t.Context(), func(ctx context.Context, tx ports.Tx) error {
+		err := there.Update(t.Context(), ports.ReadSet{}, func(ctx context.Context, tx ports.Tx) error {
 			if err := tx.Sessions().Insert(ctx, dynamicSession("agt_1", fmt.Sprint("sess_", time.Now().UnixNano()))); err != nil {
 				return err
 			}

@@ -21,9 +21,9 @@ import (
 func users(st *storage.Store) map[string]func() error {
 	ctx := context.Background()
 	return map[string]func() error{
-		"a unit":            func() error { return st.Update(ctx, count("unit", succeed)) },
+		"a unit":            func() error { return st.Update(ctx, ports.ReadSet{}, count("unit", succeed)) },
 		"a unit of a batch": func() error { return reportAhead(ctx, st, "agt_1") },
-		"a view":            func() error { return st.View(ctx, addressesOf) },
+		"a view":            func() error { return st.View(ctx, ports.ReadSet{}, addressesOf) },
 		"a view of a batch": func() error { _, err := moneyAhead(ctx, st, "agt_1"); return err },
 		"a read":            func() error { return st.Read(ctx, addressesOf) },
 		"a rate limit": func() error {
@@ -115,7 +115,7 @@ func TestUnitsThatLoseTheirConnectionsAreOneLoss(t *testing.T) {
 	dropped := make(chan struct{})
 	for i := range st.Slots() {
 		ended.Go(func() {
-			err := st.Update(context.Background(), func(ctx context.Context, tx ports.Tx) error {
+			err := st.Update(context.Background(), ports.ReadSet{}, func(ctx context.Context, tx ports.Tx) error {
 				begun.Done()
 				<-dropped
 				err := count("lost", succeed)(ctx, tx)

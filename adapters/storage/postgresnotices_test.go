@@ -67,7 +67,7 @@ func TestNoticesShareATransaction(t *testing.T) {
 		t.Fatalf("the first: %+v, %v", got, err)
 	}
 	found := make([]noticed, 4)
-	g := closeGateFor(ports.WithReadSet(context.Background(), ofAgent), t, st.Store)
+	g := closeGateFor(context.Background(), ofAgent, t, st.Store)
 	for i, c := range []struct {
 		mark int64
 		end  error
@@ -111,7 +111,7 @@ func TestAMarkWithoutItsLockIsSetAlone(t *testing.T) {
 	st := openPostgres(t)
 	addAgent(t, st, "agt_1", domain.Dollar)
 	runs := 0
-	err := st.Update(ports.WithReadSet(t.Context(), ofAgent), func(ctx context.Context, tx ports.Tx) error {
+	err := st.Update(t.Context(), ofAgent, func(ctx context.Context, tx ports.Tx) error {
 		runs++
 		_, err := tx.Webhooks().MarkNotified(ctx, "agt_1", "once", 1)
 		return err

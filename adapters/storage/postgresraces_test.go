@@ -48,7 +48,7 @@ func TestThePurgeKeepsAKeyThatIsStoredAnew(t *testing.T) {
 	update(t, st, put(since.Add(-time.Hour)))
 	written, done := make(chan struct{}), make(chan error, 1)
 	go func() {
-		done <- st.Update(context.Background(), func(ctx context.Context, tx ports.Tx) error {
+		done <- st.Update(context.Background(), ports.ReadSet{}, func(ctx context.Context, tx ports.Tx) error {
 			if err := put(now)(ctx, tx); err != nil {
 				return err
 			}
@@ -88,7 +88,7 @@ func TestADroppedKeyIsNotStoredAnew(t *testing.T) {
 	})
 	dropped, done := make(chan struct{}), make(chan error, 1)
 	go func() {
-		done <- st.Update(context.Background(), func(ctx context.Context, tx ports.Tx) error {
+		done <- st.Update(context.Background(), ports.ReadSet{}, func(ctx context.Context, tx ports.Tx) error {
 			if err := tx.Idempotency().DropFor(ctx, "agt_1", "sess_1"); err != nil {
 				return err
 			}
@@ -132,13 +132,13 @@ func TestPurchasesAndTerminationsOfOneAgentDoNotDeadlock(t *testing.T) {
 			for n := range each {
 				number := int64(caller*each + n)
 				err := errors.Join(
-					st.Update(t.Context(), func(ctx context.Context, tx ports.Tx) error {
+					st.Update(t.Context(), ports.ReadSet{}, func(ctx context.Context, tx ports.Tx) error {
 						if _, err := tx.Agents().Get(ctx, "agt_1"); err != nil {
 							return err
 						}
 						return purchase(ctx, tx, "agt_1", number)
 					}),
-					st.Update(t.Context(), func(ctx context.Context, tx ports.Tx) error {
+					st.Update(t.Context(), ports.ReadSet{}, func(ctx context.Context, tx ports.Tx) error {
 						return terminate(ctx, tx, "agt_1", sessionID(number))
 					}))
 				if err != nil {
@@ -222,7 +222,7 @@ func TestUsesOfKeysLockInOrder(t *testing.T) {
 	}
 	stored := make(chan error, 1)
 	go func() {
-		stored <- st.Update(context.Background(), func(ctx context.Context, tx ports.Tx) error {
+		stored <- st.Update(context.Background(), ports.ReadSet{}, func(ctx context.Context, tx ports.Tx) error {
 			return tx.Keys().Used(ctx, now, []string{"agt_2", "agt_3", "agt_1"}, nil)
 		})
 	}()
@@ -272,7 +272,7 @@ func TestABatchLocksInOrder(t *testing.T) {
 		}
 		ended := make(chan error, 1)
 		go func() {
-			ended <- st.Update(ports.WithReadSet(context.Background(), reads), func(context.Context, ports.Tx) error { return nil })
+			ended <- st.Update(context.Background(), reads, func(context.Context, ports.Tx) error { return nil })
 		}()
 		awaitLock(t, st)
 		if err := lock(2, "NOWAIT"); err != nil {
@@ -318,10 +318,10 @@ func TestABatchLocksKeysInOrder(t *testing.T) {
 	if !free(conns[0], "b") {
 		t.Fatal("a key is locked at first")
 	}
-	g := closeGateFor(ports.WithReadSet(ctx, ofAgent), t, st)
+	g := closeGateFor(ctx, ofAgent, t, st)
 	for _, key := range []string{"c", "b", "a"} {
 		g.queue(want(t, key, nil, func() error {
-			return st.Update(ports.WithReadSet(ctx, ports.ReadSet{Agent: "agt_1", Path: "/p", Key: key}), nothing)
+			return st.Update(ctx, ports.ReadSet{Agent: "agt_1", Path: "/p", Key: key}, nothing)
 		}))
 	}
 	g.pull()

@@ -24,7 +24,7 @@ import (
 // readAhead reads what the page of a session shows.
 func readAhead(ctx context.Context, st ports.Store, agentID, id string) (read ports.SessionRead, err error) {
 	reads := ports.ReadSet{Agent: agentID, Sessions: []string{id}}
-	err = st.View(ports.WithReadSet(ctx, reads), func(ctx context.Context, tx ports.Tx) error {
+	err = st.View(ctx, reads, func(ctx context.Context, tx ports.Tx) error {
 		if read, err = tx.Sessions().Read(ctx, agentID, id); err != nil {
 			return err
 		}
@@ -37,7 +37,7 @@ func readAhead(ctx context.Context, st ports.Store, agentID, id string) (read po
 // moneyAhead reads what the balance and the account show, and returns what is not charged yet.
 func moneyAhead(ctx context.Context, st ports.Store, agentID string) (due domain.Money, err error) {
 	reads := ports.ReadSet{Agent: agentID, Money: true, Holding: true}
-	err = st.View(ports.WithReadSet(ctx, reads), func(ctx context.Context, tx ports.Tx) error {
+	err = st.View(ctx, reads, func(ctx context.Context, tx ports.Tx) error {
 		if _, err := tx.Agents().Get(ctx, agentID); err != nil {
 			return err
 		}
@@ -132,9 +132,9 @@ func sameList(t *testing.T, st ports.Store, p ports.SessionPage) error {
 			return err
 		}
 	}
-	err := st.View(ports.WithReadSet(t.Context(), ports.ReadSet{Agent: "agt_1", List: &p}), read(&reads))
+	err := st.View(t.Context(), ports.ReadSet{Agent: "agt_1", List: &p}, read(&reads))
 	if p.Page.Size > 1 {
-		err = errors.Join(err, st.View(t.Context(), read(&alone)))
+		err = errors.Join(err, st.View(t.Context(), ports.ReadSet{}, read(&alone)))
 		if diff := cmp.Diff(shown(alone), shown(reads)); diff != "" {
 			t.Errorf("%+v (-alone +reads):\n%s", p, diff)
 		}
@@ -202,7 +202,7 @@ func TestUnitsThatHoldTheirConnectionsHoldUpNoReads(t *testing.T) {
 	var units sync.WaitGroup
 	for n := range st.Slots() {
 		units.Go(func() {
-			err := st.Update(context.Background(), func(ctx context.Context, tx ports.Tx) error {
+			err := st.Update(context.Background(), ports.ReadSet{}, func(ctx context.Context, tx ports.Tx) error {
 				if err := tx.Counters().Add(ctx, fmt.Sprint("agt_", n), ports.Tally{Reported: 1}); err != nil {
 					return err
 				}
@@ -241,7 +241,7 @@ func TestAnAgentHasItsShareOfTheConnections(t *testing.T) {
 	var units sync.WaitGroup
 	for range 2 * st.Slots() {
 		units.Go(func() {
-			err := st.Update(many, func(ctx context.Context, tx ports.Tx) error {
+			err := st.Update(many, ports.ReadSet{}, func(ctx context.Context, tx ports.Tx) error {
 				if _, err := tx.Sessions().Live(ctx, "agt_1"); err != nil {
 					return err
 				}
@@ -257,7 +257,7 @@ func TestAnAgentHasItsShareOfTheConnections(t *testing.T) {
 	for range st.Slots() / 2 {
 		<-held
 	}
-	err := st.Update(ports.WithAgent(t.Context(), "agt_2"), func(ctx context.Context, tx ports.Tx) error {
+	err := st.Update(ports.WithAgent(t.Context(), "agt_2"), ports.ReadSet{}, func(ctx context.Context, tx ports.Tx) error {
 		return tx.Counters().Add(ctx, "agt_2", ports.Tally{Reported: 1})
 	})
 	if err != nil {
@@ -286,7 +286,7 @@ func sharesABatch(t *testing.T, st *storage.Store) {
 	var order []string
 	unit := func(agentID string) func() {
 		return want(t, agentID, nil, func() error {
-			return st.Update(ports.WithReadSet(context.Background(), ports.ReadSet{Agent: agentID}),
+			return st.Update(context.Background(), ports.ReadSet{Agent: agentID},
 				func(ctx context.Context, tx ports.Tx) error {
 					mu.Lock()
 					defer mu.Unlock()
@@ -295,7 +295,7 @@ func sharesABatch(t *testing.T, st *storage.Store) {
 				})
 		})
 	}
-	g := closeGateFor(ports.WithReadSet(context.Background(), ofAgent), t, st) // the first of the share
+	g := closeGateFor(context.Background(), ofAgent, t, st) // the first of the share
 	for range storage.MaxQueued - 1 {
 		g.queue(unit("agt_1"))
 	}
@@ -320,7 +320,7 @@ func TestAnAgentHasItsShareOfTheReaders(t *testing.T) {
 	var views sync.WaitGroup
 	for range storage.MaxQueued + beyond {
 		views.Go(func() {
-			err := st.View(ports.WithReadSet(context.Background(), ofAgent), func(context.Context, ports.Tx) error {
+			err := st.View(context.Background(), ofAgent, func(context.Context, ports.Tx) error {
 				held <- struct{}{}
 				<-open
 				return nil
@@ -355,7 +355,7 @@ func TestRepeatedCallsShareATransaction(t *testing.T) {
 	again := func(ctx context.Context) error {
 		reads := ports.ReadSet{Agent: "agt_1", Money: true, Path: "/v1/sessions", Key: sessionID(1)}
 		var runs, found int
-		err := st.Update(ports.WithReadSet(ctx, reads), func(ctx context.Context, tx ports.Tx) error {
+		err := st.Update(ctx, reads, func(ctx context.Context, tx ports.Tx) error {
 			runs++
 			c, replay, err := tx.Idempotency().Find(ctx, "agt_1", "/v1/sessions", sessionID(1), now)
 			if err != nil || !replay {
@@ -374,7 +374,7 @@ func TestRepeatedCallsShareATransaction(t *testing.T) {
 		t.Fatal(err)
 	}
 	for round := range 2 {
-		g := closeGateFor(ports.WithReadSet(context.Background(), ofAgent), t, st)
+		g := closeGateFor(context.Background(), ofAgent, t, st)
 		if round == 0 {
 			g.queue(want(t, "the first", nil, func() error { return buyAhead(t.Context(), st, "agt_1", 1, nothing) }))
 		}

@@ -17,7 +17,7 @@ import (
 // planAhead plans the settlement of a session.
 func planAhead(ctx context.Context, st ports.Store, id string, at time.Time) error {
 	reads := ports.ReadSet{Sessions: []string{id}, Owners: true}
-	return st.Update(ports.WithReadSet(ctx, reads), func(ctx context.Context, tx ports.Tx) error {
+	return st.Update(ctx, reads, func(ctx context.Context, tx ports.Tx) error {
 		return tx.Traffic().SetSettleAt(ctx, id, at)
 	})
 }
@@ -25,7 +25,7 @@ func planAhead(ctx context.Context, st ports.Store, id string, at time.Time) err
 // settleAhead is the unit of a settlement that is planned for a time: it does not know the agent.
 func settleAhead(ctx context.Context, st ports.Store, id string, planned time.Time) error {
 	reads := ports.ReadSet{Sessions: []string{id}, Owners: true}
-	return st.Update(ports.WithReadSet(ctx, reads), func(ctx context.Context, tx ports.Tx) error {
+	return st.Update(ctx, reads, func(ctx context.Context, tx ports.Tx) error {
 		s, err := tx.Sessions().Load(ctx, id)
 		if err != nil {
 			return err

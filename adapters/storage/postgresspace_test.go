@@ -79,7 +79,7 @@ func TestSpaceOfPostgres(t *testing.T) {
 		}
 	}
 	addAgent(t, st, "agt_1", 0)
-	err := st.Update(t.Context(), func(ctx context.Context, tx ports.Tx) error {
+	err := st.Update(t.Context(), ports.ReadSet{}, func(ctx context.Context, tx ports.Tx) error {
 		s := dynamicSession("agt_1", "sess_1")
 		s.Status = session.Active
 		return tx.Sessions().Insert(ctx, s)

@@ -49,7 +49,7 @@ func TestWhatIsHeldBackFailsItsUnit(t *testing.T) {
 			t.Parallel()
 			st := openPostgres(t)
 			addAgent(t, st, "agt_1", 100)
-			err := st.Update(t.Context(), func(ctx context.Context, tx ports.Tx) error {
+			err := st.Update(t.Context(), ports.ReadSet{}, func(ctx context.Context, tx ports.Tx) error {
 				twice := dynamicSession("agt_1", "sess_1")
 				if err := errors.Join(tx.Sessions().Insert(ctx, twice), tx.Sessions().Insert(ctx, twice)); err != nil {
 					return err

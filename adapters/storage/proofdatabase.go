@@ -22,7 +22,9 @@ func (p proofDatabase) Read(ctx context.Context, fn func(*work.Unit) error) erro
 }
 
 func (p proofDatabase) Update(ctx context.Context, fn func(*work.Unit) error) error {
-	return p.Store.Update(ctx, func(_ context.Context, unit ports.Tx) error { return fn(&unit.(*tx).Unit) })
+	return p.Store.Update(ctx, ports.ReadSet{}, func(_ context.Context, unit ports.Tx) error {
+		return fn(&unit.(*tx).Unit)
+	})
 }
 
 func (p proofDatabase) Audit(ctx context.Context, fn func(engine.Conn) error) error {

@@ -15,8 +15,8 @@ import (
 )
 
 // View runs fn on a consistent read-only snapshot.
-func (s *Store) View(ctx context.Context, fn func(ctx context.Context, tx ports.Tx) error) error {
-	if a := ports.ReadSetOf(ctx); a != nil && batchable(a) {
+func (s *Store) View(ctx context.Context, reads ports.ReadSet, fn func(ctx context.Context, tx ports.Tx) error) error {
+	if a := &reads; !a.Empty() && batchable(a) {
 		err := engine.ErrAlone
 		switch {
 		case s.postgres != nil:
@@ -28,19 +28,19 @@ func (s *Store) View(ctx context.Context, fn func(ctx context.Context, tx ports.
 			return s.database.Classify(ctx, err)
 		}
 	}
-	return s.read(ctx, s.database.View, fn)
+	return s.read(ctx, commit.AgentOf(ctx, &reads), s.database.View, fn)
 }
 
 // Read runs fn without a snapshot around it: its one query is a snapshot.
 func (s *Store) Read(ctx context.Context, fn func(ctx context.Context, tx ports.Tx) error) error {
-	return s.read(ctx, s.database.Read, fn)
+	return s.read(ctx, ports.AgentOf(ctx), s.database.Read, fn)
 }
 
 func (s *Store) read(
-	ctx context.Context, run func(context.Context, func(engine.Conn) error) error,
+	ctx context.Context, agentID string, run func(context.Context, func(engine.Conn) error) error,
 	fn func(ctx context.Context, tx ports.Tx) error,
 ) error {
-	release, err := s.shares.Take(ctx)
+	release, err := s.shares.Take(ctx, agentID)
 	if err != nil {
 		return err
 	}
@@ -90,7 +90,7 @@ func (r *reader) view(ctx context.Context, a *ports.ReadSet, fn func(context.Con
 	if b := r.store.recent.find(a); b != nil {
 		return r.store.show(ctx, b, fromMemory, fn)
 	}
-	release, err := r.store.queued.Take(ctx)
+	release, err := r.store.queued.Take(ctx, a.Agent)
 	if err != nil {
 		return err
 	}

@@ -75,7 +75,7 @@ func (m *memory) reads(when string, trips int64) (read ports.SessionRead) {
 	m.t.Helper()
 	before := m.asked()
 	reads := ports.ReadSet{Agent: "agt_1", Sessions: []string{sessionID(0)}, Recent: true}
-	err := m.st.View(ports.WithReadSet(m.t.Context(), reads), func(ctx context.Context, tx ports.Tx) (err error) {
+	err := m.st.View(m.t.Context(), reads, func(ctx context.Context, tx ports.Tx) (err error) {
 		if read, err = tx.Sessions().Read(ctx, "agt_1", sessionID(0)); err == nil {
 			_, err = tx.Workers().HealthOf(ctx, []string{sessionID(0)})
 		}
@@ -133,7 +133,7 @@ func aSessionInMemoryIsTrue(t *testing.T, m *memory) {
 		afterTelemetry, rest = 1, time.Second
 	}
 	alone := func(fn func(context.Context, ports.Tx) error) func() error {
-		return func() error { return m.st.Update(ctx, fn) }
+		return func() error { return m.st.Update(ctx, ports.ReadSet{}, fn) }
 	}
 	for _, step := range []struct {
 		name  string
@@ -203,7 +203,7 @@ func whatAnotherProcessChangesIsReadAnew(t *testing.T, m *memory) {
 			return tx.Sessions().Put(ctx, s)
 		}
 	}
-	batch := ports.WithReadSet(ctx, ports.ReadSet{Agent: "agt_1", Sessions: []string{sessionID(0)}})
+	batch := ports.ReadSet{Agent: "agt_1", Sessions: []string{sessionID(0)}}
 	networks := []netip.Prefix{netip.MustParsePrefix("192.0.2.0/24")}
 	for _, step := range []struct {
 		name  string
@@ -211,16 +211,16 @@ func whatAnotherProcessChangesIsReadAnew(t *testing.T, m *memory) {
 		holds func(ports.SessionRead) bool
 	}{
 		{"a password that is replaced, alone", func() error {
-			return m.other.Update(ctx, put(func(s *session.Session) { s.PasswordNo = 7 }))
+			return m.other.Update(ctx, ports.ReadSet{}, put(func(s *session.Session) { s.PasswordNo = 7 }))
 		}, func(r ports.SessionRead) bool { return r.PasswordNo == 7 }},
 		{"a password that is replaced, in a batch", func() error {
-			return m.other.Update(batch, put(func(s *session.Session) { s.PasswordNo = 8 }))
+			return m.other.Update(ctx, batch, put(func(s *session.Session) { s.PasswordNo = 8 }))
 		}, func(r ports.SessionRead) bool { return r.PasswordNo == 8 }},
 		{"networks, in a batch", func() error {
-			return m.other.Update(batch, put(func(s *session.Session) { s.AllowedIPs = networks }))
+			return m.other.Update(ctx, batch, put(func(s *session.Session) { s.AllowedIPs = networks }))
 		}, func(r ports.SessionRead) bool { return slices.Equal(r.AllowedIPs, networks) }},
 		{"a policy", func() error {
-			return m.other.Update(ctx, func(ctx context.Context, tx ports.Tx) error {
+			return m.other.Update(ctx, ports.ReadSet{}, func(ctx context.Context, tx ports.Tx) error {
 				return tx.Policies().Put(ctx, sessionID(0), policy.Own{Mode: policy.Enforce, Deny: []string{"example.com"}})
 			})
 		}, func(ports.SessionRead) bool { return true }},
@@ -244,7 +244,7 @@ func TestASessionInMemoryIsOfItsAgent(t *testing.T) { inMemory(t, aSessionInMemo
 
 func aSessionInMemoryIsOfItsAgent(t *testing.T, m *memory) {
 	reads := ports.ReadSet{Agent: "agt_2", Sessions: []string{sessionID(0)}, Recent: true}
-	err := m.st.View(ports.WithReadSet(t.Context(), reads), func(ctx context.Context, tx ports.Tx) error {
+	err := m.st.View(t.Context(), reads, func(ctx context.Context, tx ports.Tx) error {
 		_, err := tx.Sessions().Read(ctx, "agt_2", sessionID(0))
 		return err
 	})
@@ -269,7 +269,7 @@ func whatIsReadWhileAUnitCommitsIsNotKept(t *testing.T, m *memory) {
 	reads := ports.ReadSet{Agent: "agt_1", Sessions: []string{sessionID(0)}, Recent: true}
 	write := func(reports int) func() {
 		return func() {
-			err := m.st.Update(t.Context(), func(ctx context.Context, tx ports.Tx) error {
+			err := m.st.Update(t.Context(), ports.ReadSet{}, func(ctx context.Context, tx ports.Tx) error {
 				var s health.State
 				for range reports {
 					s.Report(health.Event{Type: health.Success, At: now})
@@ -322,7 +322,7 @@ func TestASessionWithWorkersIsNotKept(t *testing.T) { inMemory(t, aSessionWithWo
 
 func aSessionWithWorkersIsNotKept(t *testing.T, m *memory) {
 	m.reads("before", 0)
-	err := m.st.Update(t.Context(), func(ctx context.Context, tx ports.Tx) error {
+	err := m.st.Update(t.Context(), ports.ReadSet{}, func(ctx context.Context, tx ports.Tx) error {
 		_, err := tx.Workers().Insert(ctx, worker.Worker{SessionID: sessionID(0), Name: "w01", CreatedAt: now})
 		return err
 	})

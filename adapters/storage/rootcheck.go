@@ -46,7 +46,7 @@ func (e MissingRootError) Error() string {
 // something depends on one that was replaced and is not given.
 func (s *Store) CheckRoot(ctx context.Context, checks [][]byte) error {
 	current := false
-	err := s.View(ctx, func(ctx context.Context, unit ports.Tx) error {
+	err := s.View(ctx, ports.ReadSet{}, func(ctx context.Context, unit ports.Tx) error {
 		t := unit.(*tx)
 		var kept []byte
 		err := t.Row("SELECT value FROM service_values WHERE name = ?1", rootCheck).Scan(&kept)
@@ -61,7 +61,7 @@ func (s *Store) CheckRoot(ctx context.Context, checks [][]byte) error {
 	if err != nil || current {
 		return err // on a standby too, which only reads
 	}
-	return s.Update(ctx, func(ctx context.Context, unit ports.Tx) error {
+	return s.Update(ctx, ports.ReadSet{}, func(ctx context.Context, unit ports.Tx) error {
 		t := unit.(*tx)
 		t.Serialize(rootCheck)
 		var kept []byte
@@ -146,7 +146,7 @@ func (t *tx) missingRoot(ctx context.Context, checks [][]byte) error {
 // DropRoots makes nothing depend on replaced root secrets from now on, and returns how much of what was made
 // under them ends when they are not listed any more.
 func (s *Store) DropRoots(ctx context.Context, current []byte) (dropped MissingRootError, err error) {
-	err = s.Update(ctx, func(ctx context.Context, unit ports.Tx) error {
+	err = s.Update(ctx, ports.ReadSet{}, func(ctx context.Context, unit ports.Tx) error {
 		t := unit.(*tx)
 		t.Serialize(rootCheck)
 		dropped = MissingRootError{}
@@ -161,7 +161,7 @@ func (s *Store) DropRoots(ctx context.Context, current []byte) (dropped MissingR
 
 // HasRoot reports whether the database keeps one of the check values.
 func (s *Store) HasRoot(ctx context.Context, checks [][]byte) (kept bool, err error) {
-	err = s.View(ctx, func(ctx context.Context, unit ports.Tx) error {
+	err = s.View(ctx, ports.ReadSet{}, func(ctx context.Context, unit ports.Tx) error {
 		var value []byte
 		err := unit.(*tx).Row("SELECT value FROM service_values WHERE name = ?1", rootCheck).Scan(&value)
 		if errors.Is(err, sql.ErrNoRows) {
@@ -175,7 +175,7 @@ func (s *Store) HasRoot(ctx context.Context, checks [][]byte) (kept bool, err er
 
 // HasAgents reports whether an agent has ever registered.
 func (s *Store) HasAgents(ctx context.Context) (has bool, err error) {
-	err = s.View(ctx, func(ctx context.Context, unit ports.Tx) error {
+	err = s.View(ctx, ports.ReadSet{}, func(ctx context.Context, unit ports.Tx) error {
 		var n int64
 		err := unit.(*tx).Row("SELECT COUNT(*) FROM (SELECT 1 FROM agents LIMIT 1) AS found").Scan(&n)
 		has = n > 0
@@ -190,7 +190,7 @@ func (s *Store) HasAgents(ctx context.Context) (has bool, err error) {
 // ForgetRoot removes the check value of the root secret, for a database whose secret is lost while
 // nothing depends on it.
 func (s *Store) ForgetRoot(ctx context.Context) error {
-	return s.Update(ctx, func(ctx context.Context, unit ports.Tx) error {
+	return s.Update(ctx, ports.ReadSet{}, func(ctx context.Context, unit ports.Tx) error {
 		return unit.(*tx).Later("forget the root secret", "DELETE FROM service_values WHERE name = ?1", rootCheck)
 	})
 }

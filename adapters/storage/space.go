@@ -14,7 +14,7 @@ const writeProbe = "write-probe"
 // ProbeWrite writes a small value and commits it: a full disk of SQLite, a failed one and a PostgreSQL that is a
 // standby can be read and not written. On PostgreSQL it shows no full disk: the row is updated in the page that has it.
 func (s *Store) ProbeWrite(ctx context.Context) error {
-	return s.Update(ctx, func(_ context.Context, unit ports.Tx) error {
+	return s.Update(ctx, ports.ReadSet{}, func(_ context.Context, unit ports.Tx) error {
 		// The value differs each time, or the statement would change nothing.
 		return unit.(*tx).Later("probe writing", `INSERT INTO service_values (name, value) VALUES (?1, ?2)
 			ON CONFLICT (name) DO UPDATE SET value = excluded.value`, writeProbe, []byte(s.clock.Now().Format(probeFormat)))

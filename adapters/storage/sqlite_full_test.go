@@ -46,7 +46,7 @@ func TestAFullDiskIsReadAndProbed(t *testing.T) {
 		t.Errorf("%d bytes are free, %v", free, err)
 	}
 	second := open()
-	err := second.View(t.Context(), func(ctx context.Context, tx ports.Tx) error {
+	err := second.View(t.Context(), ports.ReadSet{}, func(ctx context.Context, tx ports.Tx) error {
 		_, err := tx.Agents().Get(ctx, "agt_1")
 		return err
 	})

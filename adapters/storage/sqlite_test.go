@@ -37,7 +37,7 @@ func TestTheWriterIsDurableAndKeepsForeignKeys(t *testing.T) {
 
 func TestAReaderRefusesWrites(t *testing.T) {
 	st := openStore(t)
-	err := st.View(t.Context(), func(ctx context.Context, tx ports.Tx) error { // through GORM
+	err := st.View(t.Context(), ports.ReadSet{}, func(ctx context.Context, tx ports.Tx) error { // through GORM
 		return tx.Addresses().Take(ctx, "p", "sess_1", []string{"192.0.2.1"})
 	})
 	if err == nil {
@@ -109,7 +109,7 @@ func TestTwoStoresWriteTheSameFile(t *testing.T) {
 		for range 4 {
 			wg.Go(func() {
 				for range each / 4 {
-					err := st.Update(t.Context(), func(ctx context.Context, tx ports.Tx) error {
+					err := st.Update(t.Context(), ports.ReadSet{}, func(ctx context.Context, tx ports.Tx) error {
 						// A lock that is asked for only after a read is refused at once.
 						if _, err := tx.Counters().Get(ctx, "a"); err != nil {
 							return err
@@ -190,7 +190,7 @@ func buyForEver(t *testing.T, path string) {
 		wg.Go(func() {
 			for i := int64(0); ; i++ {
 				n := base*100_000_000 + buyer*10_000_000 + i
-				if err := st.Update(context.Background(), func(ctx context.Context, tx ports.Tx) error {
+				if err := st.Update(context.Background(), ports.ReadSet{}, func(ctx context.Context, tx ports.Tx) error {
 					return purchase(ctx, tx, "agt_1", n)
 				}); err != nil {
 					t.Error(err)
@@ -215,7 +215,7 @@ func TestABackupIsACheckedCopy(t *testing.T) {
 			case <-stop:
 				return
 			default:
-				_ = st.Update(context.Background(), count("a", succeed))
+				_ = st.Update(context.Background(), ports.ReadSet{}, count("a", succeed))
 			}
 		}
 	})

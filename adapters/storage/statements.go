@@ -215,7 +215,7 @@ func (s *Store) keepLookedAt(ctx context.Context, at lookedAt) error {
 	if err != nil {
 		return err
 	}
-	return s.Update(ctx, func(_ context.Context, unit ports.Tx) error {
+	return s.Update(ctx, ports.ReadSet{}, func(_ context.Context, unit ports.Tx) error {
 		return unit.(*tx).Later("keep how far the months are summed", setServiceValue, monthsMark, text)
 	})
 }
@@ -230,7 +230,7 @@ func (s *Store) countMonthsAmong(ctx context.Context, after, to int64) error {
 	})
 	for _, agent := range agents {
 		for more := err == nil; more && err == nil; {
-			err = s.Update(ctx, func(_ context.Context, unit ports.Tx) (err error) {
+			err = s.Update(ctx, ports.ReadSet{}, func(_ context.Context, unit ports.Tx) (err error) {
 				more, err = countMonthsOf(unit.(*tx), agent)
 				return err
 			})

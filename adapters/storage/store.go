@@ -105,7 +105,7 @@ type Store struct {
 	*proof.Prover
 	config   Config
 	database database
-	update   func(ctx context.Context, fn func(*engine.Transaction) error) error
+	update   func(ctx context.Context, a *ports.ReadSet, fn func(*engine.Transaction) error) error
 	commits  []*commit.Committer // SQLite's one, or those of PostgreSQL among which agents are divided
 	reads    []*reader           // of PostgreSQL, among which agents are divided
 	recent   *recent             // sessions that were read lately, nil until Remember

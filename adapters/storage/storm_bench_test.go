@@ -50,10 +50,10 @@ func stormReads(b *testing.B, url, from string) func(*storage.Store) error {
 			return conn.QueryRow(context.Background(), "SELECT 1").Scan(&one)
 		}
 	}
-	named := ports.WithReadSet(context.Background(), ports.ReadSet{Agent: "agt_quiet", Sessions: []string{sessionID(0)},
-		Recent: from == "memory"})
+	named := ports.ReadSet{Agent: "agt_quiet", Sessions: []string{sessionID(0)},
+		Recent: from == "memory"}
 	return func(st *storage.Store) error {
-		return st.View(named, func(ctx context.Context, tx ports.Tx) error {
+		return st.View(context.Background(), named, func(ctx context.Context, tx ports.Tx) error {
 			_, err := tx.Sessions().Read(ctx, "agt_quiet", sessionID(0))
 			return err
 		})

@@ -60,7 +60,7 @@ func (s *Store) SumUp(ctx context.Context) error {
 		var after place
 		for n := countBatch; n == countBatch && ctx.Err() == nil; {
 			var last place
-			err := s.Update(ctx, func(ctx context.Context, unit ports.Tx) (err error) {
+			err := s.Update(ctx, ports.ReadSet{}, func(ctx context.Context, unit ports.Tx) (err error) {
 				n, last, err = step(ctx, unit.(*tx), after)
 				return err
 			})

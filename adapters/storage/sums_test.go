@@ -60,8 +60,8 @@ func expectCounts(t *testing.T, st *storage.Store, when string) {
 			t.Fatal(err)
 		}
 		page := ports.SessionPage{Filter: f, Page: domain.Page{Number: 1, Size: 1}}
-		reads := ports.WithReadSet(t.Context(), ports.ReadSet{Agent: "agt_1", List: &page})
-		err := st.View(reads, func(ctx context.Context, tx ports.Tx) error {
+		reads := ports.ReadSet{Agent: "agt_1", List: &page}
+		err := st.View(t.Context(), reads, func(ctx context.Context, tx ports.Tx) error {
 			list, err := tx.Sessions().List(ctx, "agt_1", f, page.Page)
 			if list.Total != want {
 				t.Errorf("%s, %+v: a list counts %d, want %d", when, f, list.Total, want)

@@ -86,7 +86,7 @@ func TestStatementsAreNotedForTheirUnit(t *testing.T) {
 			}
 			all.Wait()
 			ctx := context.WithValue(t.Context(), unitName{}, "list")
-			err = st.View(ctx, func(ctx context.Context, tx ports.Tx) error {
+			err = st.View(ctx, ports.ReadSet{}, func(ctx context.Context, tx ports.Tx) error {
 				_, err := tx.Agents().Get(ctx, "agt_1")
 				return err
 			})

@@ -17,7 +17,9 @@ import (
 // Update runs fn in a transaction. A cancelled ctx refuses a unit that has not started. It does not
 // interrupt one that has: SQLite answers an interrupted write by rolling back the whole transaction,
 // and with it the units of others.
-func (s *Store) Update(ctx context.Context, fn func(ctx context.Context, tx ports.Tx) error) error {
+func (s *Store) Update(
+	ctx context.Context, reads ports.ReadSet, fn func(ctx context.Context, tx ports.Tx) error,
+) error {
 	var touched work.Touched
 	var err error
 	defer func() {
@@ -27,7 +29,7 @@ func (s *Store) Update(ctx context.Context, fn func(ctx context.Context, tx port
 		}
 	}()
 	var shared *batch // of the last run
-	err = s.update(ctx, func(in *engine.Transaction) error {
+	err = s.update(ctx, &reads, func(in *engine.Transaction) error {
 		t := s.unit(traced(ctx, s.config.Trace, in.Conn), in)
 		t.Touched = &touched
 		if b, ok := in.Conn.(batchConn); ok {
@@ -56,32 +58,31 @@ const maxQueued = commit.MaxBatch / 2
 var committers = defaultCommitters
 
 // onPostgres runs a unit in the batch of its agent's committer if what it reads is known ahead.
-func (s *Store) onPostgres(ctx context.Context, fn func(*engine.Transaction) error) error {
-	a := ports.ReadSetOf(ctx)
-	if a == nil || !batchable(a) {
-		return s.alone(ctx, fn)
+func (s *Store) onPostgres(ctx context.Context, a *ports.ReadSet, fn func(*engine.Transaction) error) error {
+	if a.Empty() || !batchable(a) {
+		return s.alone(ctx, a, fn)
 	}
-	release, err := s.queued.Take(ctx)
+	release, err := s.queued.Take(ctx, a.Agent)
 	if err != nil {
 		return err
 	}
 	defer release()
-	return s.commits[shardOf(a, len(s.commits))].Do(ctx, fn)
+	return s.commits[shardOf(a, len(s.commits))].Do(ctx, a, fn)
 }
 
 // onSQLite runs a unit in the next batch.
-func (s *Store) onSQLite(ctx context.Context, fn func(*engine.Transaction) error) error {
-	release, err := s.queued.Take(ctx)
+func (s *Store) onSQLite(ctx context.Context, a *ports.ReadSet, fn func(*engine.Transaction) error) error {
+	release, err := s.queued.Take(ctx, commit.AgentOf(ctx, a))
 	if err != nil {
 		return err
 	}
 	defer release()
-	return s.commits[0].Do(ctx, fn)
+	return s.commits[0].Do(ctx, a, fn)
 }
 
 // alone runs a unit on PostgreSQL in a transaction of its own.
-func (s *Store) alone(ctx context.Context, fn func(*engine.Transaction) error) error {
-	release, err := s.shares.Take(ctx)
+func (s *Store) alone(ctx context.Context, a *ports.ReadSet, fn func(*engine.Transaction) error) error {
+	release, err := s.shares.Take(ctx, commit.AgentOf(ctx, a))
 	if err != nil {
 		return err
 	}

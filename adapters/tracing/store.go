@@ -28,28 +28,32 @@ type store struct {
 	tracer *Tracer
 }
 
-func (s store) View(ctx context.Context, fn func(context.Context, ports.Tx) error) error {
-	return s.unit(ctx, "view", s.Store.View, fn)
+func (s store) View(ctx context.Context, reads ports.ReadSet, fn func(context.Context, ports.Tx) error) error {
+	return s.unit(ctx, "view", reads, s.Store.View, fn)
 }
 
 func (s store) Read(ctx context.Context, fn func(context.Context, ports.Tx) error) error {
-	return s.unit(ctx, "read", s.Store.Read, fn)
+	read := func(ctx context.Context, _ ports.ReadSet, fn func(context.Context, ports.Tx) error) error {
+		return s.Store.Read(ctx, fn)
+	}
+	return s.unit(ctx, "read", ports.ReadSet{}, read, fn)
 }
 
-func (s store) Update(ctx context.Context, fn func(context.Context, ports.Tx) error) error {
-	return s.unit(ctx, "update", s.Store.Update, fn)
+func (s store) Update(ctx context.Context, reads ports.ReadSet, fn func(context.Context, ports.Tx) error) error {
+	return s.unit(ctx, "update", reads, s.Store.Update, fn)
 }
 
 func (s store) unit(
-	ctx context.Context, kind string,
-	run func(context.Context, func(context.Context, ports.Tx) error) error, fn func(context.Context, ports.Tx) error,
+	ctx context.Context, kind string, reads ports.ReadSet,
+	run func(context.Context, ports.ReadSet, func(context.Context, ports.Tx) error) error,
+	fn func(context.Context, ports.Tx) error,
 ) error {
 	if !trace.SpanFromContext(ctx).IsRecording() {
-		return run(ctx, fn)
+		return run(ctx, reads, fn)
 	}
 	ctx, span := s.tracer.spans.Start(ctx, "unit "+kind)
 	defer span.End() // after a panic of fn, too
-	err := run(ctx, fn)
+	err := run(ctx, reads, fn)
 	fail(span, err)
 	return err
 }

@@ -53,10 +53,10 @@ func recorded(t *testing.T) (*tracing.Tracer, func() map[string]string) {
 // store runs units and has no database.
 type store struct{ ports.Store }
 
-func (store) Update(ctx context.Context, fn func(context.Context, ports.Tx) error) error {
+func (store) Update(ctx context.Context, reads ports.ReadSet, fn func(context.Context, ports.Tx) error) error {
 	return fn(ctx, nil)
 }
-func (store) View(ctx context.Context, fn func(context.Context, ports.Tx) error) error {
+func (store) View(ctx context.Context, reads ports.ReadSet, fn func(context.Context, ports.Tx) error) error {
 	return fn(ctx, nil)
 }
 func (store) Read(ctx context.Context, fn func(context.Context, ports.Tx) error) error {
@@ -79,14 +79,14 @@ func TestARequestIsATrace(t *testing.T) {
 	r.Header.Set("Authorization", "Bearer secret-of-the-agent")
 	ctx, end := tracer.Request(r, "POST", "/v1/sessions/:id", "req_1")
 	refusal := domain.InvalidField("secret-field", "secret-text")
-	err := units.Update(ctx, func(ctx context.Context, _ ports.Tx) error {
+	err := units.Update(ctx, ports.ReadSet{}, func(ctx context.Context, _ ports.Tx) error {
 		tracer.Statement(ctx, "SELECT 1\n  FROM sessions WHERE id = ?1", time.Now(), nil)
 		return refusal
 	})
 	if !errors.Is(err, refusal) {
 		t.Errorf("the unit returned %v", err)
 	}
-	_ = units.View(ctx, func(context.Context, ports.Tx) error { return errors.New("secret-failure") })
+	_ = units.View(ctx, ports.ReadSet{}, func(context.Context, ports.Tx) error { return errors.New("secret-failure") })
 	_ = units.Read(ctx, func(context.Context, ports.Tx) error { return nil })
 	_, _ = tracer.Sender(sender{}).Send(ctx, ports.Message{ID: "evt_1", URL: "https://secret.example/secret", Secrets: []string{"secret"}})
 	end(502)
@@ -114,7 +114,7 @@ func TestWhatIsTraced(t *testing.T) {
 	t.Parallel()
 	memory := tracetest.NewInMemoryExporter()
 	tracer := tracing.New(sdk.NewTracerProvider(sdk.WithSyncer(memory)))
-	_ = tracer.Store(store{}).Update(t.Context(), func(ctx context.Context, _ ports.Tx) error {
+	_ = tracer.Store(store{}).Update(t.Context(), ports.ReadSet{}, func(ctx context.Context, _ ports.Tx) error {
 		tracer.Statement(ctx, "SELECT 1", time.Now(), nil)
 		return nil
 	})

@@ -43,7 +43,7 @@ func (a *Service) perMinute(agent account.Agent) int {
 func (a *Service) Info(ctx context.Context, agentID string) (Info, error) {
 	var out Info
 	reads := ports.ReadSet{Agent: agentID, Money: true}
-	err := a.store.View(ports.WithReadSet(ctx, reads), func(ctx context.Context, tx repos) error {
+	err := a.store.View(ctx, reads, func(ctx context.Context, tx repos) error {
 		agent, err := tx.Agents().Get(ctx, agentID)
 		if err != nil {
 			return err
@@ -71,7 +71,7 @@ type Updated struct {
 // Update changes an account.
 func (a *Service) Update(ctx context.Context, in Update) (Updated, error) {
 	var out Updated
-	err := a.store.Update(ctx, func(ctx context.Context, tx repos) error {
+	err := a.store.Update(ctx, ports.ReadSet{}, func(ctx context.Context, tx repos) error {
 		now := a.clock.Now()
 		agent, err := tx.Agents().Get(ctx, in.AgentID)
 		if err != nil {
@@ -163,7 +163,7 @@ func (a *Service) change(ctx context.Context, agentID string, edit func(*account
 // changeIn edits an agent in one transaction and announces the change.
 func (a *Service) changeIn(ctx context.Context, agentID string,
 	edit func(context.Context, repos, *account.Agent, time.Time) error) error {
-	err := a.store.Update(ctx, func(ctx context.Context, tx repos) error {
+	err := a.store.Update(ctx, ports.ReadSet{}, func(ctx context.Context, tx repos) error {
 		now := a.clock.Now()
 		agent, err := tx.Agents().Get(ctx, agentID)
 		if err != nil {

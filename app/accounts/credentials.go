@@ -316,7 +316,7 @@ func (a *Service) sign(c Caller, scopes []account.Scope, since time.Time) (Issue
 func (a *Service) lookUpKey(ctx context.Context, hashes [][]byte) (cachedKey, error) {
 	return a.cache.keys.Load(ctx, string(hashes[0]),
 		func(ctx context.Context, _ string) (found cachedKey, err error) {
-			err = a.store.View(ctx, func(ctx context.Context, tx repos) (err error) {
+			err = a.store.View(ctx, ports.ReadSet{}, func(ctx context.Context, tx repos) (err error) {
 				for _, hash := range hashes {
 					var id string
 					if id, err = tx.Keys().Owner(ctx, hash); !errors.Is(err, account.ErrNotFound) {
@@ -358,7 +358,7 @@ func (a *Service) agentByID(ctx context.Context, id string) (*knownAgent, error)
 
 // readAgent reads an agent and its keys.
 func (a *Service) readAgent(ctx context.Context, id string) (agent *knownAgent, err error) {
-	err = a.store.View(ctx, func(ctx context.Context, tx repos) error {
+	err = a.store.View(ctx, ports.ReadSet{}, func(ctx context.Context, tx repos) error {
 		found, err := tx.Agents().Get(ctx, id)
 		if err != nil {
 			return err

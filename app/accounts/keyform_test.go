@@ -21,9 +21,9 @@ func (s *readsStore) Read(ctx context.Context, fn func(context.Context, ports.Tx
 	return s.Store.Read(ctx, fn)
 }
 
-func (s *readsStore) View(ctx context.Context, fn func(context.Context, ports.Tx) error) error {
+func (s *readsStore) View(ctx context.Context, reads ports.ReadSet, fn func(context.Context, ports.Tx) error) error {
 	s.reads++
-	return s.Store.View(ctx, fn)
+	return s.Store.View(ctx, reads, fn)
 }
 
 // What has not the form of an API key costs no look into the database; the limit of wrong ones

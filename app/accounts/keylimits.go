@@ -9,6 +9,7 @@ import (
 	"agentproxy/domain"
 	"agentproxy/domain/account"
 	"agentproxy/domain/billing"
+	"agentproxy/ports"
 )
 
 // allKeys returns the keys of an account with what restricts them, the first one first and then the newest. A first
@@ -116,7 +117,7 @@ func (u Keys) Views(ctx context.Context, agentID string) (views []KeyView, err e
 	if err != nil {
 		return nil, err
 	}
-	err = u.a.store.View(ctx, func(ctx context.Context, tx repos) error {
+	err = u.a.store.View(ctx, ports.ReadSet{}, func(ctx context.Context, tx repos) error {
 		spent, err := tx.Sessions().SpentByKey(ctx, agentID)
 		if err != nil {
 			return err

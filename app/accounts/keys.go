@@ -10,6 +10,7 @@ import (
 	"agentproxy/domain"
 	"agentproxy/domain/account"
 	"agentproxy/domain/session"
+	"agentproxy/ports"
 )
 
 // NewKey asks for a further key.
@@ -86,7 +87,7 @@ func (u Keys) Live(ctx context.Context, agentID string, tag []byte) (bool, error
 
 // List lists the keys of an account that have not expired, newest first.
 func (u Keys) List(ctx context.Context, agentID string) (list []account.Key, err error) {
-	err = u.a.store.View(ctx, func(ctx context.Context, tx repos) error {
+	err = u.a.store.View(ctx, ports.ReadSet{}, func(ctx context.Context, tx repos) error {
 		agent, err := tx.Agents().Get(ctx, agentID)
 		if err != nil {
 			return err
@@ -303,7 +304,7 @@ func endChildren(ctx context.Context, tx repos, others []account.Key, first acco
 // change changes the keys of an agent in one transaction, one change after the other, and announces it.
 func (u Keys) change(ctx context.Context, agentID string,
 	change func(context.Context, repos, account.Agent, time.Time) error) error {
-	err := u.a.store.Update(ctx, func(ctx context.Context, tx repos) error {
+	err := u.a.store.Update(ctx, ports.ReadSet{}, func(ctx context.Context, tx repos) error {
 		agent, err := tx.Agents().Get(ctx, agentID)
 		if err != nil {
 			return err
@@ -337,7 +338,7 @@ func (u Keys) StoreUses(ctx context.Context) error {
 	now := u.a.clock.Now()
 	for len(agentIDs)+len(keyIDs) > 0 {
 		n, m := min(len(agentIDs), usesAtOnce), min(len(keyIDs), usesAtOnce)
-		err := u.a.store.Update(ctx, func(ctx context.Context, tx repos) error {
+		err := u.a.store.Update(ctx, ports.ReadSet{}, func(ctx context.Context, tx repos) error {
 			return tx.Keys().Used(ctx, now, agentIDs[:n], keyIDs[:m])
 		})
 		if err != nil {

@@ -41,7 +41,7 @@ const MaxPerMinute = 10_000_000
 // Disable shuts an agent out and ends its sessions; the unused part is refunded.
 func (a *Service) Disable(ctx context.Context, agentID, reason string) error {
 	var ids []string
-	err := a.store.Update(ctx, func(ctx context.Context, tx repos) error {
+	err := a.store.Update(ctx, ports.ReadSet{}, func(ctx context.Context, tx repos) error {
 		now := a.clock.Now()
 		agent, err := tx.Agents().Get(ctx, agentID)
 		if err != nil {
@@ -98,7 +98,7 @@ func (a *Service) Enable(ctx context.Context, agentID string) error {
 func (a *Service) List(
 	ctx context.Context, f ports.AgentFilter, page domain.Page,
 ) (list domain.List[account.Agent], err error) {
-	err = a.store.View(ctx, func(ctx context.Context, tx repos) error {
+	err = a.store.View(ctx, ports.ReadSet{}, func(ctx context.Context, tx repos) error {
 		list, err = tx.Agents().List(ctx, f, page)
 		return err
 	})

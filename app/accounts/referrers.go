@@ -25,7 +25,7 @@ func (u *Referrers) Add(ctx context.Context, name, code string) (account.Referre
 	if err != nil {
 		return r, err
 	}
-	err = u.store.Update(ctx, func(ctx context.Context, tx repos) error {
+	err = u.store.Update(ctx, ports.ReadSet{}, func(ctx context.Context, tx repos) error {
 		return tx.Referrers().Insert(ctx, r, u.clock.Now())
 	})
 	return r, err
@@ -33,7 +33,7 @@ func (u *Referrers) Add(ctx context.Context, name, code string) (account.Referre
 
 // List lists the referring agents, the default one first.
 func (u *Referrers) List(ctx context.Context) (list []account.Referrer, err error) {
-	err = u.store.View(ctx, func(ctx context.Context, tx repos) error {
+	err = u.store.View(ctx, ports.ReadSet{}, func(ctx context.Context, tx repos) error {
 		list, err = tx.Referrers().List(ctx)
 		return err
 	})
@@ -42,7 +42,7 @@ func (u *Referrers) List(ctx context.Context) (list []account.Referrer, err erro
 
 // Disable refuses a code from now on. Accounts that came by it keep it.
 func (u *Referrers) Disable(ctx context.Context, code string) error {
-	return u.store.Update(ctx, func(ctx context.Context, tx repos) error {
+	return u.store.Update(ctx, ports.ReadSet{}, func(ctx context.Context, tx repos) error {
 		return tx.Referrers().Disable(ctx, code, u.clock.Now())
 	})
 }

@@ -126,7 +126,7 @@ func removeUnused(ctx context.Context, a *Service) error {
 	now := a.clock.Now()
 	for {
 		var ids []string
-		err := a.store.Update(ctx, func(ctx context.Context, tx repos) (err error) {
+		err := a.store.Update(ctx, ports.ReadSet{}, func(ctx context.Context, tx repos) (err error) {
 			ids, err = tx.Agents().RemoveUnused(ctx, unusedReason, now.Add(-disableUnused), purgeSize)
 			return err
 		})
@@ -143,7 +143,7 @@ func removeUnused(ctx context.Context, a *Service) error {
 	from, to := time.UnixMicro(a.unusedUpTo.Load()), now.Add(-keepUnused)
 	for {
 		var ids []string
-		err := a.store.View(ctx, func(ctx context.Context, tx repos) (err error) {
+		err := a.store.View(ctx, ports.ReadSet{}, func(ctx context.Context, tx repos) (err error) {
 			ids, err = tx.Agents().Unused(ctx, from, to, purgeSize)
 			return err
 		})
@@ -172,7 +172,7 @@ func (a *Service) Purge(ctx context.Context) error {
 	origins := now.AddDate(0, 0, -a.cfg.KeepOriginDays)
 	for {
 		var n, m int
-		err := a.store.Update(ctx, func(ctx context.Context, tx repos) (err error) {
+		err := a.store.Update(ctx, ports.ReadSet{}, func(ctx context.Context, tx repos) (err error) {
 			if n, err = tx.Agents().ForgetOrigins(ctx, origins, purgeSize); err != nil {
 				return err
 			}
@@ -221,7 +221,7 @@ func (a *Service) Register(ctx context.Context, in Register) (Registered, error)
 	out := Registered{APIKey: a.secrets.NewKey(), APISecret: a.secrets.NewSecret()}
 	keyHash, secretHash := a.secrets.Hash(out.APIKey), a.secrets.Hash(out.APISecret)
 	id, user, txn := a.ids.New("agt_"), a.ids.New("usr_"), a.ids.New(billing.IDPrefix)
-	err = a.store.Update(ctx, func(ctx context.Context, tx repos) error {
+	err = a.store.Update(ctx, ports.ReadSet{}, func(ctx context.Context, tx repos) error {
 		now := a.clock.Now()
 		referrer, referred, err := assign(ctx, tx, in.ReferralCode)
 		if err != nil {

@@ -39,7 +39,7 @@ func (u SignIns) Start(
 		return "", c, err
 	}
 	token = u.a.ids.New("") + u.a.ids.New("")
-	err = u.a.store.Update(ctx, func(ctx context.Context, tx repos) error {
+	err = u.a.store.Update(ctx, ports.ReadSet{}, func(ctx context.Context, tx repos) error {
 		return tx.Idempotency().Put(ctx, ports.Call{Path: signIns, Key: signInKey(token), Request: c.binding(),
 			Resource: c.AgentID, Outcome: ports.InFlight, CreatedAt: u.a.clock.Now()})
 	})
@@ -77,7 +77,7 @@ func (u SignIns) End(ctx context.Context, token string) error {
 	case err != nil:
 		return err
 	}
-	return u.a.store.Update(ctx, func(ctx context.Context, tx repos) error {
+	return u.a.store.Update(ctx, ports.ReadSet{}, func(ctx context.Context, tx repos) error {
 		return tx.Idempotency().SetOutcome(ctx, "", signIns, in.Key, in.Resource, ports.Ended)
 	})
 }
@@ -89,7 +89,7 @@ func (u SignIns) find(ctx context.Context, token string) (in ports.Call, err err
 	}
 	now := u.a.clock.Now()
 	var found bool
-	err = u.a.store.View(ctx, func(ctx context.Context, tx repos) (err error) {
+	err = u.a.store.View(ctx, ports.ReadSet{}, func(ctx context.Context, tx repos) (err error) {
 		in, found, err = tx.Idempotency().Find(ctx, "", signIns, signInKey(token), now.Add(-idempotency.Retention))
 		return err
 	})

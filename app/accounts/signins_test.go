@@ -108,7 +108,7 @@ func TestSignIn(t *testing.T) {
 	})
 	t.Run("the database holds no token", func(t *testing.T) {
 		w, _, token := start(t)
-		apptest.OK(t, w.DB.View(ctx, func(ctx context.Context, tx ports.Tx) error {
+		apptest.OK(t, w.DB.View(ctx, ports.ReadSet{}, func(ctx context.Context, tx ports.Tx) error {
 			_, found, err := tx.Idempotency().Find(ctx, "", "/console", token, time.Time{})
 			if found {
 				t.Error("the token is a key of the table")

@@ -113,7 +113,7 @@ func (h *Hub) Poll(ctx context.Context) error {
 	h.begun.CompareAndSwap(0, began)
 	var changes []ports.Change
 	var cursor ports.Cursor
-	err := h.store.View(ctx, func(ctx context.Context, tx repos) (err error) {
+	err := h.store.View(ctx, ports.ReadSet{}, func(ctx context.Context, tx repos) (err error) {
 		if h.primed {
 			changes, cursor, err = tx.Changes().Since(ctx, h.cursor, changesLimit)
 		} else {
@@ -158,7 +158,7 @@ func (h *Hub) Purge(ctx context.Context) error {
 	before := h.clock.Now().Add(-keepChanges)
 	for {
 		var n int
-		err := h.store.Update(ctx, func(ctx context.Context, tx repos) (err error) {
+		err := h.store.Update(ctx, ports.ReadSet{}, func(ctx context.Context, tx repos) (err error) {
 			n, err = tx.Changes().Purge(ctx, before, purgeSize)
 			return err
 		})

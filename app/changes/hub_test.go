@@ -160,7 +160,7 @@ func TestCredentialsInMemoryExpireWhileTheDatabaseIsAway(t *testing.T) {
 // away is a store that cannot be reached.
 type away struct{ ports.Store }
 
-func (away) View(context.Context, func(context.Context, ports.Tx) error) error {
+func (away) View(context.Context, ports.ReadSet, func(context.Context, ports.Tx) error) error {
 	return apptest.ErrStore
 }
 
@@ -170,8 +170,8 @@ type slowView struct {
 	began, goOn chan bool
 }
 
-func (s *slowView) View(ctx context.Context, fn func(context.Context, ports.Tx) error) error {
-	err := s.Store.View(ctx, fn)
+func (s *slowView) View(ctx context.Context, reads ports.ReadSet, fn func(context.Context, ports.Tx) error) error {
+	err := s.Store.View(ctx, reads, fn)
 	s.began <- true
 	<-s.goOn
 	return err

@@ -135,7 +135,7 @@ func TestLookupsAreNarrow(t *testing.T) {
 		list[i] = *connection(w, "a")
 		list[i].Number, list[i].Seen = uint64(i), w.Clock.Now()
 	}
-	apptest.OK(t, w.Store.Update(t.Context(), func(ctx context.Context, tx ports.Tx) error {
+	apptest.OK(t, w.Store.Update(t.Context(), ports.ReadSet{}, func(ctx context.Context, tx ports.Tx) error {
 		return tx.ExitLog().Append(ctx, "gw_1", w.Clock.Now(), list)
 	}))
 	found, err := s.Lookup(t.Context(), exitlog.LookupInput{Reason: "case 9", Query: domainlog.Query{Agent: "a", At: w.Clock.Now()}})
@@ -256,6 +256,6 @@ func TestTheLogIsOff(t *testing.T) {
 // down is a store that takes no changes.
 type down struct{ ports.Store }
 
-func (down) Update(context.Context, func(context.Context, ports.Tx) error) error {
+func (down) Update(context.Context, ports.ReadSet, func(context.Context, ports.Tx) error) error {
 	return domain.ErrUnavailable
 }

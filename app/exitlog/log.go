@@ -100,7 +100,7 @@ func (l *Log) Flush(ctx context.Context) error {
 	if len(batch) == 0 {
 		return nil
 	}
-	err := l.store.Update(ctx, func(ctx context.Context, tx repos) error {
+	err := l.store.Update(ctx, ports.ReadSet{}, func(ctx context.Context, tx repos) error {
 		return tx.ExitLog().Append(ctx, l.replica, now, batch)
 	})
 	if err != nil {

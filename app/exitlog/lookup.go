@@ -72,7 +72,7 @@ func (u *Service) Lookup(ctx context.Context, in LookupInput) ([]exitlog.Connect
 	}
 	var found []exitlog.Connection
 	more := false
-	err := u.store.View(ctx, func(ctx context.Context, tx repos) error {
+	err := u.store.View(ctx, ports.ReadSet{}, func(ctx context.Context, tx repos) error {
 		answer := exitlog.NewAnswer(in.Query)
 		from, to := in.Stored()
 		err := tx.ExitLog().Between(ctx, from, to, answer.Add)
@@ -85,7 +85,7 @@ func (u *Service) Lookup(ctx context.Context, in LookupInput) ([]exitlog.Connect
 	l := exitlog.Lookup{ID: u.ids.New("look_"), At: u.clock.Now(), Operator: cmp.Or(in.Operator, SystemUser),
 		Reason: in.Reason, Query: in.Query, Found: len(found)}
 	// What was found is shown only after it was kept that it was looked for.
-	if err := u.store.Update(ctx, func(ctx context.Context, tx repos) error {
+	if err := u.store.Update(ctx, ports.ReadSet{}, func(ctx context.Context, tx repos) error {
 		return tx.ExitLog().AddLookup(ctx, l)
 	}); err != nil {
 		return nil, err
@@ -108,7 +108,7 @@ func checkReason(reason string) error {
 
 // Lookups lists the newest look-ups.
 func (u *Service) Lookups(ctx context.Context, limit int) (list []exitlog.Lookup, err error) {
-	err = u.store.View(ctx, func(ctx context.Context, tx repos) error {
+	err = u.store.View(ctx, ports.ReadSet{}, func(ctx context.Context, tx repos) error {
 		list, err = tx.ExitLog().Lookups(ctx, limit)
 		return err
 	})
@@ -125,12 +125,14 @@ func (u *Service) Hold(ctx context.Context, from, to time.Time, operator, reason
 	}
 	h := exitlog.Hold{ID: u.ids.New("hold_"), From: from, To: to.Add(24 * time.Hour),
 		Operator: cmp.Or(operator, SystemUser), Reason: reason, CreatedAt: u.clock.Now()}
-	return h, u.store.Update(ctx, func(ctx context.Context, tx repos) error { return tx.ExitLog().AddHold(ctx, h) })
+	return h, u.store.Update(ctx, ports.ReadSet{}, func(ctx context.Context, tx repos) error {
+		return tx.ExitLog().AddHold(ctx, h)
+	})
 }
 
 // Release ends a hold.
 func (u *Service) Release(ctx context.Context, id string) error {
-	return u.store.Update(ctx, func(ctx context.Context, tx repos) error {
+	return u.store.Update(ctx, ports.ReadSet{}, func(ctx context.Context, tx repos) error {
 		ended, err := tx.ExitLog().EndHold(ctx, id, u.clock.Now())
 		if err == nil && !ended {
 			err = ErrNoHold
@@ -141,7 +143,7 @@ func (u *Service) Release(ctx context.Context, id string) error {
 
 // Holds lists all holds.
 func (u *Service) Holds(ctx context.Context) (list []exitlog.Hold, err error) {
-	err = u.store.View(ctx, func(ctx context.Context, tx repos) error {
+	err = u.store.View(ctx, ports.ReadSet{}, func(ctx context.Context, tx repos) error {
 		list, err = tx.ExitLog().Holds(ctx)
 		return err
 	})
@@ -160,7 +162,7 @@ func (u *Service) Purge(ctx context.Context) error {
 	before := u.clock.Now().Truncate(day).Add(-time.Duration(u.cfg.Days) * day)
 	for range purgeBatches {
 		n := 0
-		err := u.store.Update(ctx, func(ctx context.Context, tx repos) (err error) {
+		err := u.store.Update(ctx, ports.ReadSet{}, func(ctx context.Context, tx repos) (err error) {
 			n, err = tx.ExitLog().Purge(ctx, before, exitlog.Margin, purgeBatch)
 			return err
 		})

@@ -18,7 +18,7 @@ func (f *Service) Reseal(ctx context.Context) (resealed int, err error) {
 	var faults []error
 	for after := int64(0); ctx.Err() == nil; {
 		var list []ports.SealedDelivery
-		err := f.store.View(ctx, func(ctx context.Context, tx repos) (err error) {
+		err := f.store.View(ctx, ports.ReadSet{}, func(ctx context.Context, tx repos) (err error) {
 			list, err = tx.Orders().Sealed(ctx, after, resealAtOnce)
 			return err
 		})
@@ -41,12 +41,14 @@ func (f *Service) keepResealed(ctx context.Context, faults error) error {
 	if faults != nil {
 		return faults
 	}
-	return f.store.Update(ctx, func(ctx context.Context, tx repos) error { return tx.Orders().KeepResealed(ctx) })
+	return f.store.Update(ctx, ports.ReadSet{}, func(ctx context.Context, tx repos) error {
+		return tx.Orders().KeepResealed(ctx)
+	})
 }
 
 func (f *Service) resealSome(ctx context.Context, list []ports.SealedDelivery) (resealed int, err error) {
 	var faults []error
-	err = f.store.Update(ctx, func(ctx context.Context, tx repos) error {
+	err = f.store.Update(ctx, ports.ReadSet{}, func(ctx context.Context, tx repos) error {
 		resealed, faults = 0, nil
 		for _, d := range list {
 			if len(d.Sealed) == 0 { // nothing was delivered

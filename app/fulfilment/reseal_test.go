@@ -16,7 +16,7 @@ func TestDeliveriesAreResealed(t *testing.T) {
 	s := w.Buy(w.RegisterFunded(100), apptest.RemoteStatic)
 	opened := func() (d fulfilment.Delivered, err error) {
 		var orders []procurement.Order
-		apptest.OK(t, w.Store.View(t.Context(), func(ctx context.Context, tx ports.Tx) (err error) {
+		apptest.OK(t, w.Store.View(t.Context(), ports.ReadSet{}, func(ctx context.Context, tx ports.Tx) (err error) {
 			orders, err = tx.Orders().Of(ctx, s.ID)
 			return err
 		}))

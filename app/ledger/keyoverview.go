@@ -15,7 +15,7 @@ const healthAtOnce = 50
 // if its money is limited; the reported events are those of the sessions that live.
 func (u *Stats) KeyOverview(ctx context.Context, agentID, keyID string) (Overview, error) {
 	var o Overview
-	err := u.store.View(ctx, func(ctx context.Context, tx repos) error {
+	err := u.store.View(ctx, ports.ReadSet{}, func(ctx context.Context, tx repos) error {
 		now := u.clock.Now()
 		b, err := balance(ctx, tx, agentID, now)
 		if err != nil {

@@ -6,6 +6,7 @@ import (
 	"agentproxy/domain"
 	"agentproxy/domain/account"
 	"agentproxy/domain/billing"
+	"agentproxy/ports"
 )
 
 // keyWallet returns the money of a key; false for one without a restriction. Agents without restricted keys cost no
@@ -63,7 +64,7 @@ type KeyBalance struct {
 
 // Key reads the money of a restricted key; false for a key without a restriction.
 func (u *Wallet) Key(ctx context.Context, agentID, keyID string) (b KeyBalance, restricted bool, err error) {
-	err = u.store.View(ctx, func(ctx context.Context, tx repos) error {
+	err = u.store.View(ctx, ports.ReadSet{}, func(ctx context.Context, tx repos) error {
 		if b.KeyWallet, restricted, err = tx.KeyWallets().Get(ctx, agentID, keyID); err != nil || !restricted {
 			return err
 		}

@@ -256,7 +256,7 @@ func (m *machine) check() {
 // checkKeys compares what the sessions of all keys hold and have cost, together and with those of none, with their account.
 func (m *machine) checkKeys(agent string, b ledger.Balance) {
 	var sum ports.KeySpent
-	err := m.Store.View(context.Background(), func(ctx context.Context, tx ports.Tx) error {
+	err := m.Store.View(context.Background(), ports.ReadSet{}, func(ctx context.Context, tx ports.Tx) error {
 		of, err := tx.Sessions().SpentByKey(ctx, agent)
 		sum = ports.KeySpent{}
 		for _, k := range of {

@@ -60,7 +60,7 @@ func (u *Wallet) ReadStatement(ctx context.Context, q StatementQuery) (s Stateme
 	if now := u.clock.Now(); s.From.After(now) {
 		return s, domain.InvalidField("month", "has not begun; the current one is %s", now.Format("2006-01"))
 	}
-	err = u.store.View(ctx, func(ctx context.Context, tx repos) error {
+	err = u.store.View(ctx, ports.ReadSet{}, func(ctx context.Context, tx repos) error {
 		agent, err := tx.Agents().Get(ctx, q.AgentID)
 		if err != nil {
 			return err

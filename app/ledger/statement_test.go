@@ -51,7 +51,7 @@ func statements(t *testing.T, w *apptest.World) {
 	w.UseBytes(ids[2], "a", 10_000_001)
 	const lastHour = 4000 // millionths of a dollar, for that at 0.40 a GB
 	for _, of := range [][]string{{agent, other}, {other}, nil} {
-		apptest.OK(t, w.Store.View(t.Context(), func(ctx context.Context, tx ports.Tx) error {
+		apptest.OK(t, w.Store.View(t.Context(), ports.ReadSet{}, func(ctx context.Context, tx ports.Tx) error {
 			unbooked, err := tx.Overview().Unbooked(ctx, of...)
 			if want := len(of) != 1; (unbooked[agent] == lastHour) != want || unbooked[other] != 0 {
 				t.Errorf("not booked of %v: %v", of, unbooked)

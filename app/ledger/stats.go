@@ -38,7 +38,7 @@ type Overview struct {
 // Overview reads the counters of an account.
 func (u *Stats) Overview(ctx context.Context, agentID string) (Overview, error) {
 	var o Overview
-	err := u.store.View(ctx, func(ctx context.Context, tx repos) error {
+	err := u.store.View(ctx, ports.ReadSet{}, func(ctx context.Context, tx repos) error {
 		b, err := balance(ctx, tx, agentID, u.clock.Now())
 		if err != nil {
 			return err
@@ -138,7 +138,7 @@ func (u *Stats) Series(ctx context.Context, agentID string, r Range) ([]ports.Ho
 // KeySeries is like Series of the sessions that a key bought; of all if keyID is empty.
 func (u *Stats) KeySeries(ctx context.Context, agentID, keyID string, r Range) ([]ports.Hour, error) {
 	var hours []ports.Hour
-	err := u.store.View(ctx, func(ctx context.Context, tx repos) (err error) {
+	err := u.store.View(ctx, ports.ReadSet{}, func(ctx context.Context, tx repos) (err error) {
 		hours, err = hoursOf(ctx, tx, agentID, keyID, r)
 		return err
 	})

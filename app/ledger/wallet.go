@@ -42,7 +42,7 @@ type Balance struct {
 func (u *Wallet) Balance(ctx context.Context, agentID string) (Balance, error) {
 	var b Balance
 	reads := ports.ReadSet{Agent: agentID, Money: true, Holding: true}
-	err := u.store.View(ports.WithReadSet(ctx, reads), func(ctx context.Context, tx repos) (err error) {
+	err := u.store.View(ctx, reads, func(ctx context.Context, tx repos) (err error) {
 		b, err = balance(ctx, tx, agentID, u.clock.Now())
 		return err
 	})
@@ -82,7 +82,7 @@ func (u *Wallet) Transactions(
 	if f.Type != "" && !slices.Contains(billing.Types, f.Type) {
 		return list, domain.InvalidField("type", "must be a transaction type")
 	}
-	err = u.store.View(ctx, func(ctx context.Context, tx repos) error {
+	err = u.store.View(ctx, ports.ReadSet{}, func(ctx context.Context, tx repos) error {
 		list, err = tx.Statements().Entries(ctx, agentID, f, page)
 		return err
 	})
@@ -92,7 +92,7 @@ func (u *Wallet) Transactions(
 // TransactionsByKey sums the same list by key, as ports.Ledger has it.
 func (u *Wallet) TransactionsByKey(ctx context.Context, agentID string, f ports.LedgerFilter) (
 	list []ports.KeyEntries, err error) {
-	err = u.store.View(ctx, func(ctx context.Context, tx repos) error {
+	err = u.store.View(ctx, ports.ReadSet{}, func(ctx context.Context, tx repos) error {
 		list, err = tx.Statements().EntriesByKey(ctx, agentID, f)
 		return err
 	})
@@ -112,7 +112,7 @@ func budgetView(w billing.Wallet, now time.Time) BudgetView {
 
 // Budget reads an agent's own spending guard.
 func (u *Wallet) Budget(ctx context.Context, agentID string) (v BudgetView, err error) {
-	err = u.store.View(ctx, func(ctx context.Context, tx repos) error {
+	err = u.store.View(ctx, ports.ReadSet{}, func(ctx context.Context, tx repos) error {
 		w, err := tx.Ledger().Wallet(ctx, agentID)
 		v = budgetView(w, u.clock.Now())
 		return err
@@ -132,7 +132,7 @@ type SetBudget struct {
 
 // SetBudget changes an agent's own spending guard.
 func (u *Wallet) SetBudget(ctx context.Context, in SetBudget) (v BudgetView, err error) {
-	err = u.store.Update(ctx, func(ctx context.Context, tx repos) error {
+	err = u.store.Update(ctx, ports.ReadSet{}, func(ctx context.Context, tx repos) error {
 		w, err := tx.Ledger().Wallet(ctx, in.AgentID)
 		if err != nil {
 			return err
@@ -189,7 +189,7 @@ func (u *Wallet) AdjustOnce(
 	if reason == "" || utf8.RuneCountInString(reason) > MaxReason {
 		return booked, domain.InvalidField("reason", "must have 1 to %d characters", MaxReason)
 	}
-	err = u.store.Update(ctx, func(ctx context.Context, tx repos) error {
+	err = u.store.Update(ctx, ports.ReadSet{}, func(ctx context.Context, tx repos) error {
 		w, err := tx.Ledger().Wallet(ctx, agentID)
 		if err != nil {
 			return err
@@ -269,7 +269,7 @@ func (u *Wallet) Report(ctx context.Context, q ReportQuery) (UsageReport, error)
 	now := u.clock.Now()
 	r := UsageReport{Period: cmp.Or(q.Period, "day"), To: billing.Day(now).Add(session.Day)}
 	r.From = r.To.AddDate(0, 0, -days)
-	err := u.store.View(ctx, func(ctx context.Context, tx repos) (err error) {
+	err := u.store.View(ctx, ports.ReadSet{}, func(ctx context.Context, tx repos) (err error) {
 		if q.Page.Size > 0 && q.Key == "" && !q.ByKey {
 			return r.readPage(ctx, tx, q.AgentID, q.Page)
 		}

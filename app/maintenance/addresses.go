@@ -49,7 +49,7 @@ func (a *Addresses) Check(ctx context.Context) error {
 			continue
 		}
 		var owners map[string]string
-		err := a.store.View(ctx, func(ctx context.Context, tx repos) (err error) {
+		err := a.store.View(ctx, ports.ReadSet{}, func(ctx context.Context, tx repos) (err error) {
 			owners, err = tx.Addresses().Owners(ctx, p.Name())
 			return err
 		})
@@ -95,7 +95,7 @@ func (a *Addresses) check(ctx context.Context, pool ports.ExitPool, owners map[s
 
 // end ends a session whose address is lost.
 func (a *Addresses) end(ctx context.Context, id string, now time.Time) error {
-	err := a.store.Update(ctx, func(ctx context.Context, tx repos) error {
+	err := a.store.Update(ctx, ports.ReadSet{}, func(ctx context.Context, tx repos) error {
 		s, err := tx.Sessions().Load(ctx, id)
 		if err != nil || s.Status != session.Active {
 			return err

@@ -260,7 +260,7 @@ func TestArchivingPageByPage(t *testing.T) {
 	end(w, agent, id)
 	more := w.Read(agent, id).Session
 	more.Money = session.Money{}
-	apptest.OK(t, w.Store.Update(t.Context(), func(ctx context.Context, tx ports.Tx) error {
+	apptest.OK(t, w.Store.Update(t.Context(), ports.ReadSet{}, func(ctx context.Context, tx ports.Tx) error {
 		for n := range 600 {
 			more.ID = fmt.Sprint("sess_more_", n)
 			if err := tx.Sessions().Insert(ctx, more); err != nil {

@@ -70,7 +70,7 @@ func (p *Tasks) Settle(ctx context.Context) error {
 
 // SettleLag returns how long the session that is due longest has waited for Settle; 0 if none is due.
 func (p *Tasks) SettleLag(ctx context.Context) (lag time.Duration, err error) {
-	err = p.store.View(ctx, func(ctx context.Context, tx repos) error {
+	err = p.store.View(ctx, ports.ReadSet{}, func(ctx context.Context, tx repos) error {
 		now := p.clock.Now()
 		due, err := tx.Sessions().SettleDue(ctx, now, 1)
 		if err != nil || len(due) == 0 {
@@ -126,7 +126,7 @@ func (p *Tasks) due(ctx context.Context, what string,
 	reads func(id string) ports.ReadSet) error {
 	now := p.clock.Now()
 	var ids []string
-	err := p.store.View(ctx, func(ctx context.Context, tx repos) (err error) {
+	err := p.store.View(ctx, ports.ReadSet{}, func(ctx context.Context, tx repos) (err error) {
 		ids, err = list(ctx, tx, now, batchSize+p.failed.prune(now))
 		return err
 	})
@@ -146,11 +146,11 @@ func (p *Tasks) due(ctx context.Context, what string,
 		slots <- struct{}{}
 		wg.Go(func() {
 			defer func() { <-slots }()
-			ctx := ctx
+			var named ports.ReadSet
 			if reads != nil {
-				ctx = ports.WithReadSet(ctx, reads(id))
+				named = reads(id)
 			}
-			err := p.store.Update(ctx, func(ctx context.Context, tx repos) error {
+			err := p.store.Update(ctx, named, func(ctx context.Context, tx repos) error {
 				return treat(ctx, tx, id, p.clock.Now())
 			})
 			if err == nil {

@@ -137,7 +137,7 @@ func TestRefusedDeliveriesEndBeforeTheirEvents(t *testing.T) {
 	t.Parallel()
 	w := apptest.Open(t, apptest.Options{})
 	agent := w.Register()
-	apptest.OK(t, w.Store.Update(t.Context(), func(ctx context.Context, tx ports.Tx) error {
+	apptest.OK(t, w.Store.Update(t.Context(), ports.ReadSet{}, func(ctx context.Context, tx ports.Tx) error {
 		for n, status := range []webhook.Status{webhook.Failed, webhook.Failed, webhook.Pending} {
 			e := webhook.Event{ID: fmt.Sprint("evt_", n), AgentID: agent, Type: webhook.RechargePaid, At: fake.Start,
 				Data: map[string]string{"order_id": "PAY", "status": "paid"}}

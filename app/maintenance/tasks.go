@@ -70,7 +70,7 @@ func (p *Tasks) Reclaim(ctx context.Context) error {
 	}
 	var stale []traffic.Lease
 	var reports []traffic.Report
-	err := p.store.View(ctx, func(ctx context.Context, tx repos) (err error) {
+	err := p.store.View(ctx, ports.ReadSet{}, func(ctx context.Context, tx repos) (err error) {
 		stale, err = tx.Traffic().Stale(ctx, traffic.ReclaimAfter, batchSize)
 		if err != nil || len(stale) == 0 {
 			return err
@@ -88,7 +88,7 @@ func (p *Tasks) Reclaim(ctx context.Context) error {
 	var faults []error
 	for _, l := range stale {
 		var ended []string
-		err := p.store.Update(ctx, func(ctx context.Context, tx repos) (err error) {
+		err := p.store.Update(ctx, ports.ReadSet{}, func(ctx context.Context, tx repos) (err error) {
 			ended, err = p.reclaim(ctx, tx, l, last[l.ID])
 			return err
 		})
@@ -108,7 +108,9 @@ func (p *Tasks) Reclaim(ctx context.Context) error {
 
 // dropReports removes what replicas reported that have no lease any more.
 func (p *Tasks) dropReports(ctx context.Context) error {
-	err := p.store.Update(ctx, func(ctx context.Context, tx repos) error { return tx.Traffic().DropReports(ctx) })
+	err := p.store.Update(ctx, ports.ReadSet{}, func(ctx context.Context, tx repos) error {
+		return tx.Traffic().DropReports(ctx)
+	})
 	if err != nil {
 		return fmt.Errorf("drop the reports of leases: %w", err)
 	}
@@ -212,7 +214,7 @@ func (p *Tasks) Purge(ctx context.Context) error {
 func (p *Tasks) purge(ctx context.Context, batch func(context.Context, repos) (int, error)) error {
 	for {
 		var n int
-		err := p.store.Update(ctx, func(ctx context.Context, tx repos) (err error) {
+		err := p.store.Update(ctx, ports.ReadSet{}, func(ctx context.Context, tx repos) (err error) {
 			n, err = batch(ctx, tx)
 			return err
 		})

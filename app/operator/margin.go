@@ -29,7 +29,7 @@ func NewMoney(store ports.Store, clock ports.Clock, c *catalog.Catalog) *Money {
 func (u *Money) Agents(
 	ctx context.Context, f ports.AgentFilter, page domain.Page,
 ) (list domain.List[ports.AgentMoney], err error) {
-	err = u.store.View(ctx, func(ctx context.Context, tx repos) error {
+	err = u.store.View(ctx, ports.ReadSet{}, func(ctx context.Context, tx repos) error {
 		list, err = tx.Overview().Agents(ctx, f, page)
 		return err
 	})
@@ -76,7 +76,7 @@ func (u *Money) Margin(ctx context.Context, from, to time.Time, by ports.MarginK
 	}
 	r = MarginReport{From: from, To: to, By: by}
 	var groups map[string]billing.Margin
-	err = u.store.View(ctx, func(ctx context.Context, tx repos) error {
+	err = u.store.View(ctx, ports.ReadSet{}, func(ctx context.Context, tx repos) error {
 		if groups, err = u.margins(ctx, tx, from, to, by); err != nil {
 			return err
 		}
@@ -176,7 +176,7 @@ type Growth struct {
 func (u *Money) Growth(ctx context.Context, n int) (list []Growth, err error) {
 	to := billing.Day(u.clock.Now()).AddDate(0, 0, 1)
 	from := to.AddDate(0, 0, -n)
-	err = u.store.View(ctx, func(ctx context.Context, tx repos) error {
+	err = u.store.View(ctx, ports.ReadSet{}, func(ctx context.Context, tx repos) error {
 		received, err := tx.Overview().Received(ctx, from, to)
 		if err != nil {
 			return err
@@ -196,7 +196,7 @@ func (u *Money) Growth(ctx context.Context, n int) (list []Growth, err error) {
 func (u *Money) Days(ctx context.Context, n int) (days Days, live map[session.Status]int, err error) {
 	to := billing.Day(u.clock.Now()).AddDate(0, 0, 1)
 	from := to.AddDate(0, 0, -n)
-	err = u.store.View(ctx, func(ctx context.Context, tx repos) error {
+	err = u.store.View(ctx, ports.ReadSet{}, func(ctx context.Context, tx repos) error {
 		margins, err := u.margins(ctx, tx, from, to, ports.ByDay)
 		if err != nil {
 			return err

@@ -11,6 +11,7 @@ import (
 	"agentproxy/domain/audit"
 	"agentproxy/domain/billing"
 	"agentproxy/domain/session"
+	"agentproxy/ports"
 )
 
 // ErrRefund refuses a refund of more than is left of what was charged.
@@ -60,7 +61,7 @@ func (u *Sessions) Refund(ctx context.Context, in Refund) (booked billing.Entry,
 	if in.Ref != "" {
 		ref = "refund:ref:" + in.Ref
 	}
-	err = u.store.Update(ctx, func(ctx context.Context, tx repos) error {
+	err = u.store.Update(ctx, ports.ReadSet{}, func(ctx context.Context, tx repos) error {
 		s, err := tx.Sessions().Load(ctx, in.SessionID)
 		if err != nil {
 			return err

@@ -38,7 +38,7 @@ func NewSessions(store ports.Store, clock ports.Clock, ids ports.IDs, transition
 func (u *Sessions) List(
 	ctx context.Context, f ports.OverviewFilter, page domain.Page,
 ) (list domain.List[ports.SessionRead], err error) {
-	err = u.store.View(ctx, func(ctx context.Context, tx repos) error {
+	err = u.store.View(ctx, ports.ReadSet{}, func(ctx context.Context, tx repos) error {
 		if list, err = listSessions(ctx, tx, f, page); err != nil {
 			return err
 		}
@@ -92,7 +92,7 @@ func addReported(ctx context.Context, tx repos, list []ports.SessionRead) error 
 // this order.
 func (u *Sessions) Exits(ctx context.Context) (list []exit.Quality, err error) {
 	var back []replacement.Count
-	err = u.store.View(ctx, func(ctx context.Context, tx repos) (err error) {
+	err = u.store.View(ctx, ports.ReadSet{}, func(ctx context.Context, tx repos) (err error) {
 		if list, err = tx.ExitMeasures().Quality(ctx); err == nil {
 			back, err = tx.Replacements().Counts(ctx)
 		}
@@ -127,7 +127,7 @@ const mostShown = 50
 
 // Show returns a session of any agent. It returns session.ErrNotFound for an unknown id.
 func (u *Sessions) Show(ctx context.Context, id string) (d Detail, err error) {
-	err = u.store.View(ctx, func(ctx context.Context, tx repos) error {
+	err = u.store.View(ctx, ports.ReadSet{}, func(ctx context.Context, tx repos) error {
 		s, err := tx.Sessions().Load(ctx, id)
 		if err != nil {
 			return err
@@ -177,7 +177,7 @@ func (u *Sessions) seen(ctx context.Context, tx repos, d *Detail) error {
 // End ends a live session. The unused part is given back: traffic that was not used, and the whole
 // days that are left. It returns session.ErrOver for one that has ended.
 func (u *Sessions) End(ctx context.Context, id string) (s session.Session, err error) {
-	err = u.store.Update(ctx, func(ctx context.Context, tx repos) error {
+	err = u.store.Update(ctx, ports.ReadSet{}, func(ctx context.Context, tx repos) error {
 		if s, err = tx.Sessions().Load(ctx, id); err != nil {
 			return err
 		}

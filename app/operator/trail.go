@@ -35,7 +35,7 @@ func (u *Trail) Do(ctx context.Context, a audit.Action, fn func(context.Context)
 	if err := fn(ctx); err != nil || !act.Claim() {
 		return err
 	}
-	return u.store.Update(ctx, func(ctx context.Context, tx trailRepos) error {
+	return u.store.Update(ctx, ports.ReadSet{}, func(ctx context.Context, tx trailRepos) error {
 		return tx.AuditTrail().Append(ctx, named(act, u.ids))
 	})
 }
@@ -51,7 +51,7 @@ func named(act *audit.Pending, ids ports.IDs) audit.Action {
 func (u *Trail) List(
 	ctx context.Context, f audit.Filter, page domain.Page,
 ) (list domain.List[audit.Action], err error) {
-	err = u.store.View(ctx, func(ctx context.Context, tx trailRepos) error {
+	err = u.store.View(ctx, ports.ReadSet{}, func(ctx context.Context, tx trailRepos) error {
 		list, err = tx.AuditTrail().List(ctx, f, page)
 		return err
 	})
@@ -69,12 +69,14 @@ type audited struct {
 func Audited(store ports.Store, ids ports.IDs) ports.Store { return audited{store, ids} }
 
 // Update calls Update of the store, and stores the action with the changes of fn if there is one.
-func (s audited) Update(ctx context.Context, fn func(ctx context.Context, tx ports.Tx) error) error {
+func (s audited) Update(
+	ctx context.Context, reads ports.ReadSet, fn func(ctx context.Context, tx ports.Tx) error,
+) error {
 	act := audit.FromContext(ctx)
 	if act == nil || !act.Claim() {
-		return s.Store.Update(ctx, fn)
+		return s.Store.Update(ctx, reads, fn)
 	}
-	err := s.Store.Update(ctx, func(ctx context.Context, tx ports.Tx) error {
+	err := s.Store.Update(ctx, reads, func(ctx context.Context, tx ports.Tx) error {
 		if err := fn(ctx, tx); err != nil {
 			return err
 		}

@@ -25,7 +25,7 @@ func NewUnconfigured(store ports.Store, c *catalog.Catalog, log *slog.Logger) *U
 
 // List returns how much names each provider that is not configured.
 func (u *Unconfigured) List(ctx context.Context) (missing map[string]ports.Named, err error) {
-	err = u.store.View(ctx, func(ctx context.Context, tx repos) error {
+	err = u.store.View(ctx, ports.ReadSet{}, func(ctx context.Context, tx repos) error {
 		missing, err = tx.Overview().Providers(ctx)
 		return err
 	})

@@ -49,7 +49,7 @@ func TestAProviderThatIsGoneFromTheConfigurationStopsTheStart(t *testing.T) {
 	d.Seller.Next(fake.Provision, fake.LoseAnswer())
 	lost, err := d.Create(agent, RemoteStatic)
 	OK(t, err)
-	OK(t, d.DB.Update(t.Context(), func(ctx context.Context, tx ports.Tx) error {
+	OK(t, d.DB.Update(t.Context(), ports.ReadSet{}, func(ctx context.Context, tx ports.Tx) error {
 		return tx.Claims().Add(ctx, []procurement.Claim{{Provider: "remote", Line: "l", OrderID: "ord_1", ClaimedAt: d.Clock.Now()}})
 	}))
 	_, err = d.sessions().End(t.Context(), lost.View.ID)

@@ -53,7 +53,7 @@ const (
 // were used last, by its cause.
 func (u *Service) Summarize(ctx context.Context, agentID string, causes int) (Summary, error) {
 	var l Summary
-	err := u.store.View(ctx, func(ctx context.Context, tx repos) error {
+	err := u.store.View(ctx, ports.ReadSet{}, func(ctx context.Context, tx repos) error {
 		l = Summary{Risks: map[health.Risk]int{}}
 		list, err := tx.Health().Summaries(ctx, agentID, lastSessions)
 		if err != nil {
@@ -211,7 +211,7 @@ func (u *Service) Live(ctx context.Context, in Live) (ids domain.List[string], e
 	case in.Order != NewestFirst && in.Order != EndsFirst && in.Order != UsedLastFirst:
 		return ids, domain.InvalidField("sort", "must be ends or used")
 	}
-	err = u.store.View(ctx, func(ctx context.Context, tx repos) error {
+	err = u.store.View(ctx, ports.ReadSet{}, func(ctx context.Context, tx repos) error {
 		list, err := tx.Health().LiveSummaries(ctx, in.AgentID, in.Filter)
 		if err != nil {
 			return err
@@ -247,7 +247,7 @@ func (u *Service) Hours(ctx context.Context, agentID, sessionID string, hours in
 	for i := range list {
 		list[i].Start = from.Add(time.Duration(i) * time.Hour)
 	}
-	err := u.store.View(ctx, func(ctx context.Context, tx repos) error {
+	err := u.store.View(ctx, ports.ReadSet{}, func(ctx context.Context, tx repos) error {
 		s, err := tx.Sessions().Read(ctx, agentID, sessionID)
 		if err != nil {
 			return err

@@ -33,7 +33,7 @@ func NewHolder(store ports.Store, chain ports.Chain) *Holder {
 
 // Aside lists transfers that could not be booked, and counts all.
 func (p *Holder) Aside(ctx context.Context, limit int) (list []recharge.Aside, total int, err error) {
-	err = p.store.View(ctx, func(ctx context.Context, tx repos) error {
+	err = p.store.View(ctx, ports.ReadSet{}, func(ctx context.Context, tx repos) error {
 		list, total, err = tx.Transfers().Aside(ctx, p.chain.Network(), limit)
 		return err
 	})
@@ -42,7 +42,7 @@ func (p *Holder) Aside(ctx context.Context, limit int) (list []recharge.Aside, t
 
 // OwnMoves lists the newest transfers between two addresses of the service, of which none was credited.
 func (p *Holder) OwnMoves(ctx context.Context) (list []recharge.Transfer, err error) {
-	err = p.store.View(ctx, func(ctx context.Context, tx repos) error {
+	err = p.store.View(ctx, ports.ReadSet{}, func(ctx context.Context, tx repos) error {
 		list, _, err = tx.Transfers().OwnMoves(ctx, p.chain.Network(), movesAtOnce)
 		return err
 	})
@@ -58,7 +58,7 @@ func (p *Holder) Unexplained(ctx context.Context, address string) (sum domain.Mo
 	if err != nil {
 		return 0, false, fmt.Errorf("read the balance of %s: %w", address, err)
 	}
-	err = p.store.View(ctx, func(ctx context.Context, tx repos) error {
+	err = p.store.View(ctx, ports.ReadSet{}, func(ctx context.Context, tx repos) error {
 		known, err := tx.Transfers().Known(ctx, p.chain.Network(), address)
 		if err != nil {
 			return err
@@ -75,7 +75,7 @@ func (p *Holder) Unexplained(ctx context.Context, address string) (sum domain.Mo
 // operator can collect payments from them. It changes nothing.
 func (p *Holder) Holdings(ctx context.Context) ([]Holding, error) {
 	var ours []recharge.Address
-	err := p.store.View(ctx, func(ctx context.Context, tx repos) (err error) {
+	err := p.store.View(ctx, ports.ReadSet{}, func(ctx context.Context, tx repos) (err error) {
 		ours, err = tx.PayAddresses().AllAddresses(ctx, p.chain.Network())
 		return err
 	})

@@ -119,7 +119,7 @@ func (u *Indexes) Take(ctx context.Context) (index uint32, err error) {
 // look asks the chain about the next indexes, unless it is known of the first.
 func (u *Indexes) look(ctx context.Context) error {
 	var next uint32
-	err := u.store.View(ctx, func(ctx context.Context, tx repos) (err error) {
+	err := u.store.View(ctx, ports.ReadSet{}, func(ctx context.Context, tx repos) (err error) {
 		next, _, err = tx.PayAddresses().Unused(ctx, u.chain.Network(), u.keys.Fingerprint())
 		return err
 	})
@@ -156,7 +156,7 @@ func (u *Indexes) look(ctx context.Context) error {
 func (u *Indexes) take(ctx context.Context) (index uint32, err error) {
 	network, key := u.chain.Network(), u.keys.Fingerprint()
 	var skipped []uint32
-	err = u.store.Update(ctx, func(ctx context.Context, tx repos) error {
+	err = u.store.Update(ctx, ports.ReadSet{}, func(ctx context.Context, tx repos) error {
 		skipped, index = nil, 0
 		for {
 			next, err := tx.PayAddresses().NextIndex(ctx, network, key)
@@ -216,7 +216,7 @@ func (u *Indexes) resume(ctx context.Context) error {
 		return err
 	}
 	var next uint32
-	err = u.store.Update(ctx, func(ctx context.Context, tx repos) error {
+	err = u.store.Update(ctx, ports.ReadSet{}, func(ctx context.Context, tx repos) error {
 		have, kept, err := tx.PayAddresses().Unused(ctx, network, key)
 		if err != nil {
 			return err
@@ -264,7 +264,7 @@ func (u *Indexes) Restored(ctx context.Context) (from, next uint32, err error) {
 			return 0, 0, err
 		}
 	}
-	err = u.store.Update(ctx, func(ctx context.Context, tx repos) (err error) {
+	err = u.store.Update(ctx, ports.ReadSet{}, func(ctx context.Context, tx repos) (err error) {
 		if from, _, err = tx.PayAddresses().Unused(ctx, network, key); err != nil {
 			return err
 		}

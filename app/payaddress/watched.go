@@ -31,7 +31,7 @@ func NewWatched(store ports.Store, chain ports.Chain) *Watched {
 
 // Often returns the addresses of this scan, and those of them that were not in the last one.
 func (w *Watched) Often(ctx context.Context, now time.Time) (list, fresh []recharge.Address, err error) {
-	err = w.store.View(ctx, func(ctx context.Context, tx repos) error {
+	err = w.store.View(ctx, ports.ReadSet{}, func(ctx context.Context, tx repos) error {
 		if w.paid == nil {
 			if err := w.readPaid(ctx, tx); err != nil {
 				return err
@@ -74,7 +74,7 @@ func (w *Watched) Rest(ctx context.Context) (rest []recharge.Address, err error)
 	if err != nil {
 		return nil, err
 	}
-	if err := w.store.View(ctx, w.readPaid); err != nil {
+	if err := w.store.View(ctx, ports.ReadSet{}, w.readPaid); err != nil {
 		return nil, fmt.Errorf("list the addresses that were paid: %w", err)
 	}
 	for _, a := range all {
@@ -87,7 +87,7 @@ func (w *Watched) Rest(ctx context.Context) (rest []recharge.Address, err error)
 
 // All returns all addresses. What a scan uses of them never changes.
 func (w *Watched) All(ctx context.Context) ([]recharge.Address, error) {
-	err := w.store.View(ctx, func(ctx context.Context, tx repos) error {
+	err := w.store.View(ctx, ports.ReadSet{}, func(ctx context.Context, tx repos) error {
 		n, err := tx.PayAddresses().CountAddresses(ctx, w.chain.Network())
 		if err != nil || n == len(w.all) {
 			return err

@@ -9,6 +9,7 @@ import (
 	"agentproxy/app/crediting"
 	"agentproxy/domain"
 	"agentproxy/domain/recharge"
+	"agentproxy/ports"
 )
 
 // An agent whose transfers cannot be booked fails sickAfter scans before they are set aside: what a moment explains is
@@ -43,7 +44,7 @@ func (p *Watcher) isSick(agentID string) bool {
 func (p *Watcher) setAside(ctx context.Context, r crediting.Reading, failure error) error {
 	reason := failure.Error()
 	reason = reason[:min(len(reason), recharge.MaxReason)]
-	err := p.store.Update(ctx, func(ctx context.Context, tx repos) error {
+	err := p.store.Update(ctx, ports.ReadSet{}, func(ctx context.Context, tx repos) error {
 		for _, t := range r.Transfers {
 			if t.State != recharge.Final {
 				continue
@@ -92,7 +93,7 @@ func (p *Watcher) retryAside(ctx context.Context, l *snapshot) error {
 				continue
 			}
 			p.sick(ctx, r.AgentID, nil)
-			faults = append(faults, p.store.Update(ctx, func(ctx context.Context, tx repos) error {
+			faults = append(faults, p.store.Update(ctx, ports.ReadSet{}, func(ctx context.Context, tx repos) error {
 				return tx.Transfers().TakeBack(ctx, a.Key) // who audits may have booked it before
 			}))
 		}

@@ -10,6 +10,7 @@ import (
 
 	"agentproxy/domain"
 	"agentproxy/domain/recharge"
+	"agentproxy/ports"
 )
 
 // Drift is an address whose balance on the chain is not what is known of it.
@@ -30,7 +31,7 @@ type auditor struct{ *Watcher }
 func (p *Watcher) Audit(ctx context.Context, limit int) error {
 	skip := int(p.skip.Load())
 	var list []recharge.Address
-	err := p.store.View(ctx, func(ctx context.Context, tx repos) (err error) {
+	err := p.store.View(ctx, ports.ReadSet{}, func(ctx context.Context, tx repos) (err error) {
 		list, err = tx.PayAddresses().Addresses(ctx, p.chain.Network(), skip+limit)
 		return err
 	})
@@ -52,7 +53,7 @@ func (p *Watcher) Audit(ctx context.Context, limit int) error {
 // returns those that differ.
 func (p *Watcher) AuditAll(ctx context.Context) (checked int, drifts []Drift, err error) {
 	var ours []recharge.Address
-	err = p.store.View(ctx, func(ctx context.Context, tx repos) (err error) {
+	err = p.store.View(ctx, ports.ReadSet{}, func(ctx context.Context, tx repos) (err error) {
 		ours, err = tx.PayAddresses().AllAddresses(ctx, p.chain.Network())
 		return err
 	})
@@ -115,7 +116,7 @@ func (p auditor) audit(ctx context.Context, a recharge.Address, balance domain.M
 		}
 	}
 	drift := d.Chain - d.Known
-	err = p.store.Update(ctx, func(ctx context.Context, tx repos) error {
+	err = p.store.Update(ctx, ports.ReadSet{}, func(ctx context.Context, tx repos) error {
 		if _, err := tx.Ledger().Wallet(ctx, a.AgentID); err != nil {
 			return err
 		}
@@ -141,7 +142,7 @@ func (p auditor) audit(ctx context.Context, a recharge.Address, balance domain.M
 // finalSum returns the sum of the final transfers of an address, of blocks up to a
 // head unless that is zero.
 func (p auditor) finalSum(ctx context.Context, address string, upTo recharge.Head) (sum domain.Money, err error) {
-	err = p.store.View(ctx, func(ctx context.Context, tx repos) error {
+	err = p.store.View(ctx, ports.ReadSet{}, func(ctx context.Context, tx repos) error {
 		if sum, err = tx.Transfers().Known(ctx, p.chain.Network(), address); err != nil || upTo == (recharge.Head{}) {
 			return err
 		}
@@ -247,7 +248,7 @@ func (p auditor) readOne(ctx context.Context, a recharge.Address, since time.Tim
 	if l.heads, err = p.finalHead(ctx); err != nil {
 		return nil, err
 	}
-	err = p.store.View(ctx, func(ctx context.Context, tx repos) (err error) {
+	err = p.store.View(ctx, ports.ReadSet{}, func(ctx context.Context, tx repos) (err error) {
 		l.mark, _, err = tx.Transfers().ScanCursor(ctx, p.chain.Network())
 		return err
 	})
@@ -280,7 +281,7 @@ func (p auditor) gone(
 	ctx context.Context, address string, upTo recharge.Head, history []recharge.Transfer,
 ) (string, error) {
 	var final []recharge.Transfer
-	err := p.store.View(ctx, func(ctx context.Context, tx repos) (err error) {
+	err := p.store.View(ctx, ports.ReadSet{}, func(ctx context.Context, tx repos) (err error) {
 		final, err = tx.Transfers().FinalOf(ctx, p.chain.Network(), address, epoch)
 		return err
 	})

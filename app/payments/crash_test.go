@@ -21,14 +21,14 @@ type lossyStore struct {
 	lost  bool // the next one is committed all the same
 }
 
-func (s *lossyStore) Update(ctx context.Context, fn func(context.Context, ports.Tx) error) error {
+func (s *lossyStore) Update(ctx context.Context, reads ports.ReadSet, fn func(context.Context, ports.Tx) error) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.after--; s.after >= 0 {
-		return s.Store.Update(ctx, fn)
+		return s.Store.Update(ctx, reads, fn)
 	}
 	if s.after == -1 && s.lost {
-		if err := s.Store.Update(ctx, fn); err != nil {
+		if err := s.Store.Update(ctx, reads, fn); err != nil {
 			return err
 		}
 	}

@@ -65,7 +65,7 @@ func withTron(t *testing.T, test func(t *testing.T, x *tronService)) {
 // payer makes an agent and an order.
 func (x *tronService) payer(amount string) (agent string, o recharge.Order) {
 	agent = "agt_1"
-	apptest.OK(x.T, x.Store.Update(context.Background(), func(ctx context.Context, tx ports.Tx) error {
+	apptest.OK(x.T, x.Store.Update(context.Background(), ports.ReadSet{}, func(ctx context.Context, tx ports.Tx) error {
 		return openAccount(ctx, tx, agent)
 	}))
 	return agent, x.order(agent, amount)
@@ -111,7 +111,7 @@ func later(a, b time.Time) time.Time {
 // addAddresses makes a number of addresses, all but one of agents that order nothing.
 func (x *tronService) addAddresses(addresses int) {
 	for part := range (addresses + 999) / 1000 {
-		apptest.OK(x.T, x.Store.Update(context.Background(), func(ctx context.Context, tx ports.Tx) error {
+		apptest.OK(x.T, x.Store.Update(context.Background(), ports.ReadSet{}, func(ctx context.Context, tx ports.Tx) error {
 			for n := part * 1000; n < min(addresses, part*1000+1000); n++ {
 				address := trongrid.Address(1000 + n)
 				if err := openAccount(ctx, tx, "agt_"+address); err != nil {

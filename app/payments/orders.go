@@ -104,7 +104,7 @@ func (u *Orders) Create(ctx context.Context, in CreateOrder) (done OrderDone, er
 		return OrderDone{}, err
 	}
 	tail := u.ids.New("")
-	err = u.store.Update(ctx, func(ctx context.Context, tx repos) error {
+	err = u.store.Update(ctx, ports.ReadSet{}, func(ctx context.Context, tx repos) error {
 		// The agent and the wallet are locked before anything is read, so that of two
 		// calls one comes after the other: with one key, or for the first address. A
 		// purchase locks them in this order too.
@@ -136,7 +136,7 @@ func (u *Orders) Create(ctx context.Context, in CreateOrder) (done OrderDone, er
 // reserve takes an unused index for an agent that has no address yet; 0 if it has one.
 func (u *Orders) reserve(ctx context.Context, agentID string) (index uint32, err error) {
 	has := false
-	err = u.store.View(ctx, func(ctx context.Context, tx repos) (err error) {
+	err = u.store.View(ctx, ports.ReadSet{}, func(ctx context.Context, tx repos) (err error) {
 		_, has, err = tx.PayAddresses().AddressOf(ctx, u.chain.Network(), u.keys.Fingerprint(), agentID)
 		if err != nil || has {
 			return err
@@ -243,7 +243,7 @@ func (u *Orders) address(
 
 // quote validates everything and changes nothing. A recharge costs nothing.
 func (u *Orders) quote(ctx context.Context, in CreateOrder) (done OrderDone, err error) {
-	err = u.store.View(ctx, func(ctx context.Context, tx repos) error {
+	err = u.store.View(ctx, ports.ReadSet{}, func(ctx context.Context, tx repos) error {
 		agent, err := tx.Agents().Get(ctx, in.AgentID)
 		if err != nil {
 			return err
@@ -290,7 +290,7 @@ func (u *Orders) visible(o recharge.Order) recharge.Order {
 
 // Get reads one order.
 func (u *Orders) Get(ctx context.Context, agentID, id string) (v OrderView, err error) {
-	err = u.store.View(ctx, func(ctx context.Context, tx repos) error {
+	err = u.store.View(ctx, ports.ReadSet{}, func(ctx context.Context, tx repos) error {
 		o, err := tx.Recharges().Order(ctx, agentID, id)
 		if err != nil {
 			return err
@@ -322,7 +322,7 @@ func (u *Orders) list(
 	if of != "" && !slices.Contains(recharge.Statuses, of) {
 		return list, domain.InvalidField("status", "must be the status of a recharge order")
 	}
-	err = u.store.View(ctx, func(ctx context.Context, tx repos) error {
+	err = u.store.View(ctx, ports.ReadSet{}, func(ctx context.Context, tx repos) error {
 		list, err = tx.Recharges().Orders(ctx, agentID, of, page)
 		return err
 	})
@@ -334,7 +334,7 @@ func (u *Orders) list(
 
 // Show reads an order with its transfers, for the operator.
 func (u *Orders) Show(ctx context.Context, id string) (d OrderDetail, err error) {
-	err = u.store.View(ctx, func(ctx context.Context, tx repos) error {
+	err = u.store.View(ctx, ports.ReadSet{}, func(ctx context.Context, tx repos) error {
 		o, err := tx.Recharges().LoadOrder(ctx, id)
 		if err != nil {
 			return err

@@ -6,6 +6,7 @@ import (
 
 	"agentproxy/app/crediting"
 	"agentproxy/domain/recharge"
+	"agentproxy/ports"
 )
 
 // owners finds those of the addresses that transfers touch which are ours.
@@ -25,7 +26,7 @@ func (p *Watcher) owners(
 			}
 		}
 	}
-	err = p.store.View(ctx, func(ctx context.Context, tx repos) error {
+	err = p.store.View(ctx, ports.ReadSet{}, func(ctx context.Context, tx repos) error {
 		ours, err = tx.PayAddresses().Owned(ctx, p.chain.Network(), list)
 		return err
 	})

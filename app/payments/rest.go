@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"agentproxy/domain/recharge"
+	"agentproxy/ports"
 )
 
 // restEvery is how often the addresses are read that no order awaits a payment at and that were never paid, and
@@ -22,7 +23,7 @@ func restOf(network string) string { return network + "/rest" }
 // rest returns the cursor of the addresses that are read each hour. Before the first there is none: all were read
 // through the cursor of the scan, as by earlier versions.
 func (p *Watcher) rest(ctx context.Context, l *snapshot) (mark recharge.ScanCursor, found bool, err error) {
-	err = p.store.View(ctx, func(ctx context.Context, tx repos) error {
+	err = p.store.View(ctx, ports.ReadSet{}, func(ctx context.Context, tx repos) error {
 		mark, found, err = tx.Transfers().ScanCursor(ctx, restOf(p.chain.Network()))
 		return err
 	})
@@ -74,7 +75,7 @@ func (p *Watcher) readRest(ctx context.Context, l *snapshot) error {
 		mark.Final = l.mark.Final // there was no address yet
 	}
 	mark.Latest, mark.ReadAt = max(mark.Final.Number, l.heads.Latest.Number), now
-	err = p.store.Update(ctx, func(ctx context.Context, tx repos) error {
+	err = p.store.Update(ctx, ports.ReadSet{}, func(ctx context.Context, tx repos) error {
 		return tx.Transfers().PutScanCursor(ctx, restOf(p.chain.Network()), mark, false)
 	})
 	if err != nil {

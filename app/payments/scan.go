@@ -11,6 +11,7 @@ import (
 	"agentproxy/app/crediting"
 	"agentproxy/domain"
 	"agentproxy/domain/recharge"
+	"agentproxy/ports"
 )
 
 // The bounds of one scan. A source reads as many blocks and addresses in one
@@ -71,7 +72,7 @@ func (p *Watcher) Watch(ctx context.Context) error {
 // awaited reports whether an order may be paid: whether one is open, or also,
 // unless that is all that is asked for, one that has expired and can be paid late.
 func (p *Watcher) awaited(ctx context.Context, now time.Time, openAlone bool) (awaited bool, err error) {
-	err = p.store.View(ctx, func(ctx context.Context, tx repos) error {
+	err = p.store.View(ctx, ports.ReadSet{}, func(ctx context.Context, tx repos) error {
 		agents, err := tx.Recharges().Overdue(ctx, p.chain.Network(), endOfTime, 1)
 		if awaited = len(agents) > 0; err != nil || awaited || openAlone {
 			return err
@@ -268,7 +269,7 @@ const grace = 40
 // settled if its turn in the order of the chain has come.
 func (p *Watcher) resolve(ctx context.Context, l *snapshot) error {
 	var rows []recharge.Transfer
-	err := p.store.View(ctx, func(ctx context.Context, tx repos) (err error) {
+	err := p.store.View(ctx, ports.ReadSet{}, func(ctx context.Context, tx repos) (err error) {
 		rows, err = tx.Transfers().SeenUpTo(ctx, p.chain.Network(), l.mark.Final.Number-grace, seenAtOnce)
 		return err
 	})
@@ -310,7 +311,7 @@ func (p *Watcher) resolve(ctx context.Context, l *snapshot) error {
 // closeWindows settles agents with an order whose window closed before the mark.
 func (p *Watcher) closeWindows(ctx context.Context, l *snapshot) error {
 	var agents []string
-	err := p.store.View(ctx, func(ctx context.Context, tx repos) (err error) {
+	err := p.store.View(ctx, ports.ReadSet{}, func(ctx context.Context, tx repos) (err error) {
 		agents, err = tx.Recharges().Overdue(ctx, p.chain.Network(), l.mark.Final.Time, overdueAtOnce)
 		return err
 	})

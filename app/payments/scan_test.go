@@ -95,7 +95,7 @@ func TestASettledTransferIsLeftAlone(t *testing.T) {
 
 // addAddress stores an address of an agent that orders nothing.
 func (b *fixture) addAddress(n int) {
-	apptest.OK(b.T, b.Store.Update(context.Background(), func(ctx context.Context, tx ports.Tx) error {
+	apptest.OK(b.T, b.Store.Update(context.Background(), ports.ReadSet{}, func(ctx context.Context, tx ports.Tx) error {
 		address, err := b.keys.Address(uint32(n + 100_000))
 		if err != nil {
 			return err
@@ -176,7 +176,7 @@ func TestCatchingUp(t *testing.T) {
 }
 
 func (b *fixture) scanned() (n int64) {
-	apptest.OK(b.T, b.Store.View(context.Background(), func(ctx context.Context, tx ports.Tx) error {
+	apptest.OK(b.T, b.Store.View(context.Background(), ports.ReadSet{}, func(ctx context.Context, tx ports.Tx) error {
 		m, _, err := tx.Transfers().ScanCursor(ctx, "tron-test")
 		n = m.Final.Number
 		return err

@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"agentproxy/app/crediting"
+	"agentproxy/ports"
 )
 
 // settle stores a reading and does all that follows from it in one
@@ -12,7 +13,7 @@ import (
 // It returns how many transfers were credited.
 func (p *Watcher) settle(ctx context.Context, r crediting.Reading) (credited int, err error) {
 	var s crediting.Settled
-	err = p.store.Update(ctx, func(ctx context.Context, tx repos) (err error) {
+	err = p.store.Update(ctx, ports.ReadSet{}, func(ctx context.Context, tx repos) (err error) {
 		s, err = crediting.Settle(ctx, tx, p.ids, p.chain.Network(), p.clock.Now(), r)
 		return err
 	})

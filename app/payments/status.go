@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"agentproxy/domain"
+	"agentproxy/ports"
 )
 
 // Status is the state of the watcher.
@@ -21,7 +22,7 @@ type Status struct {
 
 // Status returns the state of the watcher without reading the chain.
 func (p *Watcher) Status(ctx context.Context) (s Status, err error) {
-	err = p.store.View(ctx, func(ctx context.Context, tx repos) error {
+	err = p.store.View(ctx, ports.ReadSet{}, func(ctx context.Context, tx repos) error {
 		mark, _, err := tx.Transfers().ScanCursor(ctx, p.chain.Network())
 		if err != nil {
 			return err

@@ -104,7 +104,7 @@ func (p *Watcher) begin(ctx context.Context, l *snapshot) (err error) {
 	if l.ours, l.added, err = p.watched.Often(ctx, p.clock.Now()); err != nil {
 		return err
 	}
-	err = p.store.View(ctx, func(ctx context.Context, tx repos) (err error) {
+	err = p.store.View(ctx, ports.ReadSet{}, func(ctx context.Context, tx repos) (err error) {
 		l.mark, _, err = tx.Transfers().ScanCursor(ctx, p.chain.Network())
 		return err
 	})
@@ -117,7 +117,7 @@ func (p *Watcher) begin(ctx context.Context, l *snapshot) (err error) {
 
 // putMark stores how far this scan came. Complete means that all of it was read.
 func (p *Watcher) putMark(ctx context.Context, l *snapshot, complete bool) error {
-	err := p.store.Update(ctx, func(ctx context.Context, tx repos) error {
+	err := p.store.Update(ctx, ports.ReadSet{}, func(ctx context.Context, tx repos) error {
 		cur, _, err := tx.Transfers().ScanCursor(ctx, p.chain.Network())
 		if err != nil {
 			return err

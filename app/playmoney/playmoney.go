@@ -39,7 +39,7 @@ func New(network Network, store ports.Store, clock ports.Clock, ids ports.IDs) *
 
 // List lists the wallets with money that was paid on other networks than the main one, where it costs nothing.
 func (u *Service) List(ctx context.Context) (list []recharge.Play, err error) {
-	err = u.store.View(ctx, func(ctx context.Context, tx repos) error {
+	err = u.store.View(ctx, ports.ReadSet{}, func(ctx context.Context, tx repos) error {
 		list, err = tx.Transfers().PlayMoney(ctx, recharge.MainNetwork, "")
 		return err
 	})
@@ -73,7 +73,7 @@ func (u *Service) WriteOff(ctx context.Context, reason string) (wallets int, tak
 	}
 	for _, p := range list {
 		var booked billing.Entry
-		err := u.store.Update(ctx, func(ctx context.Context, tx repos) error {
+		err := u.store.Update(ctx, ports.ReadSet{}, func(ctx context.Context, tx repos) error {
 			booked = billing.Entry{}
 			w, err := tx.Ledger().Wallet(ctx, p.AgentID)
 			if err != nil {

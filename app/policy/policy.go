@@ -22,7 +22,7 @@ func New(store ports.Store, hub *changes.Hub) *Service { return &Service{narrow(
 // Get returns the rules of a session of an agent, in whatever state it is. A session
 // without rules has the mode off.
 func (u *Service) Get(ctx context.Context, agentID, sessionID string) (own policy.Own, err error) {
-	err = u.store.View(ctx, func(ctx context.Context, tx repos) error {
+	err = u.store.View(ctx, ports.ReadSet{}, func(ctx context.Context, tx repos) error {
 		if _, err := tx.Sessions().Get(ctx, agentID, sessionID); err != nil {
 			return err
 		}
@@ -45,7 +45,7 @@ func (u *Service) Put(ctx context.Context, agentID, sessionID string, own policy
 		}
 		return own, err
 	}
-	err := u.store.Update(ctx, func(ctx context.Context, tx repos) error {
+	err := u.store.Update(ctx, ports.ReadSet{}, func(ctx context.Context, tx repos) error {
 		s, err := tx.Sessions().Get(ctx, agentID, sessionID)
 		if err != nil {
 			return err

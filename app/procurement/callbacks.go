@@ -41,7 +41,7 @@ func (u *Callbacks) Receive(ctx context.Context, provider string, header map[str
 		return domain.ErrInvalid.Msgf("the signature of the call is invalid")
 	}
 	var orders []procurement.Order
-	err = u.store.View(ctx, func(ctx context.Context, tx Repos) error {
+	err = u.store.View(ctx, ports.ReadSet{}, func(ctx context.Context, tx Repos) error {
 		orders, err = named(ctx, tx, provider, refs)
 		return err
 	})

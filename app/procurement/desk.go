@@ -28,7 +28,7 @@ type ListOrders struct {
 
 // List returns a page of upstream orders, the newest first.
 func (u *Desk) List(ctx context.Context, in ListOrders) (list domain.List[procurement.Order], err error) {
-	err = u.store.View(ctx, func(ctx context.Context, tx Repos) error {
+	err = u.store.View(ctx, ports.ReadSet{}, func(ctx context.Context, tx Repos) error {
 		list, err = tx.Orders().List(ctx, in.Filter, in.Page)
 		return err
 	})
@@ -36,7 +36,7 @@ func (u *Desk) List(ctx context.Context, in ListOrders) (list domain.List[procur
 }
 
 func (u *Desk) get(ctx context.Context, id string) (o procurement.Order, err error) {
-	err = u.store.View(ctx, func(ctx context.Context, tx Repos) error {
+	err = u.store.View(ctx, ports.ReadSet{}, func(ctx context.Context, tx Repos) error {
 		o, err = tx.Orders().Get(ctx, id)
 		return err
 	})
@@ -128,7 +128,7 @@ func (u *Desk) decided(
 
 // Tally counts the orders whose outcome is still to come, and of these the ones that wait for the operator.
 func (u *Desk) Tally(ctx context.Context) (open, frozen int, err error) {
-	err = u.store.View(ctx, func(ctx context.Context, tx Repos) error {
+	err = u.store.View(ctx, ports.ReadSet{}, func(ctx context.Context, tx Repos) error {
 		open, frozen, err = tx.Orders().Tally(ctx)
 		return err
 	})

@@ -155,7 +155,7 @@ func lateOrders(w *apptest.World) int {
 // owed counts the orders that a provider owes.
 func owed(w *apptest.World, provider string) (o procurement.Owed) {
 	w.T.Helper()
-	apptest.OK(w.T, w.Store.View(context.Background(), func(ctx context.Context, tx ports.Tx) error {
+	apptest.OK(w.T, w.Store.View(context.Background(), ports.ReadSet{}, func(ctx context.Context, tx ports.Tx) error {
 		owed, err := tx.Orders().Owed(ctx)
 		o = owed[provider]
 		return err
@@ -307,7 +307,7 @@ func TestALostDirectSessionPaysItsLastCount(t *testing.T) {
 	apptest.Equal(t, "given up at the seller", seller.Calls(fake.Release), calls+1)
 	t.Run("one that is back when it is cut is counted as any other", func(t *testing.T) {
 		v := w.Buy(agent, "dyn_straight")
-		apptest.OK(t, w.Store.Update(t.Context(), loses(w, v.ID)))
+		apptest.OK(t, w.Store.Update(t.Context(), ports.ReadSet{}, loses(w, v.ID)))
 		uses(seller, v.ID, v.Bytes/2)
 		goOn(w, 3*lag)
 		if now := w.Read(agent, v.ID); now.Cost.Charged != apptest.Dollars("0.25") || now.Cost.Held != 0 {

@@ -117,7 +117,7 @@ func (s State) Order(id string) procurement.Order {
 }
 
 func (u *Driver) state(ctx context.Context, id string) (st State, err error) {
-	err = u.store.View(ctx, func(ctx context.Context, tx Repos) (err error) {
+	err = u.store.View(ctx, ports.ReadSet{}, func(ctx context.Context, tx Repos) (err error) {
 		if st.Session, err = tx.Sessions().Load(ctx, id); err != nil {
 			return err
 		}
@@ -173,7 +173,7 @@ func (u *Driver) change(ctx context.Context, o procurement.Order, fn func(ctx co
 func (u *Driver) mark(ctx context.Context, o procurement.Order, fn func(ctx context.Context, c *change) error) error {
 	var before procurement.Order
 	var c change
-	err := u.store.Update(ctx, func(ctx context.Context, tx Repos) error {
+	err := u.store.Update(ctx, ports.ReadSet{}, func(ctx context.Context, tx Repos) error {
 		s, err := tx.Sessions().Load(ctx, o.SessionID)
 		if err != nil {
 			return err

@@ -28,7 +28,7 @@ const (
 // does not answer.
 func (u *Driver) DriveDue(ctx context.Context) error {
 	due := map[string][]slots.Item{}
-	err := u.store.View(ctx, func(ctx context.Context, tx Repos) error {
+	err := u.store.View(ctx, ports.ReadSet{}, func(ctx context.Context, tx Repos) error {
 		orders, err := tx.Orders().Due(ctx, u.clock.Now(), dueSize)
 		clear(due)
 		for _, o := range orders {
@@ -103,7 +103,7 @@ func (u *Driver) DriveSession(ctx context.Context, id string) error {
 // long without an order: the process that had its job may have died. An order is
 // driven when it is due.
 func (u *Driver) Recover(ctx context.Context, olderThan time.Duration) error {
-	return u.store.Update(ctx, func(ctx context.Context, tx Repos) error {
+	return u.store.Update(ctx, ports.ReadSet{}, func(ctx context.Context, tx Repos) error {
 		now := u.clock.Now()
 		ids, err := tx.Sessions().CreatingSince(ctx, now.Add(-olderThan), batchSize)
 		if err != nil {

@@ -118,7 +118,7 @@ func (u *Driver) deliverInProcess(ctx context.Context, s session.Session) error 
 	case err != nil:
 		return err
 	}
-	err = u.store.Update(ctx, func(ctx context.Context, tx Repos) error {
+	err = u.store.Update(ctx, ports.ReadSet{}, func(ctx context.Context, tx Repos) error {
 		s, err := tx.Sessions().Load(ctx, s.ID)
 		if err != nil || s.Status != session.Creating {
 			return err
@@ -139,7 +139,7 @@ func (u *Driver) deliverInProcess(ctx context.Context, s session.Session) error 
 
 // fail ends a session that is still creating and gives everything back.
 func (u *Driver) fail(ctx context.Context, id string, cause error) error {
-	err := u.store.Update(context.WithoutCancel(ctx), func(ctx context.Context, tx Repos) error {
+	err := u.store.Update(context.WithoutCancel(ctx), ports.ReadSet{}, func(ctx context.Context, tx Repos) error {
 		s, err := tx.Sessions().Load(ctx, id)
 		if err != nil || s.Status != session.Creating {
 			return err

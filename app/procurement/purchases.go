@@ -102,7 +102,7 @@ func (u purchases) order(ctx context.Context, p ports.Provider, o procurement.Or
 
 // avoids returns the addresses that the agent of an order gave back.
 func (u purchases) avoids(ctx context.Context, o procurement.Order) (back map[string]bool, err error) {
-	err = u.store.View(ctx, func(ctx context.Context, tx Repos) error {
+	err = u.store.View(ctx, ports.ReadSet{}, func(ctx context.Context, tx Repos) error {
 		s, err := tx.Sessions().Load(ctx, o.SessionID)
 		if err == nil {
 			back, err = givenBack(ctx, tx, s.AgentID, u.clock.Now())
@@ -224,7 +224,7 @@ func (u purchases) evidence(
 	if err != nil {
 		return e, d, err
 	}
-	err = u.store.View(ctx, func(ctx context.Context, tx Repos) error {
+	err = u.store.View(ctx, ports.ReadSet{}, func(ctx context.Context, tx Repos) error {
 		if e.Known, err = tx.Orders().Known(ctx, o.Provider, procurement.Refs(e.Found)); err != nil {
 			return err
 		}

@@ -99,7 +99,7 @@ func (u renewals) resolve(ctx context.Context, s session.Session, o procurement.
 		return u.markUnknown(ctx, o, procurement.ReasonOf(err))
 	}
 	var e procurement.Evidence
-	err = u.store.View(ctx, func(ctx context.Context, tx Repos) (err error) {
+	err = u.store.View(ctx, ports.ReadSet{}, func(ctx context.Context, tx Repos) (err error) {
 		e.Spent, err = tx.Orders().Spent(ctx, o.Provider, o.Before.At)
 		return err
 	})

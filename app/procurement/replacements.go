@@ -81,7 +81,7 @@ func (u exchanges) send(ctx context.Context, s session.Session, o procurement.Or
 	}
 	var r replacement.Replacement
 	var avoid map[string]bool
-	err := u.store.View(ctx, func(ctx context.Context, tx Repos) (err error) {
+	err := u.store.View(ctx, ports.ReadSet{}, func(ctx context.Context, tx Repos) (err error) {
 		if r, _, err = tx.Replacements().OfOrder(ctx, o.ID); err == nil {
 			avoid, err = givenBack(ctx, tx, s.AgentID, u.clock.Now())
 		}
@@ -167,7 +167,7 @@ func (u exchanges) look(
 
 // exchanged reports whether a delivery has another address in place of that of an order.
 func (u exchanges) exchanged(ctx context.Context, o procurement.Order, d procurement.Delivery) (done bool, err error) {
-	err = u.store.View(ctx, func(ctx context.Context, tx Repos) error {
+	err = u.store.View(ctx, ports.ReadSet{}, func(ctx context.Context, tx Repos) error {
 		r, _, err := tx.Replacements().OfOrder(ctx, o.ID)
 		if err != nil {
 			return err

@@ -75,7 +75,7 @@ func (u *Driver) markSent(
 // balance has paid for that one cannot be distinguished from the cost of this one.
 func (u *Driver) fundsBefore(ctx context.Context, p ports.Provider) (procurement.ProviderBalance, error) {
 	busy := false
-	err := u.store.View(ctx, func(ctx context.Context, tx Repos) error {
+	err := u.store.View(ctx, ports.ReadSet{}, func(ctx context.Context, tx Repos) error {
 		open, _, err := tx.Orders().CountOpen(ctx, procurement.Order{Provider: p.Name()})
 		busy = open > 0
 		return err

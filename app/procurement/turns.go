@@ -139,7 +139,7 @@ func learnListed(ctx context.Context, u *Driver, p ports.ExitLister, s session.S
 		return err
 	}
 	var back map[string]bool
-	err = u.store.View(ctx, func(ctx context.Context, tx Repos) (err error) {
+	err = u.store.View(ctx, ports.ReadSet{}, func(ctx context.Context, tx Repos) (err error) {
 		back, err = givenBack(ctx, tx, s.AgentID, u.clock.Now())
 		return err
 	})

@@ -209,7 +209,7 @@ func (s *Stored) readTier(ctx context.Context, a *storedBy, agentID string, now 
 	}
 	var tier account.Tier
 	a.unlocked(func() {
-		err = s.store.View(ctx, func(ctx context.Context, tx storedRepos) error {
+		err = s.store.View(ctx, ports.ReadSet{}, func(ctx context.Context, tx storedRepos) error {
 			agent, err := tx.Agents().Get(ctx, agentID)
 			if err != nil {
 				return err

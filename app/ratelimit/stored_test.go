@@ -93,9 +93,9 @@ type readsCounted struct {
 	n int
 }
 
-func (r *readsCounted) View(ctx context.Context, fn func(context.Context, ports.Tx) error) error {
+func (r *readsCounted) View(ctx context.Context, reads ports.ReadSet, fn func(context.Context, ports.Tx) error) error {
 	r.n++
-	return r.Store.View(ctx, fn)
+	return r.Store.View(ctx, reads, fn)
 }
 
 // Where space is about to end, accounts on trial store nothing, and the others go on.

@@ -42,10 +42,12 @@ type countingStore struct {
 }
 
 // Update calls Update of the store, and counts the rows of the run that was committed.
-func (s countingStore) Update(ctx context.Context, fn func(ctx context.Context, tx ports.Tx) error) error {
+func (s countingStore) Update(
+	ctx context.Context, reads ports.ReadSet, fn func(ctx context.Context, tx ports.Tx) error,
+) error {
 	agentID := ports.AgentOf(ctx)
 	var last *countingTx
-	err := s.Store.Update(ctx, func(ctx context.Context, tx ports.Tx) error {
+	err := s.Store.Update(ctx, reads, func(ctx context.Context, tx ports.Tx) error {
 		last = &countingTx{Tx: tx, rows: counted{agentID: agentID}}
 		return fn(ctx, last)
 	})

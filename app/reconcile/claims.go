@@ -17,7 +17,7 @@ func (u *Service) claims(ctx context.Context, p ports.Lister,
 	all := make([]procurement.Match, len(listed))
 	for from := 0; from < len(listed); from += lookupBatch {
 		part := listed[from:min(from+lookupBatch, len(listed))]
-		err := u.store.View(ctx, func(ctx context.Context, tx repos) error {
+		err := u.store.View(ctx, ports.ReadSet{}, func(ctx context.Context, tx repos) error {
 			open, _, err := tx.Orders().CountOpen(ctx, procurement.Order{Provider: p.Name()})
 			if err != nil {
 				return err

@@ -64,7 +64,7 @@ func (u *Service) Run(ctx context.Context, provider string) ([]Report, error) {
 
 // Last returns the last complete reconciliation of each provider.
 func (u *Service) Last(ctx context.Context) (last map[string]ports.Reconciliation, err error) {
-	err = u.store.View(ctx, func(ctx context.Context, tx repos) error {
+	err = u.store.View(ctx, ports.ReadSet{}, func(ctx context.Context, tx repos) error {
 		last, err = tx.Reconciliations().All(ctx)
 		return err
 	})
@@ -117,7 +117,7 @@ func (u *Service) reconcile(ctx context.Context, p ports.Lister) (Report, error)
 		r.Findings = append(r.Findings, f)
 	}
 	r.Listed = len(listed)
-	return r, u.store.Update(ctx, func(ctx context.Context, tx repos) error {
+	return r, u.store.Update(ctx, ports.ReadSet{}, func(ctx context.Context, tx repos) error {
 		return tx.Reconciliations().Put(ctx, ports.Reconciliation{Provider: r.Provider, At: u.clock.Now(), Listed: r.Listed,
 			Orphans: r.Orphans()})
 	})

@@ -61,7 +61,7 @@ func found(r reconcile.Report) string {
 func (b *books) purchase(id string) procurement.Order {
 	b.T.Helper()
 	var orders []procurement.Order
-	apptest.OK(b.T, b.Store.View(context.Background(), func(ctx context.Context, tx ports.Tx) (err error) {
+	apptest.OK(b.T, b.Store.View(context.Background(), ports.ReadSet{}, func(ctx context.Context, tx ports.Tx) (err error) {
 		orders, err = tx.Orders().Of(ctx, id)
 		return err
 	}))

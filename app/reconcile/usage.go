@@ -47,7 +47,7 @@ func (u *Service) CountDue(ctx context.Context) error {
 
 // Counted returns the last comparison of each provider.
 func (u *Service) Counted(ctx context.Context) (last map[string]ports.UsageCount, err error) {
-	err = u.store.View(ctx, func(ctx context.Context, tx repos) error {
+	err = u.store.View(ctx, ports.ReadSet{}, func(ctx context.Context, tx repos) error {
 		last, err = tx.UsageCounts().All(ctx)
 		return err
 	})
@@ -97,11 +97,13 @@ func (u *Service) compareUsage(ctx context.Context, p ports.Dynamic) error {
 		}
 	}
 	slices.SortFunc(count.Products, func(a, b procurement.Counted) int { return cmp.Compare(a.Product, b.Product) })
-	return u.store.Update(ctx, func(ctx context.Context, tx repos) error { return tx.UsageCounts().Put(ctx, count) })
+	return u.store.Update(ctx, ports.ReadSet{}, func(ctx context.Context, tx repos) error {
+		return tx.UsageCounts().Put(ctx, count)
+	})
 }
 
 func (u *Service) charged(ctx context.Context, sessionID string) (bytes int64, err error) {
-	err = u.store.View(ctx, func(ctx context.Context, tx repos) error {
+	err = u.store.View(ctx, ports.ReadSet{}, func(ctx context.Context, tx repos) error {
 		used, err := tx.Traffic().Usage(ctx, sessionID)
 		bytes = used.Used()
 		return err
@@ -111,7 +113,7 @@ func (u *Service) charged(ctx context.Context, sessionID string) (bytes int64, e
 
 // metered returns the live orders of traffic at a provider that passes through the gateway.
 func (u *Service) metered(ctx context.Context, provider string) (list []metered, err error) {
-	err = u.store.View(ctx, func(ctx context.Context, tx repos) error {
+	err = u.store.View(ctx, ports.ReadSet{}, func(ctx context.Context, tx repos) error {
 		orders, err := tx.Orders().LiveTraffic(ctx, provider, countedAtMost)
 		list = nil
 		for _, o := range orders {

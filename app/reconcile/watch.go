@@ -28,7 +28,7 @@ func NewWatch(store ports.Store, log *slog.Logger) *Watch {
 
 // Owed counts, by provider, the orders that are owed.
 func (u *Watch) Owed(ctx context.Context) (owed map[string]procurement.Owed, err error) {
-	err = u.store.View(ctx, func(ctx context.Context, tx repos) error {
+	err = u.store.View(ctx, ports.ReadSet{}, func(ctx context.Context, tx repos) error {
 		owed, err = tx.Orders().Owed(ctx)
 		return err
 	})

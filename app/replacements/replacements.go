@@ -94,7 +94,7 @@ func (u *Service) Replace(ctx context.Context, in Replace) (Done, error) {
 	if in.DryRun {
 		unit = u.store.View
 	}
-	err = unit(ctx, func(ctx context.Context, tx Repos) (err error) {
+	err = unit(ctx, ports.ReadSet{}, func(ctx context.Context, tx Repos) (err error) {
 		r := run{Service: u, tx: tx, in: in, offer: offer, now: u.clock.Now()}
 		done, err = r.run(ctx)
 		return err
@@ -115,7 +115,7 @@ func (u *Service) Replace(ctx context.Context, in Replace) (Done, error) {
 // answer reads the session and the replacement as they are now.
 func (u *Service) answer(ctx context.Context, in Replace, done Done) (Done, error) {
 	ctx = context.WithoutCancel(ctx)
-	err := u.store.View(ctx, func(ctx context.Context, tx Repos) error {
+	err := u.store.View(ctx, ports.ReadSet{}, func(ctx context.Context, tx Repos) error {
 		list, err := tx.Replacements().Of(ctx, in.SessionID)
 		for _, r := range list {
 			if r.ID == done.Replacement.ID {
@@ -152,7 +152,7 @@ func (u *Service) ask(ctx context.Context, in Replace) (o offer, err error) {
 	var s session.Session
 	var bought procurement.Order
 	repeated := false // it is answered as before, whether its source answers or not
-	err = u.store.View(ctx, func(ctx context.Context, tx Repos) (err error) {
+	err = u.store.View(ctx, ports.ReadSet{}, func(ctx context.Context, tx Repos) (err error) {
 		if _, repeated, err = idempotency.FirstRun(ctx, tx, in.AgentID, in.Call, u.clock.Now()); err != nil || repeated {
 			return err
 		}

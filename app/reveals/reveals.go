@@ -74,7 +74,7 @@ func (u *Service) Issue(ctx context.Context, c accounts.Caller, sessionID string
 		return Link{}, fmt.Errorf("bind a link: %w", err)
 	}
 	l := Link{Token: u.secrets.Tagged(u.ids.New("") + u.ids.New("")[:8]), Expires: u.clock.Now().Add(Lifetime)}
-	err = u.store.Update(ctx, func(ctx context.Context, tx Repos) error {
+	err = u.store.Update(ctx, ports.ReadSet{}, func(ctx context.Context, tx Repos) error {
 		return tx.Idempotency().Put(ctx, ports.Call{Path: issued, Key: keyOf(l.Token), Request: bound,
 			Resource: sessionID, Outcome: ports.InFlight, CreatedAt: l.Expires.Add(-Lifetime)})
 	})
@@ -94,7 +94,7 @@ func (u *Service) Redeem(ctx context.Context, token string) (v sessions.View, er
 		return v, ErrUnknown
 	}
 	var link ports.Call
-	err = u.store.View(ctx, func(ctx context.Context, tx Repos) (err error) {
+	err = u.store.View(ctx, ports.ReadSet{}, func(ctx context.Context, tx Repos) (err error) {
 		link, err = u.find(ctx, tx, token)
 		return err
 	})
@@ -104,7 +104,7 @@ func (u *Service) Redeem(ctx context.Context, token string) (v sessions.View, er
 	if v, err = u.bound(ctx, link); err != nil {
 		return v, err
 	}
-	err = u.store.Update(ctx, func(ctx context.Context, tx Repos) error {
+	err = u.store.Update(ctx, ports.ReadSet{}, func(ctx context.Context, tx Repos) error {
 		if _, err := u.find(ctx, tx, token); err != nil { // another call may have used it
 			return err
 		}

@@ -68,7 +68,7 @@ func (u *Checks) Exit(ctx context.Context, agentID, id, name string, may func() 
 	}
 	ref := exit.Ref{AgentID: agentID, SessionID: id, Worker: name}
 	var known *exit.Measured
-	err = u.sessions.store.View(ctx, func(ctx context.Context, tx Repos) error {
+	err = u.sessions.store.View(ctx, ports.ReadSet{}, func(ctx context.Context, tx Repos) error {
 		of, err := present(ctx, tx, v.Session, ref)
 		if err != nil {
 			return err

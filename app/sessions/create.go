@@ -128,7 +128,7 @@ func (u *Service) Create(ctx context.Context, in Create) (Done, error) {
 	}
 	var p purchase
 	reads := ports.ReadSet{Agent: in.AgentID, Money: true, Path: in.Call.Path, Key: in.Call.Key}
-	err = u.store.Update(ports.WithReadSet(ctx, reads), func(ctx context.Context, tx Repos) error {
+	err = u.store.Update(ctx, reads, func(ctx context.Context, tx Repos) error {
 		now := u.clock.Now()
 		prev, replay, err := u.replayed(ctx, tx, in.AgentID, in.Call, now)
 		if err != nil || replay {
@@ -202,7 +202,7 @@ func (u *Service) quoteCreate(ctx context.Context, in Create, spec session.Spec)
 		return Done{}, err
 	}
 	var w billing.Wallet
-	err = u.store.View(ctx, func(ctx context.Context, tx Repos) (err error) {
+	err = u.store.View(ctx, ports.ReadSet{}, func(ctx context.Context, tx Repos) (err error) {
 		if p.spec.Existing {
 			p.cost = 0
 			if _, err := tx.Sessions().Newest(ctx, in.AgentID, in.By.OwnKey(), p.product.No); err != nil {

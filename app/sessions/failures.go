@@ -6,13 +6,14 @@ import (
 
 	"agentproxy/domain/exit"
 	"agentproxy/domain/session"
+	"agentproxy/ports"
 )
 
 // keepFailure counts a check that failed because of the exit alone. It does not count while traffic passes through
 // the session's only address: then its agent may have filled what the address can carry.
 func (u *Checks) keepFailure(ctx context.Context, ref exit.Ref, of string) error {
 	ctx = context.WithoutCancel(ctx)
-	err := u.sessions.store.Update(ctx, func(ctx context.Context, tx Repos) error {
+	err := u.sessions.store.Update(ctx, ports.ReadSet{}, func(ctx context.Context, tx Repos) error {
 		if err := tx.Sessions().Lock(ctx, []string{ref.SessionID}); err != nil {
 			return err
 		}
@@ -54,7 +55,7 @@ func (u *Checks) forgetFailures(ctx context.Context, ref exit.Ref) error {
 	if err != nil || !failed {
 		return err
 	}
-	return u.sessions.store.Update(ctx, func(ctx context.Context, tx Repos) error {
+	return u.sessions.store.Update(ctx, ports.ReadSet{}, func(ctx context.Context, tx Repos) error {
 		return tx.ExitMeasures().Drop(ctx, ref)
 	})
 }

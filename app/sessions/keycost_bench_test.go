@@ -18,8 +18,8 @@ import (
 type quiet struct{ ports.Store }
 
 // Update runs fn on a unit that writes none.
-func (q quiet) Update(ctx context.Context, fn func(context.Context, ports.Tx) error) error {
-	return q.Store.Update(ctx, func(ctx context.Context, tx ports.Tx) error { return fn(ctx, quietTx{tx}) })
+func (q quiet) Update(ctx context.Context, reads ports.ReadSet, fn func(context.Context, ports.Tx) error) error {
+	return q.Store.Update(ctx, reads, func(ctx context.Context, tx ports.Tx) error { return fn(ctx, quietTx{tx}) })
 }
 
 type quietTx struct{ ports.Tx }

@@ -12,6 +12,7 @@ import (
 	"agentproxy/domain/exit"
 	"agentproxy/domain/session"
 	"agentproxy/domain/worker"
+	"agentproxy/ports"
 )
 
 // MeasureEvery is how often Measure runs.
@@ -108,7 +109,7 @@ func (u *Checks) Measure(ctx context.Context) error {
 
 // postpone sets when an exit is measured.
 func (u *Checks) postpone(ctx context.Context, ref exit.Ref, by time.Duration) error {
-	return u.sessions.store.Update(ctx, func(ctx context.Context, tx Repos) error {
+	return u.sessions.store.Update(ctx, ports.ReadSet{}, func(ctx context.Context, tx Repos) error {
 		return tx.ExitMeasures().Postpone(ctx, ref, u.clock.Now().Add(by))
 	})
 }
@@ -118,7 +119,7 @@ func (u *Checks) again(ctx context.Context, r exit.Record) error {
 	var s session.Session
 	var of string
 	var idle bool
-	err := u.sessions.store.View(ctx, func(ctx context.Context, tx Repos) (err error) {
+	err := u.sessions.store.View(ctx, ports.ReadSet{}, func(ctx context.Context, tx Repos) (err error) {
 		if s, err = tx.Sessions().Get(ctx, r.AgentID, r.SessionID); err != nil {
 			return err
 		}
@@ -136,7 +137,7 @@ func (u *Checks) again(ctx context.Context, r exit.Record) error {
 	switch {
 	case errors.Is(err, session.ErrNotFound) || errors.Is(err, worker.ErrNotFound) || errors.Is(err, errNoExit),
 		err == nil && (s.Status.Over() || !u.facts.Any()):
-		return u.sessions.store.Update(ctx, func(ctx context.Context, tx Repos) error {
+		return u.sessions.store.Update(ctx, ports.ReadSet{}, func(ctx context.Context, tx Repos) error {
 			return tx.ExitMeasures().Drop(ctx, r.Ref)
 		})
 	case err != nil:
@@ -149,7 +150,7 @@ func (u *Checks) again(ctx context.Context, r exit.Record) error {
 	if _, err := u.measure(within, s, r.Ref); err == nil || ctx.Err() != nil {
 		return ctx.Err()
 	}
-	return u.sessions.store.Update(ctx, func(ctx context.Context, tx Repos) error {
+	return u.sessions.store.Update(ctx, ports.ReadSet{}, func(ctx context.Context, tx Repos) error {
 		last, found, err := tx.ExitMeasures().Get(ctx, r.Ref)
 		if err != nil || !found || last.DueAt.After(u.clock.Now()) {
 			return err // a check measured it meanwhile
@@ -185,7 +186,7 @@ func (u *Checks) noticeChanges(ctx context.Context) error {
 
 // noticeChange looks at the exits of one session.
 func (u *Checks) noticeChange(ctx context.Context, list []exit.Record) error {
-	return u.sessions.store.Update(ctx, func(ctx context.Context, tx Repos) error {
+	return u.sessions.store.Update(ctx, ports.ReadSet{}, func(ctx context.Context, tx Repos) error {
 		s, err := tx.Sessions().Get(ctx, list[0].AgentID, list[0].SessionID)
 		if err != nil || s.Status != session.Active {
 			return err // the records go when they are due
@@ -240,7 +241,7 @@ func (u *Checks) noticeActivations(ctx context.Context) error {
 	})
 	faults := []error{err}
 	for _, id := range ids {
-		faults = append(faults, u.sessions.store.Update(ctx, func(ctx context.Context, tx Repos) error {
+		faults = append(faults, u.sessions.store.Update(ctx, ports.ReadSet{}, func(ctx context.Context, tx Repos) error {
 			s, err := tx.Sessions().Load(ctx, id)
 			if err != nil || s.Status != session.Active {
 				return err

@@ -59,7 +59,7 @@ func (u *Checks) presentNow(ctx context.Context, s session.Session, ref exit.Ref
 // keep stores a measurement, unless the exit was another one when the probe began: then it is not known which of them
 // was seen. If the place is not the one sold, that is listed and sent, once an exit.
 func (u *Checks) keep(ctx context.Context, ref exit.Ref, of string, m exit.Measured) error {
-	err := u.sessions.store.Update(ctx, func(ctx context.Context, tx Repos) error {
+	err := u.sessions.store.Update(ctx, ports.ReadSet{}, func(ctx context.Context, tx Repos) error {
 		if err := tx.Sessions().Lock(ctx, []string{ref.SessionID}); err != nil {
 			return err
 		}

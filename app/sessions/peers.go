@@ -6,6 +6,7 @@ import (
 	"agentproxy/domain"
 	"agentproxy/domain/billing"
 	"agentproxy/domain/traffic"
+	"agentproxy/ports"
 )
 
 // Clients lists who connected to a session of an agent with the right password, the newest first.
@@ -13,7 +14,7 @@ func (u *Service) Clients(
 	ctx context.Context, agentID, id string, page domain.Page,
 ) (domain.List[traffic.Client], error) {
 	var all []traffic.Client
-	err := u.store.View(ctx, func(ctx context.Context, tx Repos) error {
+	err := u.store.View(ctx, ports.ReadSet{}, func(ctx context.Context, tx Repos) error {
 		_, err := tx.Sessions().Get(ctx, agentID, id)
 		if err == nil {
 			all, err = tx.Peers().Clients(ctx, id)
@@ -29,7 +30,7 @@ func (u *Service) Clients(
 func (u *Service) Hosts(ctx context.Context, agentID, id string, page domain.Page) (domain.List[traffic.Host], error) {
 	var all []traffic.Host
 	since := billing.Day(u.clock.Now()).Add(-traffic.KeepHosts)
-	err := u.store.View(ctx, func(ctx context.Context, tx Repos) error {
+	err := u.store.View(ctx, ports.ReadSet{}, func(ctx context.Context, tx Repos) error {
 		_, err := tx.Sessions().Get(ctx, agentID, id)
 		if err == nil {
 			all, err = tx.Peers().Hosts(ctx, id, since)

@@ -40,7 +40,7 @@ func (u *Service) Renew(ctx context.Context, in Renew) (Done, error) {
 	if in.DryRun {
 		unit, in.Call = u.store.View, idempotency.Call{}
 	}
-	err := unit(ctx, func(ctx context.Context, tx Repos) error {
+	err := unit(ctx, ports.ReadSet{}, func(ctx context.Context, tx Repos) error {
 		now := u.clock.Now()
 		prev, replay, err := u.replayed(ctx, tx, in.AgentID, in.Call, now)
 		if err != nil || replay {

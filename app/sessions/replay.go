@@ -65,7 +65,7 @@ func (u *Service) answered(
 	if call.Key == "" {
 		return nil
 	}
-	return u.store.Update(context.WithoutCancel(ctx), func(ctx context.Context, tx Repos) error {
+	return u.store.Update(context.WithoutCancel(ctx), ports.ReadSet{}, func(ctx context.Context, tx Repos) error {
 		return tx.Idempotency().SetOutcome(ctx, agentID, call.Path, call.Key, resource, outcome)
 	})
 }

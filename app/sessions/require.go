@@ -19,7 +19,7 @@ func chooseFor(
 		return nil, Done{}, nil
 	}
 	if in.Call.Key != "" && !in.DryRun {
-		err := u.store.View(ctx, func(ctx context.Context, tx Repos) (err error) {
+		err := u.store.View(ctx, ports.ReadSet{}, func(ctx context.Context, tx Repos) (err error) {
 			done, _, err = u.replayed(ctx, tx, in.AgentID, in.Call, u.clock.Now())
 			return err
 		})

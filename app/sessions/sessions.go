@@ -136,7 +136,7 @@ func (u *Service) Read(ctx context.Context, agentID, id string) (View, error) {
 	var r ports.SessionRead
 	var workers map[string][]ports.WorkerHealth
 	reads := ports.ReadSet{Agent: agentID, Sessions: []string{id}, Recent: true}
-	err := u.store.View(ports.WithReadSet(ctx, reads), func(ctx context.Context, tx Repos) (err error) {
+	err := u.store.View(ctx, reads, func(ctx context.Context, tx Repos) (err error) {
 		if r, err = tx.Sessions().Read(ctx, agentID, id); err == nil {
 			workers, err = workersOf(ctx, tx, r)
 		}
@@ -159,7 +159,7 @@ type Buyers struct{ *Service }
 // BoughtBy returns the id of the key that bought a session of an agent; empty if it is not known.
 func (u Buyers) BoughtBy(ctx context.Context, agentID, id string) (keyID string, err error) {
 	reads := ports.ReadSet{Agent: agentID, Sessions: []string{id}, Recent: true}
-	err = u.store.View(ports.WithReadSet(ctx, reads), func(ctx context.Context, tx Repos) error {
+	err = u.store.View(ctx, reads, func(ctx context.Context, tx Repos) error {
 		r, err := tx.Sessions().Read(ctx, agentID, id)
 		keyID = r.BoughtBy.KeyID
 		return err
@@ -179,7 +179,7 @@ func (u *Service) List(ctx context.Context, in List) (domain.List[View], error) 
 	var page domain.List[ports.SessionRead]
 	var workers map[string][]ports.WorkerHealth
 	reads := ports.ReadSet{Agent: in.AgentID, List: &ports.SessionPage{Filter: in.Filter, Page: in.Page}}
-	err := u.store.View(ports.WithReadSet(ctx, reads), func(ctx context.Context, tx Repos) (err error) {
+	err := u.store.View(ctx, reads, func(ctx context.Context, tx Repos) (err error) {
 		if page, err = tx.Sessions().List(ctx, in.AgentID, in.Filter, in.Page); err == nil {
 			workers, err = workersOf(ctx, tx, page.Items...)
 		}
@@ -218,7 +218,7 @@ func ListByKey(ctx context.Context, u *Service, agentID string, f ports.SessionF
 func (u *Service) Events(
 	ctx context.Context, agentID, id string, page domain.Page,
 ) (list domain.List[eventlog.Event], err error) {
-	err = u.store.View(ctx, func(ctx context.Context, tx Repos) error {
+	err = u.store.View(ctx, ports.ReadSet{}, func(ctx context.Context, tx Repos) error {
 		if _, err := tx.Sessions().Get(ctx, agentID, id); err != nil {
 			return err
 		}

@@ -96,7 +96,7 @@ func (u *Service) changed(
 	change func(context.Context, Repos, session.Session) (session.Session, error),
 ) (View, error) {
 	var r ports.SessionRead
-	err := u.store.Update(ctx, func(ctx context.Context, tx Repos) (err error) {
+	err := u.store.Update(ctx, ports.ReadSet{}, func(ctx context.Context, tx Repos) (err error) {
 		if r, err = tx.Sessions().Read(ctx, agentID, id); err != nil {
 			return err
 		}
@@ -144,7 +144,7 @@ func (u *Service) changedOnce(ctx context.Context, agentID, id string, call idem
 	change func(context.Context, Repos, ports.SessionRead, time.Time) (ports.SessionRead, error)) (Done, error) {
 	var done Done
 	reads := ports.ReadSet{Agent: agentID, Sessions: []string{id}, Path: call.Path, Key: call.Key}
-	err := u.store.Update(ports.WithReadSet(ctx, reads), func(ctx context.Context, tx Repos) error {
+	err := u.store.Update(ctx, reads, func(ctx context.Context, tx Repos) error {
 		now := u.clock.Now()
 		prev, replay, err := u.replayed(ctx, tx, agentID, call, now)
 		if err != nil || replay {

@@ -12,7 +12,7 @@ import (
 func (u *Service) Terminate(ctx context.Context, agentID, id string) (View, error) {
 	var v View
 	reads := ports.ReadSet{Agent: agentID, Money: true, Sessions: []string{id}}
-	err := u.store.Update(ports.WithReadSet(ctx, reads), func(ctx context.Context, tx Repos) error {
+	err := u.store.Update(ctx, reads, func(ctx context.Context, tx Repos) error {
 		now := u.clock.Now()
 		r, err := tx.Sessions().Read(ctx, agentID, id)
 		if err != nil {
@@ -36,7 +36,7 @@ type Endings struct{ *Service }
 
 // Try returns what Terminate would do now, and changes nothing.
 func (u Endings) Try(ctx context.Context, agentID, id string) (e settlement.Ending, err error) {
-	err = u.store.View(ctx, func(ctx context.Context, tx Repos) error {
+	err = u.store.View(ctx, ports.ReadSet{}, func(ctx context.Context, tx Repos) error {
 		r, err := tx.Sessions().Read(ctx, agentID, id)
 		if err != nil {
 			return err

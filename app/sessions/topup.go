@@ -41,7 +41,7 @@ func (u *Service) TopUp(ctx context.Context, in TopUp) (Done, error) {
 		unit, in.Call = u.store.View, idempotency.Call{}
 	}
 	var done Done
-	err := unit(ctx, func(ctx context.Context, tx Repos) error {
+	err := unit(ctx, ports.ReadSet{}, func(ctx context.Context, tx Repos) error {
 		now := u.clock.Now()
 		prev, replay, err := u.replayed(ctx, tx, in.AgentID, in.Call, now)
 		if err != nil || replay {

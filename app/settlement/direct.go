@@ -286,7 +286,7 @@ type change struct {
 func (d *Direct) change(ctx context.Context, o procurement.Order,
 	fn func(ctx context.Context, c *change) error) error {
 	var before, after procurement.Order
-	err := d.store.Update(ctx, func(ctx context.Context, tx DirectRepos) error {
+	err := d.store.Update(ctx, ports.ReadSet{}, func(ctx context.Context, tx DirectRepos) error {
 		s, err := tx.Sessions().Load(ctx, o.SessionID)
 		if err != nil {
 			return err

@@ -30,8 +30,8 @@ func (t *Service) Fold(ctx context.Context, in ports.QueuedCalls) (at ports.Fold
 		agent = calls[i].Agent
 	}
 	order := orderOf(calls...)
-	named := ports.WithReadSet(ctx, ports.ReadSet{Agent: agent, Health: sessionsOf(order), Fold: in.Queue})
-	err = t.store.Update(named, func(ctx context.Context, tx repos) error {
+	reads := ports.ReadSet{Agent: agent, Health: sessionsOf(order), Fold: in.Queue}
+	err = t.store.Update(ctx, reads, func(ctx context.Context, tx repos) error {
 		if at, err = tx.Folds().Cursor(ctx, in.Queue); err != nil {
 			return err
 		}

@@ -84,7 +84,7 @@ func (o *Observer) logGuesses(ctx context.Context, now time.Time) error {
 		return nil
 	}
 	var found map[string]ports.HealthRead
-	err := o.store.View(ctx, func(ctx context.Context, tx repos) (err error) {
+	err := o.store.View(ctx, ports.ReadSet{}, func(ctx context.Context, tx repos) (err error) {
 		found, err = tx.Health().Get(ctx, "", ids)
 		return err
 	})

@@ -233,7 +233,7 @@ func (o *Observer) flush(ctx context.Context, upTo time.Time) error {
 	batches := o.drain(upTo)
 	for len(batches) > 0 {
 		part := batches[:min(flushLimit, len(batches))]
-		err := o.store.Update(ctx, func(ctx context.Context, tx repos) error {
+		err := o.store.Update(ctx, ports.ReadSet{}, func(ctx context.Context, tx repos) error {
 			for _, b := range part {
 				// Observations of a session that does not exist are dropped.
 				err := o.storeBatch(ctx, tx, b)

@@ -76,7 +76,7 @@ func (p *peers) flush(ctx context.Context, store ports.Unit[repos], now time.Tim
 	ids := slices.Sorted(maps.Keys(taken))
 	for len(ids) > 0 {
 		part := ids[:min(flushLimit, len(ids))]
-		err := store.Update(ctx, func(ctx context.Context, tx repos) error {
+		err := store.Update(ctx, ports.ReadSet{}, func(ctx context.Context, tx repos) error {
 			for _, id := range part {
 				if err := tx.Peers().Add(ctx, id, billing.Day(now), taken[id]); err != nil {
 					return err

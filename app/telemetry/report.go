@@ -84,7 +84,7 @@ func sessionsOf(order []of) []string {
 
 // foldNow folds a call in the unit that admits it.
 func (t *Service) foldNow(ctx context.Context, in *intake) error {
-	return t.store.Update(in.reads(ctx), func(ctx context.Context, tx repos) error {
+	return t.store.Update(ctx, in.reads(), func(ctx context.Context, tx repos) error {
 		if err := t.admit(ctx, tx, in); err != nil {
 			return err
 		}
@@ -95,7 +95,7 @@ func (t *Service) foldNow(ctx context.Context, in *intake) error {
 // foldQueued publishes a call and waits until it is folded, or until FoldWait has passed: then what was found
 // gets the events, as the fold will store it.
 func (t *Service) foldQueued(ctx context.Context, in *intake) error {
-	err := t.store.View(in.reads(ctx), func(ctx context.Context, tx repos) error { return t.admit(ctx, tx, in) })
+	err := t.store.View(ctx, in.reads(), func(ctx context.Context, tx repos) error { return t.admit(ctx, tx, in) })
 	if err != nil || len(in.call.Events) == 0 {
 		return err
 	}
@@ -119,8 +119,8 @@ func (t *Service) foldQueued(ctx context.Context, in *intake) error {
 }
 
 // reads names what the events are about.
-func (in *intake) reads(ctx context.Context) context.Context {
-	return ports.WithReadSet(ctx, ports.ReadSet{Agent: in.call.Agent, Health: sessionsOf(in.order)})
+func (in *intake) reads() ports.ReadSet {
+	return ports.ReadSet{Agent: in.call.Agent, Health: sessionsOf(in.order)}
 }
 
 // admit reads what the events of a call are about, and accepts each that may be folded. Evidence of the gateway
@@ -217,7 +217,7 @@ func (t *Service) claim(e *queuedEvent, now time.Time) {
 // answers from then on.
 func (t *Service) answer(ctx context.Context, in *intake) (v health.Verdict, err error) {
 	if in.folded {
-		err = t.store.View(in.reads(ctx), func(ctx context.Context, tx repos) (err error) {
+		err = t.store.View(ctx, in.reads(), func(ctx context.Context, tx repos) (err error) {
 			in.found, err = readReported(ctx, tx, in.call.Agent, in.order)
 			return err
 		})

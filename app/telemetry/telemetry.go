@@ -79,7 +79,7 @@ func (t *Service) Health(ctx context.Context, agentID, id string) (HealthView, e
 	var r ports.HealthRead
 	var workers map[string][]ports.WorkerHealth
 	reads := ports.ReadSet{Agent: agentID, Health: []string{id}}
-	err := t.store.View(ports.WithReadSet(ctx, reads), func(ctx context.Context, tx repos) error {
+	err := t.store.View(ctx, reads, func(ctx context.Context, tx repos) error {
 		reads, err := tx.Health().Get(ctx, agentID, []string{id})
 		if err != nil {
 			return err

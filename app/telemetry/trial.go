@@ -4,6 +4,8 @@ import (
 	"context"
 	"sync"
 	"unicode/utf8"
+
+	"agentproxy/ports"
 )
 
 // What is kept of the reports of an account on trial, which cost it nothing.
@@ -63,7 +65,7 @@ func shorten(events []ReportedEvent) {
 // trim counts events that were stored, and removes older ones of a session each time that trialEvents were added.
 func (t OnTrial) trim(ctx context.Context, stored []ReportedEvent) error {
 	for _, id := range t.added.count(stored) {
-		err := t.store.Update(ctx, func(ctx context.Context, tx repos) error {
+		err := t.store.Update(ctx, ports.ReadSet{}, func(ctx context.Context, tx repos) error {
 			return tx.Events().KeepNewest(ctx, id, trialEvents)
 		})
 		if err != nil {

@@ -161,7 +161,7 @@ func TestUsageOfDirectSessionsDoesNotDeadlockWithRenewals(t *testing.T) {
 		}
 		var wg sync.WaitGroup
 		wg.Go(func() {
-			apptest.OK(t, w.Store.Update(context.Background(), func(ctx context.Context, tx ports.Tx) error {
+			apptest.OK(t, w.Store.Update(context.Background(), ports.ReadSet{}, func(ctx context.Context, tx ports.Tx) error {
 				s, err := tx.Sessions().Load(ctx, direct.ID)
 				if err != nil {
 					return err
@@ -189,7 +189,7 @@ func TestAnAdditionDoesNotWaitForTheAgent(t *testing.T) {
 	w.UseBytes(v.ID, "a", 80_000_000) // its share is left
 	granted := w.RenewLease(traffic.LeaseRequest{SessionID: v.ID, Lease: "l", Want: 1_000_000}).Granted
 	apptest.Equal(t, "additions before", w.Read(agent, v.ID).TopUps.No, 0)
-	apptest.OK(t, w.DB.Update(t.Context(), func(ctx context.Context, tx ports.Tx) error {
+	apptest.OK(t, w.DB.Update(t.Context(), ports.ReadSet{}, func(ctx context.Context, tx ports.Tx) error {
 		if _, err := tx.Agents().Get(ctx, agent); err != nil { // locks it until the end of this unit
 			return err
 		}

@@ -59,7 +59,7 @@ func (t *Service) renewAll(
 ) ([]traffic.Grant, error) {
 	var grants []traffic.Grant
 	var ended []string
-	err := t.store.Update(ctx, func(ctx context.Context, tx Repos) (err error) {
+	err := t.store.Update(ctx, ports.ReadSet{}, func(ctx context.Context, tx Repos) (err error) {
 		grants, ended, err = t.renewIn(ctx, tx, replica, requests)
 		return err
 	})

@@ -33,7 +33,7 @@ type reported struct {
 // Report stores what calm leases have used since they were renewed, so that the usage is known without a renewal, and
 // booked should the replica die. A part replaces what the replica reported in the part of that number.
 func (t *Service) Report(ctx context.Context, replica string, parts []traffic.ReportPart) error {
-	err := t.store.Update(ctx, func(ctx context.Context, tx Repos) error {
+	err := t.store.Update(ctx, ports.ReadSet{}, func(ctx context.Context, tx Repos) error {
 		for _, p := range parts {
 			if err := tx.Traffic().PutReports(ctx, replica, p); err != nil {
 				return err

@@ -115,7 +115,7 @@ func (t *Service) rotateDue(
 	now := t.clock.Now()
 	var s session.Session
 	var changed bool
-	err := t.store.Update(ctx, func(ctx context.Context, tx Repos) error {
+	err := t.store.Update(ctx, ports.ReadSet{}, func(ctx context.Context, tx Repos) error {
 		loaded, err := tx.Sessions().Load(ctx, id)
 		s, changed = loaded, false
 		if err != nil || !rotationDue(s, now) {

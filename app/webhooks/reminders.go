@@ -10,6 +10,7 @@ import (
 	"agentproxy/domain/billing"
 	"agentproxy/domain/session"
 	"agentproxy/domain/webhook"
+	"agentproxy/ports"
 )
 
 // How long before the end agents are reminded of it, and how many rows one run
@@ -63,7 +64,7 @@ func remindersOf[T any](list []T, one func(T) reminder) []reminder {
 // the next run sends what one missed.
 func (u *Service) remind(ctx context.Context, of webhook.Type, ahead time.Duration,
 	list func(ctx context.Context, tx repos, from, to time.Time) ([]reminder, error)) error {
-	err := u.store.Update(ctx, func(ctx context.Context, tx repos) error {
+	err := u.store.Update(ctx, ports.ReadSet{}, func(ctx context.Context, tx repos) error {
 		now := u.clock.Now()
 		upTo, err := tx.Webhooks().NotifiedUpTo(ctx, "", string(of))
 		if err != nil {
@@ -118,7 +119,7 @@ const overdueFor = 5 * time.Minute
 // job still waits. The job owns the schedule; the sweep replaces one that was lost or
 // has failed every time.
 func (u *Service) Sweep(ctx context.Context) error {
-	return u.store.Update(ctx, func(ctx context.Context, tx repos) error {
+	return u.store.Update(ctx, ports.ReadSet{}, func(ctx context.Context, tx repos) error {
 		now := u.clock.Now()
 		overdue, err := tx.Webhooks().Overdue(ctx, now.Add(-overdueFor), remindLimit)
 		if err != nil {
@@ -138,7 +139,7 @@ func (u *Service) Sweep(ctx context.Context) error {
 func (u *Service) Recover(ctx context.Context) error {
 	now := u.clock.Now()
 	for n := remindLimit; n == remindLimit; {
-		err := u.store.Update(ctx, func(ctx context.Context, tx repos) error {
+		err := u.store.Update(ctx, ports.ReadSet{}, func(ctx context.Context, tx repos) error {
 			overdue, err := tx.Webhooks().Overdue(ctx, now, remindLimit)
 			n = len(overdue)
 			if err != nil {
@@ -166,7 +167,7 @@ func (u *Service) Recover(ctx context.Context) error {
 // due.
 func (u *Service) Overdue(ctx context.Context) (age time.Duration, err error) {
 	now := u.clock.Now()
-	err = u.store.View(ctx, func(ctx context.Context, tx repos) error {
+	err = u.store.View(ctx, ports.ReadSet{}, func(ctx context.Context, tx repos) error {
 		first, err := tx.Webhooks().Overdue(ctx, now, 1)
 		if err == nil && len(first) > 0 {
 			age = now.Sub(first[0].NextAttemptAt)

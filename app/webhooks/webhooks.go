@@ -67,7 +67,7 @@ func (u *Service) Endpoint(ctx context.Context, agentID string) (v EndpointView,
 // a day.
 func (u *Service) RotateSecret(ctx context.Context, agentID string) (secret string, at time.Time, err error) {
 	var e webhook.Endpoint
-	err = u.store.Update(ctx, func(ctx context.Context, tx repos) error {
+	err = u.store.Update(ctx, ports.ReadSet{}, func(ctx context.Context, tx repos) error {
 		now := u.clock.Now()
 		agent, err := tx.Agents().Get(ctx, agentID)
 		if err != nil {
@@ -99,7 +99,7 @@ func (u *Service) Test(ctx context.Context, agentID string) (eventID string, err
 
 // TestOnce is like Test with an idempotency key: a repeated call sends nothing.
 func (u *Service) TestOnce(ctx context.Context, agentID string, call idempotency.Call) (eventID string, err error) {
-	err = u.store.Update(ctx, func(ctx context.Context, tx repos) error {
+	err = u.store.Update(ctx, ports.ReadSet{}, func(ctx context.Context, tx repos) error {
 		now := u.clock.Now()
 		prev, found, err := idempotency.FirstRun(ctx, tx, agentID, call, now)
 		if eventID = prev.Resource; err != nil || found {
@@ -142,7 +142,7 @@ func (u *Service) Deliveries(
 	if of != "" && !slices.Contains(webhook.Statuses, of) {
 		return list, domain.InvalidField("status", "must be pending, delivered or failed")
 	}
-	err = u.store.View(ctx, func(ctx context.Context, tx repos) error {
+	err = u.store.View(ctx, ports.ReadSet{}, func(ctx context.Context, tx repos) error {
 		list, err = tx.Webhooks().Deliveries(ctx, agentID, of, page)
 		return err
 	})
@@ -158,7 +158,7 @@ func (u *Service) Redeliver(ctx context.Context, agentID, id string) (d webhook.
 func (u *Service) RedeliverOnce(
 	ctx context.Context, agentID, id string, call idempotency.Call,
 ) (d webhook.Delivery, err error) {
-	err = u.store.Update(ctx, func(ctx context.Context, tx repos) error {
+	err = u.store.Update(ctx, ports.ReadSet{}, func(ctx context.Context, tx repos) error {
 		now := u.clock.Now()
 		_, found, err := idempotency.FirstRun(ctx, tx, agentID, call, now)
 		if err != nil {
@@ -206,7 +206,7 @@ func (u *Service) deliver(ctx context.Context, id string, due time.Time) error {
 	var d webhook.Delivery
 	var to webhook.Endpoint
 	penniless := false
-	err := u.store.View(ctx, func(ctx context.Context, tx repos) (err error) {
+	err := u.store.View(ctx, ports.ReadSet{}, func(ctx context.Context, tx repos) (err error) {
 		if d, err = tx.Webhooks().LoadDelivery(ctx, id); err != nil {
 			return err
 		}
@@ -258,7 +258,7 @@ func (u *Service) deliver(ctx context.Context, id string, due time.Time) error {
 
 // message returns what is sent of a delivery; its URL is empty if nothing is.
 func (u *Service) message(ctx context.Context, d webhook.Delivery) (m ports.Message, err error) {
-	err = u.store.View(ctx, func(ctx context.Context, tx repos) error {
+	err = u.store.View(ctx, ports.ReadSet{}, func(ctx context.Context, tx repos) error {
 		to, err := tx.Webhooks().Endpoint(ctx, d.AgentID)
 		if err != nil || to.Ready() != nil {
 			return err
@@ -280,7 +280,7 @@ func (u *Service) message(ctx context.Context, d webhook.Delivery) (m ports.Mess
 // outcome means that nothing was sent.
 func (u *Service) record(ctx context.Context, id string, out *webhook.Outcome) error {
 	var off string
-	err := u.store.Update(ctx, func(ctx context.Context, tx repos) error {
+	err := u.store.Update(ctx, ports.ReadSet{}, func(ctx context.Context, tx repos) error {
 		now := u.clock.Now()
 		off = ""
 		was, err := tx.Webhooks().LoadDelivery(ctx, id)

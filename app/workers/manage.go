@@ -13,6 +13,7 @@ import (
 	"agentproxy/domain/health"
 	"agentproxy/domain/session"
 	"agentproxy/domain/worker"
+	"agentproxy/ports"
 )
 
 // Create asks for workers before they are used.
@@ -93,7 +94,7 @@ func (u *Service) Create(ctx context.Context, in Create) (list []View, made bool
 func (u *Service) create(
 	ctx context.Context, in Create, s session.Session, exits fulfilment.WorkerExits, has turns,
 ) (list []View, made bool, err error) {
-	err = u.store.Update(ctx, func(ctx context.Context, tx Repos) error {
+	err = u.store.Update(ctx, ports.ReadSet{}, func(ctx context.Context, tx Repos) error {
 		list, made = list[:0], false
 		if err := tx.Sessions().Lock(ctx, []string{s.ID}); err != nil {
 			return err
@@ -262,7 +263,7 @@ func (u *Service) see(ctx context.Context, tx Repos, sessionID string, list []Vi
 func (u *Service) List(
 	ctx context.Context, agentID, sessionID string, status worker.Status, page domain.Page,
 ) (list domain.List[View], err error) {
-	err = u.store.View(ctx, func(ctx context.Context, tx Repos) error {
+	err = u.store.View(ctx, ports.ReadSet{}, func(ctx context.Context, tx Repos) error {
 		if _, err := tx.Sessions().Get(ctx, agentID, sessionID); err != nil {
 			return err
 		}
@@ -281,7 +282,7 @@ func (u *Service) List(
 
 // Get returns a worker of a session of an agent.
 func (u *Service) Get(ctx context.Context, agentID, sessionID, name string) (v View, err error) {
-	err = u.store.View(ctx, func(ctx context.Context, tx Repos) error {
+	err = u.store.View(ctx, ports.ReadSet{}, func(ctx context.Context, tx Repos) error {
 		if _, err := tx.Sessions().Get(ctx, agentID, sessionID); err != nil {
 			return err
 		}
@@ -316,7 +317,7 @@ func (u *Service) learn(
 
 // Remove removes a worker: its connections are cut, and its exit is free.
 func (u *Service) Remove(ctx context.Context, agentID, sessionID, name string) error {
-	err := u.store.Update(ctx, func(ctx context.Context, tx Repos) error {
+	err := u.store.Update(ctx, ports.ReadSet{}, func(ctx context.Context, tx Repos) error {
 		if err := tx.Sessions().Lock(ctx, []string{sessionID}); err != nil {
 			return err
 		}

@@ -69,7 +69,7 @@ func (u *Service) wasRotated(ctx context.Context, s session.Session, in Rotate) 
 	if in.Require == nil || in.Call.Key == "" {
 		return false, nil
 	}
-	err = u.store.View(ctx, func(ctx context.Context, tx Repos) (err error) {
+	err = u.store.View(ctx, ports.ReadSet{}, func(ctx context.Context, tx Repos) (err error) {
 		_, found, err = idempotency.FirstRun(ctx, tx, in.AgentID, in.Call, u.clock.Now())
 		return err
 	})
@@ -80,7 +80,7 @@ func (u *Service) wasRotated(ctx context.Context, s session.Session, in Rotate) 
 func (u *Service) rotate(
 	ctx context.Context, in Rotate, s session.Session, exits fulfilment.WorkerExits, has turns,
 ) (v View, replayed bool, err error) {
-	err = u.store.Update(ctx, func(ctx context.Context, tx Repos) error {
+	err = u.store.Update(ctx, ports.ReadSet{}, func(ctx context.Context, tx Repos) error {
 		now := u.clock.Now()
 		_, found, err := idempotency.FirstRun(ctx, tx, in.AgentID, in.Call, now)
 		if err != nil {

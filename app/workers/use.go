@@ -44,7 +44,7 @@ func (u *Service) useAll(ctx context.Context, requests []request) []result {
 func (u *Service) useOf(
 	ctx context.Context, ids []string, of map[string][]int, requests []request, results []result,
 ) error {
-	return u.store.Update(ctx, func(ctx context.Context, tx Repos) error {
+	return u.store.Update(ctx, ports.ReadSet{}, func(ctx context.Context, tx Repos) error {
 		if err := tx.Sessions().Lock(ctx, ids); err != nil {
 			return err
 		}

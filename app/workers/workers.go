@@ -13,6 +13,7 @@ import (
 	"agentproxy/domain/session"
 	"agentproxy/domain/traffic"
 	"agentproxy/domain/worker"
+	"agentproxy/ports"
 )
 
 // Worker returns what words of a user name mean for a session. The first use of a name makes the
@@ -49,7 +50,7 @@ func (u *Service) Worker(ctx context.Context, sessionID string, words worker.Par
 
 // read returns a session and one of its workers, which has no ID if there is none of the name.
 func (u *Service) read(ctx context.Context, sessionID, name string) (s session.Session, w worker.Worker, err error) {
-	err = u.store.View(ctx, func(ctx context.Context, tx Repos) (err error) {
+	err = u.store.View(ctx, ports.ReadSet{}, func(ctx context.Context, tx Repos) (err error) {
 		if s, err = tx.Sessions().Load(ctx, sessionID); err != nil || name == "" {
 			return err
 		}

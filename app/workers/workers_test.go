@@ -35,7 +35,7 @@ func mustUse(w *apptest.World, id, words string) worker.Worker {
 
 func stored(w *apptest.World, id string) (list []worker.Worker) {
 	w.T.Helper()
-	apptest.OK(w.T, w.Store.View(w.T.Context(), func(ctx context.Context, tx ports.Tx) (err error) {
+	apptest.OK(w.T, w.Store.View(w.T.Context(), ports.ReadSet{}, func(ctx context.Context, tx ports.Tx) (err error) {
 		list, err = tx.Workers().Of(ctx, id)
 		return err
 	}))

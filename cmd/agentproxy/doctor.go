@@ -90,7 +90,7 @@ const seenFor = 15 * time.Minute
 
 // clients reads which clients the gateway had lately.
 func clients(ctx context.Context, store *storage.Store, now time.Time) (seen doctor.Clients, err error) {
-	err = store.View(ctx, func(ctx context.Context, tx ports.Tx) error {
+	err = store.View(ctx, ports.ReadSet{}, func(ctx context.Context, tx ports.Tx) error {
 		return tx.ExitLog().Between(ctx, now.Add(-seenFor), now, func(c exitlog.Connection) {
 			if c.Client.Addr().IsValid() {
 				seen.Add(c.Agent, c.Client.Addr())

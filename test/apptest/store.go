@@ -44,7 +44,7 @@ func (s *FaultyStore) CountUpdates() (n int) {
 }
 
 // Update runs fn as the store does, unless this update is to fail or to be repeated.
-func (s *FaultyStore) Update(ctx context.Context, fn func(context.Context, ports.Tx) error) error {
+func (s *FaultyStore) Update(ctx context.Context, reads ports.ReadSet, fn func(context.Context, ports.Tx) error) error {
 	s.mu.Lock()
 	s.n++
 	fail, before := s.fail[s.n], s.Before
@@ -54,7 +54,7 @@ func (s *FaultyStore) Update(ctx context.Context, fn func(context.Context, ports
 		before()
 	}
 	if fail || s.repeat {
-		err := s.Store.Update(ctx, func(ctx context.Context, tx ports.Tx) error {
+		err := s.Store.Update(ctx, reads, func(ctx context.Context, tx ports.Tx) error {
 			if err := fn(ctx, tx); err != nil {
 				return err
 			}
@@ -68,5 +68,5 @@ func (s *FaultyStore) Update(ctx context.Context, fn func(context.Context, ports
 			return err
 		}
 	}
-	return s.Store.Update(ctx, fn)
+	return s.Store.Update(ctx, reads, fn)
 }

@@ -67,16 +67,21 @@ type unit = func(ctx context.Context, tx ports.Tx) error
 
 func update(t testing.TB, st ports.Store, fn unit) {
 	t.Helper()
-	if err := st.Update(t.Context(), fn); err != nil {
+	if err := st.Update(t.Context(), ports.ReadSet{}, fn); err != nil {
 		t.Fatal(err)
 	}
 }
 
 func view(t testing.TB, st ports.Store, fn unit) {
 	t.Helper()
-	if err := st.View(t.Context(), fn); err != nil {
+	if err := st.View(t.Context(), ports.ReadSet{}, fn); err != nil {
 		t.Fatal(err)
 	}
+}
+
+// bare returns the View or Update of a store for units that name nothing of what they read.
+func bare(run func(context.Context, ports.ReadSet, unit) error) func(context.Context, unit) error {
+	return func(ctx context.Context, fn unit) error { return run(ctx, ports.ReadSet{}, fn) }
 }
 
 func storeAgent(id string) account.Agent {
@@ -121,7 +126,7 @@ func adjust(agentID, ref string, own domain.Money) ports.Posting {
 
 func post(t testing.TB, st ports.Store, p ports.Posting) (booked billing.Entry, err error) {
 	t.Helper()
-	err = st.Update(t.Context(), func(ctx context.Context, tx ports.Tx) error {
+	err = st.Update(t.Context(), ports.ReadSet{}, func(ctx context.Context, tx ports.Tx) error {
 		booked, err = tx.Ledger().Post(ctx, p)
 		return err
 	})

@@ -97,7 +97,7 @@ func agentUnknown(t *testing.T, st ports.Store) {
 		}
 		return nil
 	})
-	err := st.Update(t.Context(), func(ctx context.Context, tx ports.Tx) error {
+	err := st.Update(t.Context(), ports.ReadSet{}, func(ctx context.Context, tx ports.Tx) error {
 		return tx.Agents().Put(ctx, storeAgent("agt_2"))
 	})
 	if !errors.Is(err, account.ErrNotFound) {
@@ -305,7 +305,7 @@ func referrerByCode(t *testing.T, st ports.Store) {
 
 func referrerConflict(t *testing.T, st ports.Store) {
 	insert := func(id string) error {
-		return st.Update(t.Context(), func(ctx context.Context, tx ports.Tx) error {
+		return st.Update(t.Context(), ports.ReadSet{}, func(ctx context.Context, tx ports.Tx) error {
 			return tx.Referrers().Insert(ctx, account.Referrer{ID: id, Name: id, Code: "CODE"}, storeNow)
 		})
 	}
@@ -349,7 +349,7 @@ func keysRoundTrip(t *testing.T, st ports.Store) {
 	update(t, st, func(ctx context.Context, tx ports.Tx) error {
 		return errors.Join(tx.Keys().Insert(ctx, full), tx.Keys().Insert(ctx, bare), tx.Keys().Insert(ctx, other))
 	})
-	if err := st.Update(t.Context(), func(ctx context.Context, tx ports.Tx) error {
+	if err := st.Update(t.Context(), ports.ReadSet{}, func(ctx context.Context, tx ports.Tx) error {
 		again := other
 		again.ID = "key_4"
 		return tx.Keys().Insert(ctx, again)

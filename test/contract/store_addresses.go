@@ -43,7 +43,7 @@ func indexesAreGivenOnce(t *testing.T, st ports.Store) {
 		wg.Go(func() {
 			for range each {
 				var index uint32
-				err := st.Update(t.Context(), func(ctx context.Context, tx ports.Tx) (err error) {
+				err := st.Update(t.Context(), ports.ReadSet{}, func(ctx context.Context, tx ports.Tx) (err error) {
 					index, err = tx.PayAddresses().NextIndex(ctx, net1, key1)
 					return err
 				})
@@ -107,7 +107,7 @@ func indexesAreSkipped(t *testing.T, st ports.Store) {
 
 func failedUnitTakesNoIndex(t *testing.T, st ports.Store) {
 	take := func(fail error) (index uint32) {
-		err := st.Update(t.Context(), func(ctx context.Context, tx ports.Tx) (err error) {
+		err := st.Update(t.Context(), ports.ReadSet{}, func(ctx context.Context, tx ports.Tx) (err error) {
 			if index, err = tx.PayAddresses().NextIndex(ctx, net1, key1); err != nil {
 				return err
 			}
@@ -184,7 +184,7 @@ func oneFirstAddress(t *testing.T, st ports.Store) {
 	won := 0
 	for range 20 {
 		wg.Go(func() {
-			err := st.Update(t.Context(), func(ctx context.Context, tx ports.Tx) error {
+			err := st.Update(t.Context(), ports.ReadSet{}, func(ctx context.Context, tx ports.Tx) error {
 				index, err := tx.PayAddresses().NextIndex(ctx, net1, key1)
 				if err != nil {
 					return err

@@ -75,7 +75,7 @@ func readWorkers(t *testing.T, st ports.Store, id string) (got workerAnswers) {
 		got.Shared, err = tx.Workers().HealthOf(ctx, []string{id})
 		return err
 	}
-	if err := st.View(ports.WithReadSet(t.Context(), ports.ReadSet{Agent: "agt_1", Health: []string{id}}), read); err != nil {
+	if err := st.View(t.Context(), ports.ReadSet{Agent: "agt_1", Health: []string{id}}, read); err != nil {
 		t.Fatal(err)
 	}
 	view(t, st, func(ctx context.Context, tx ports.Tx) error {
@@ -160,7 +160,7 @@ func archiveFails(t *testing.T, st ports.Store) {
 	endedWithWorkers(t, st, "sess_1")
 	want := readWorkers(t, st, "sess_1")
 	failed := errors.New("killed")
-	err := st.Update(t.Context(), func(ctx context.Context, tx ports.Tx) error {
+	err := st.Update(t.Context(), ports.ReadSet{}, func(ctx context.Context, tx ports.Tx) error {
 		return errors.Join(archiveLocked(ctx, tx, "sess_1"), failed)
 	})
 	if !errors.Is(err, failed) {
@@ -178,7 +178,7 @@ func archiveOnce(t *testing.T, st ports.Store) {
 	var wg sync.WaitGroup
 	for range 8 {
 		wg.Go(func() {
-			err := st.Update(t.Context(), func(ctx context.Context, tx ports.Tx) error { return archiveLocked(ctx, tx, "sess_1") })
+			err := st.Update(t.Context(), ports.ReadSet{}, func(ctx context.Context, tx ports.Tx) error { return archiveLocked(ctx, tx, "sess_1") })
 			if err != nil {
 				t.Error(err)
 			}
@@ -259,7 +259,7 @@ func without[T any](list []T, drop func(T) bool) (kept []T) {
 func archiveClosed(t *testing.T, st ports.Store) {
 	endedWithWorkers(t, st, "sess_1")
 	archive(t, st, "sess_1")
-	err := st.Update(t.Context(), func(ctx context.Context, tx ports.Tx) error {
+	err := st.Update(t.Context(), ports.ReadSet{}, func(ctx context.Context, tx ports.Tx) error {
 		_, err := tx.Workers().Insert(ctx, storedWorker("sess_1", "late"))
 		return err
 	})

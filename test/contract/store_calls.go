@@ -104,7 +104,7 @@ func callsWithOneKey(t *testing.T, st ports.Store) {
 	for range 20 {
 		wg.Go(func() {
 			var found bool
-			err := st.Update(t.Context(), func(ctx context.Context, tx ports.Tx) (err error) {
+			err := st.Update(t.Context(), ports.ReadSet{}, func(ctx context.Context, tx ports.Tx) (err error) {
 				if _, found, err = tx.Idempotency().Find(ctx, "agt_1", "/p", "k", time.Time{}); err != nil || found {
 					return err
 				}
@@ -174,7 +174,7 @@ func callsPurged(t *testing.T, st ports.Store) {
 
 func addressesUnique(t *testing.T, st ports.Store) {
 	take := func(provider, sessionID string, ips ...string) error {
-		return st.Update(t.Context(), func(ctx context.Context, tx ports.Tx) error {
+		return st.Update(t.Context(), ports.ReadSet{}, func(ctx context.Context, tx ports.Tx) error {
 			// A unit may go on after the refusal; it has taken none of them.
 			err := tx.Addresses().Take(ctx, provider, sessionID, ips)
 			if !errors.Is(err, ports.ErrDuplicate) {
@@ -216,7 +216,7 @@ func addressesUnique(t *testing.T, st ports.Store) {
 // changesSince lists what was committed after a place, and the place behind it.
 func changesSince(t *testing.T, st ports.Store, after ports.Cursor, limit int) (list []ports.Change, next ports.Cursor, err error) {
 	t.Helper()
-	err = st.View(t.Context(), func(ctx context.Context, tx ports.Tx) (err error) {
+	err = st.View(t.Context(), ports.ReadSet{}, func(ctx context.Context, tx ports.Tx) (err error) {
 		list, next, err = tx.Changes().Since(ctx, after, limit)
 		return err
 	})
@@ -294,14 +294,14 @@ func changesOutOfOrder(t *testing.T, st ports.Store) {
 		next = behind
 	}
 	put := func(id string) error {
-		return st.Update(t.Context(), func(ctx context.Context, tx ports.Tx) error {
+		return st.Update(t.Context(), ports.ReadSet{}, func(ctx context.Context, tx ports.Tx) error {
 			return tx.Sessions().Put(ctx, dynamicSession("agt_1", id))
 		})
 	}
 	slow, done := make(chan struct{}), make(chan error, 1)
 	go func() {
 		var once sync.Once
-		done <- st.Update(t.Context(), func(ctx context.Context, tx ports.Tx) error {
+		done <- st.Update(t.Context(), ports.ReadSet{}, func(ctx context.Context, tx ports.Tx) error {
 			if err := tx.Agents().Put(ctx, storeAgent("agt_1")); err != nil {
 				return err
 			}
@@ -313,7 +313,7 @@ func changesOutOfOrder(t *testing.T, st ports.Store) {
 		})
 	}()
 	<-slow
-	err := st.Update(t.Context(), func(ctx context.Context, tx ports.Tx) error {
+	err := st.Update(t.Context(), ports.ReadSet{}, func(ctx context.Context, tx ports.Tx) error {
 		return errors.Join(tx.Sessions().Put(ctx, dynamicSession("agt_1", "sess_2")), errUnit)
 	})
 	if !errors.Is(err, errUnit) {

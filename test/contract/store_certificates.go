@@ -20,7 +20,7 @@ var certificateClaims = []claim{
 // inCertificates runs f in a unit of its own.
 func inCertificates(t *testing.T, st ports.Store, f func(ctx context.Context, c ports.Certificates) error) {
 	t.Helper()
-	err := st.Update(t.Context(), func(ctx context.Context, tx ports.Tx) error { return f(ctx, tx.Certificates()) })
+	err := st.Update(t.Context(), ports.ReadSet{}, func(ctx context.Context, tx ports.Tx) error { return f(ctx, tx.Certificates()) })
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -28,7 +28,7 @@ func inCertificates(t *testing.T, st ports.Store, f func(ctx context.Context, c 
 
 func filesOfCertificates(t *testing.T, st ports.Store) {
 	get := func(name string) (text string, at time.Time, found bool) {
-		err := st.View(t.Context(), func(ctx context.Context, tx ports.Tx) error {
+		err := st.View(t.Context(), ports.ReadSet{}, func(ctx context.Context, tx ports.Tx) error {
 			sealed, stored, is, err := tx.Certificates().Get(ctx, name)
 			text, at, found = string(sealed), stored, is
 			return err
@@ -75,7 +75,7 @@ func lockOfCertificates(t *testing.T, st ports.Store) {
 	for i := range 10 {
 		wg.Go(func() {
 			var has bool
-			err := st.Update(t.Context(), func(ctx context.Context, tx ports.Tx) (err error) {
+			err := st.Update(t.Context(), ports.ReadSet{}, func(ctx context.Context, tx ports.Tx) (err error) {
 				has, err = tx.Certificates().Lock(ctx, "issue", strconv.Itoa(i), storeNow, storeNow.Add(time.Minute))
 				return err
 			})

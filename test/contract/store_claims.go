@@ -92,7 +92,7 @@ func claimsRace(t *testing.T, st ports.Store) {
 	var wg sync.WaitGroup
 	for n := range buyers {
 		wg.Go(func() {
-			err := st.Update(t.Context(), func(ctx context.Context, tx ports.Tx) error {
+			err := st.Update(t.Context(), ports.ReadSet{}, func(ctx context.Context, tx ports.Tx) error {
 				taken, err := tx.Claims().All(ctx, "list")
 				if err != nil {
 					return err

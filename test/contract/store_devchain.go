@@ -84,7 +84,7 @@ func devchainKeysAreUnique(t *testing.T, st ports.Store) {
 	x := devTransfer(1, "Ta", "Tb")
 	update(t, st, func(ctx context.Context, tx ports.Tx) error { return tx.Devchain().Append(ctx, x) })
 	x.Block++
-	if err := st.Update(t.Context(), func(ctx context.Context, tx ports.Tx) error { return tx.Devchain().Append(ctx, x) }); err == nil {
+	if err := st.Update(t.Context(), ports.ReadSet{}, func(ctx context.Context, tx ports.Tx) error { return tx.Devchain().Append(ctx, x) }); err == nil {
 		t.Error("a log was appended twice")
 	}
 	x.LogIndex++

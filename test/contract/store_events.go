@@ -58,7 +58,7 @@ func healthRoundTrip(t *testing.T, st ports.Store) {
 		}
 		return errors.Join(err, allErr, noneErr)
 	})
-	err := st.Update(t.Context(), func(ctx context.Context, tx ports.Tx) error {
+	err := st.Update(t.Context(), ports.ReadSet{}, func(ctx context.Context, tx ports.Tx) error {
 		return tx.Health().Put(ctx, "sess_4", reportedState())
 	})
 	if !errors.Is(err, session.ErrNotFound) {
@@ -254,7 +254,7 @@ func eventMany(t *testing.T, st ports.Store) {
 }
 
 func eventUnknown(t *testing.T, st ports.Store) {
-	err := st.Update(t.Context(), func(ctx context.Context, tx ports.Tx) error {
+	err := st.Update(t.Context(), ports.ReadSet{}, func(ctx context.Context, tx ports.Tx) error {
 		return tx.Events().Append(ctx, "sess_1", someEvents(0, 1))
 	})
 	if !errors.Is(err, session.ErrNotFound) {

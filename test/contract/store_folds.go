@@ -17,10 +17,11 @@ var foldClaims = []claim{
 
 // moveFold runs a unit that changes a cursor. ahead is whether the unit declares what it reads.
 func moveFold(ctx context.Context, st ports.Store, queue string, ahead bool, move func(*ports.FoldCursor) error) error {
+	var reads ports.ReadSet
 	if ahead {
-		ctx = ports.WithReadSet(ctx, ports.ReadSet{Agent: "agt_1", Fold: queue})
+		reads = ports.ReadSet{Agent: "agt_1", Fold: queue}
 	}
-	return st.Update(ctx, func(ctx context.Context, tx ports.Tx) error {
+	return st.Update(ctx, reads, func(ctx context.Context, tx ports.Tx) error {
 		c, err := tx.Folds().Cursor(ctx, queue)
 		if err != nil {
 			return err
@@ -71,11 +72,11 @@ func foldRollsBack(t *testing.T, st ports.Store) {
 	}
 	failed := errors.New("failed")
 	for _, ahead := range []bool{false, true} {
-		ctx := t.Context()
+		var reads ports.ReadSet
 		if ahead {
-			ctx = ports.WithReadSet(ctx, ports.ReadSet{Agent: "agt_1", Fold: "7"})
+			reads = ports.ReadSet{Agent: "agt_1", Fold: "7"}
 		}
-		err := st.Update(ctx, func(ctx context.Context, tx ports.Tx) error {
+		err := st.Update(t.Context(), reads, func(ctx context.Context, tx ports.Tx) error {
 			_, err := tx.Folds().Cursor(ctx, "7")
 			return errors.Join(err, tx.Folds().Put(ctx, "7", ports.FoldCursor{Stream: "b", Seq: 9}), failed)
 		})

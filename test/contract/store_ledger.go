@@ -114,7 +114,7 @@ func debitsAreExact(t *testing.T, st ports.Store) {
 
 func debit(t *testing.T, st ports.Store, ref string, x domain.Money) error {
 	var decided billing.Entry
-	err := st.View(t.Context(), func(ctx context.Context, tx ports.Tx) error {
+	err := st.View(t.Context(), ports.ReadSet{}, func(ctx context.Context, tx ports.Tx) error {
 		w, err := tx.Ledger().Wallet(ctx, "agt_1")
 		if err != nil {
 			return err
@@ -127,7 +127,7 @@ func debit(t *testing.T, st ports.Store, ref string, x domain.Money) error {
 	}
 	p := hold("agt_1", ref, 0, 0)
 	p.Entry.Available, p.Entry.Held = decided.Available, decided.Held
-	return st.Update(t.Context(), func(ctx context.Context, tx ports.Tx) error {
+	return st.Update(t.Context(), ports.ReadSet{}, func(ctx context.Context, tx ports.Tx) error {
 		_, err := tx.Ledger().Post(ctx, p)
 		return err
 	})

@@ -110,7 +110,7 @@ func inEitherOrder(t *testing.T, st ports.Store, units int, ids []string,
 			slices.Reverse(order)
 		}
 		wg.Go(func() {
-			err := st.Update(t.Context(), func(ctx context.Context, tx ports.Tx) error {
+			err := st.Update(t.Context(), ports.ReadSet{}, func(ctx context.Context, tx ports.Tx) error {
 				runs.Add(1)
 				if err := lock(ctx, tx, order); err != nil {
 					return err

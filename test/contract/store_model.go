@@ -81,7 +81,7 @@ func (m *model) post(e billing.Entry, spent domain.Money) {
 	p := billing.Posting{Entry: e, Spent: spent, Day: day, Live: rapid.IntRange(-1, 1).Draw(m.t, "live")}
 	after, refusal := m.wallet.Apply(p)
 	var booked billing.Entry
-	err := m.st.Update(context.Background(), func(ctx context.Context, tx ports.Tx) (err error) {
+	err := m.st.Update(context.Background(), ports.ReadSet{}, func(ctx context.Context, tx ports.Tx) (err error) {
 		booked, err = tx.Ledger().Post(ctx, p)
 		return err
 	})
@@ -105,7 +105,7 @@ func details(err error) map[string]any {
 }
 
 func (m *model) check(*rapid.T) {
-	err := m.st.View(context.Background(), func(ctx context.Context, tx ports.Tx) error {
+	err := m.st.View(context.Background(), ports.ReadSet{}, func(ctx context.Context, tx ports.Tx) error {
 		got, err := tx.Ledger().Wallet(ctx, m.wallet.AgentID)
 		if diff := cmp.Diff(m.wallet, got); diff != "" {
 			m.t.Fatalf("the wallet (-model +store):\n%s", diff)

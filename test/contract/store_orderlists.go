@@ -47,7 +47,7 @@ func upstreamOfSession(t *testing.T, st ports.Store) {
 	renewed := confirmed(renewalOf(bought, 4), "R/1")
 	renewed.SealedDelivery = nil
 	addUpstream(t, st, refused, bought, upstreamOrder(3, "two"), renewed)
-	for name, unit := range map[string]func(context.Context, unit) error{"look": st.Read, "update": st.Update} {
+	for name, unit := range map[string]func(context.Context, unit) error{"look": st.Read, "update": bare(st.Update)} {
 		for sessionID, want := range map[string][]procurement.Order{"sess_2": {renewed, bought, refused},
 			"sess_3": {upstreamOrder(3, "two")}, "sess_1": nil, "": nil} {
 			err := unit(t.Context(), func(ctx context.Context, tx ports.Tx) error {
@@ -164,7 +164,7 @@ func upstreamRivals(t *testing.T, st ports.Store) {
 		{at(10, "two", "isp-1", "DE", procurement.Sent), 0, 0}, {at(99, "two", "isp-1", "DE", procurement.Planned), 1, 1},
 		{at(99, "three", "isp-1", "DE", procurement.Planned), 0, 0},
 	} {
-		for name, unit := range map[string]func(context.Context, unit) error{"view": st.View, "update": st.Update} {
+		for name, unit := range map[string]func(context.Context, unit) error{"view": bare(st.View), "update": bare(st.Update)} {
 			err := unit(t.Context(), func(ctx context.Context, tx ports.Tx) error {
 				open, like, err := tx.Orders().CountOpen(ctx, c.o)
 				if open != c.open || like != c.like {

@@ -95,7 +95,7 @@ func twenty(t *testing.T, st ports.Store, refused error, run func(ctx context.Co
 	})
 	won.Store(0)
 	all(func(n int) error {
-		return st.Update(t.Context(), func(ctx context.Context, tx ports.Tx) error { return run(ctx, tx, n) })
+		return st.Update(t.Context(), ports.ReadSet{}, func(ctx context.Context, tx ports.Tx) error { return run(ctx, tx, n) })
 	})
 	return int(won.Load())
 }
@@ -126,7 +126,7 @@ func ordersByRef(t *testing.T, st ports.Store) {
 		confirmed(upstreamOrder(8, "one"), ""))
 	find := func(provider, ref, want string) {
 		t.Helper()
-		for name, unit := range map[string]func(context.Context, unit) error{"look": st.Read, "update": st.Update} {
+		for name, unit := range map[string]func(context.Context, unit) error{"look": st.Read, "update": bare(st.Update)} {
 			err := unit(t.Context(), func(ctx context.Context, tx ports.Tx) error {
 				got, err := tx.Orders().ByRef(ctx, provider, ref)
 				if got.ID != want {

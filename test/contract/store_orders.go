@@ -114,13 +114,13 @@ func addUpstream(t testing.TB, st ports.Store, list ...procurement.Order) {
 
 func putUpstream(t testing.TB, st ports.Store, o procurement.Order) error {
 	t.Helper()
-	return st.Update(t.Context(), func(ctx context.Context, tx ports.Tx) error { return tx.Orders().Put(ctx, o) })
+	return st.Update(t.Context(), ports.ReadSet{}, func(ctx context.Context, tx ports.Tx) error { return tx.Orders().Put(ctx, o) })
 }
 
 // wantUpstream reads orders in every kind of unit.
 func wantUpstream(t testing.TB, st ports.Store, want ...procurement.Order) {
 	t.Helper()
-	for name, unit := range map[string]func(context.Context, unit) error{"view": st.View, "look": st.Read, "update": st.Update} {
+	for name, unit := range map[string]func(context.Context, unit) error{"view": bare(st.View), "look": st.Read, "update": bare(st.Update)} {
 		for _, o := range want {
 			err := unit(t.Context(), func(ctx context.Context, tx ports.Tx) error {
 				got, err := tx.Orders().Get(ctx, o.ID)
@@ -168,7 +168,7 @@ func upstreamInsertedOnce(t *testing.T, st ports.Store) {
 	again, key, owner := upstreamOrder(1, "two"), upstreamOrder(2, "one"), upstreamOrder(3, "one")
 	key.Intent.Key, owner.Intent.SessionID = "ord_1", "sess_1"
 	for _, o := range []procurement.Order{again, key, owner} {
-		err := st.Update(t.Context(), func(ctx context.Context, tx ports.Tx) error { return tx.Orders().Insert(ctx, o) })
+		err := st.Update(t.Context(), ports.ReadSet{}, func(ctx context.Context, tx ports.Tx) error { return tx.Orders().Insert(ctx, o) })
 		if err == nil {
 			t.Errorf("order %s of %s with key %s was inserted", o.ID, o.Intent.SessionID, o.Intent.Key)
 		}
@@ -231,7 +231,7 @@ func upstreamChangesNoted(t *testing.T, st ports.Store) {
 
 func upstreamFollowsItsUnit(t *testing.T, st ports.Store) {
 	addUpstream(t, st, upstreamOrder(1, "one"))
-	err := st.Update(t.Context(), func(ctx context.Context, tx ports.Tx) error {
+	err := st.Update(t.Context(), ports.ReadSet{}, func(ctx context.Context, tx ports.Tx) error {
 		return errors.Join(tx.Orders().Insert(ctx, upstreamOrder(2, "one")),
 			tx.Orders().Put(ctx, as(upstreamOrder(1, "one"), procurement.Sent)), errUnit)
 	})

@@ -68,7 +68,7 @@ func outboxRoundTrip(t *testing.T, st ports.Store) {
 }
 
 func outboxFollowsItsUnit(t *testing.T, st ports.Store) {
-	err := st.Update(t.Context(), func(ctx context.Context, tx ports.Tx) error {
+	err := st.Update(t.Context(), ports.ReadSet{}, func(ctx context.Context, tx ports.Tx) error {
 		return errors.Join(tx.Outbox().Append(ctx, webhookEvent(1, "agt_1")), errUnit)
 	})
 	if !errors.Is(err, errUnit) {
@@ -124,7 +124,7 @@ func refusedArePurged(t *testing.T, st ports.Store) {
 
 func eventsAreAppendedOnce(t *testing.T, st ports.Store) {
 	appendOutbox(t, st, webhookEvent(1, "agt_1"))
-	err := st.Update(t.Context(), func(ctx context.Context, tx ports.Tx) error {
+	err := st.Update(t.Context(), ports.ReadSet{}, func(ctx context.Context, tx ports.Tx) error {
 		return tx.Outbox().Append(ctx, webhookEvent(1, "agt_1"))
 	})
 	if err == nil {
@@ -232,7 +232,7 @@ func feedInOrderOfCommits(t *testing.T, st ports.Store) {
 	for w := range writers {
 		wg.Go(func() {
 			for n := range each {
-				err := st.Update(t.Context(), func(ctx context.Context, tx ports.Tx) error {
+				err := st.Update(t.Context(), ports.ReadSet{}, func(ctx context.Context, tx ports.Tx) error {
 					err := tx.Outbox().Append(ctx, webhookEvent(w*each+n, "agt_1"))
 					if w%2 == 0 { // written before the end of the unit, which others overtake
 						_, errs := tx.Outbox().Event(ctx, "evt_none")

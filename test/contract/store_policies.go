@@ -54,7 +54,7 @@ func policyOfOne(t *testing.T, st ports.Store) {
 }
 
 func policyUnknown(t *testing.T, st ports.Store) {
-	err := st.Update(t.Context(), func(ctx context.Context, tx ports.Tx) error {
+	err := st.Update(t.Context(), ports.ReadSet{}, func(ctx context.Context, tx ports.Tx) error {
 		return tx.Policies().Put(ctx, "sess_1", policy.Own{Mode: policy.Off})
 	})
 	if !errors.Is(err, session.ErrNotFound) {

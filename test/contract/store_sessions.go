@@ -77,7 +77,7 @@ func foreignSession(t *testing.T, st ports.Store) {
 	})
 	foreign := dynamicSession("agt_2", "sess_1")
 	foreign.Status = session.Terminated
-	err := st.Update(t.Context(), func(ctx context.Context, tx ports.Tx) error { return tx.Sessions().Put(ctx, foreign) })
+	err := st.Update(t.Context(), ports.ReadSet{}, func(ctx context.Context, tx ports.Tx) error { return tx.Sessions().Put(ctx, foreign) })
 	if !errors.Is(err, session.ErrNotFound) {
 		t.Errorf("Put for another agent: %v", err)
 	}

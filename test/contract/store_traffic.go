@@ -32,7 +32,7 @@ func usage(t *testing.T, st ports.Store, sessionID string) (u traffic.Usage) {
 
 func putUsage(t *testing.T, st ports.Store, sessionID string, d traffic.Delta) error {
 	t.Helper()
-	return st.Update(t.Context(), func(ctx context.Context, tx ports.Tx) error {
+	return st.Update(t.Context(), ports.ReadSet{}, func(ctx context.Context, tx ports.Tx) error {
 		return tx.Traffic().PutUsage(ctx, sessionID, d)
 	})
 }
@@ -71,7 +71,7 @@ func lesseesCannotOverspend(t *testing.T, st ports.Store) {
 			if left < each {
 				t.Errorf("%d bytes are left before anybody took some", left)
 			}
-			err := st.Update(t.Context(), func(ctx context.Context, tx ports.Tx) error {
+			err := st.Update(t.Context(), ports.ReadSet{}, func(ctx context.Context, tx ports.Tx) error {
 				err := tx.Traffic().PutUsage(ctx, "sess_1", traffic.Delta{Leased: each, At: storeNow})
 				if err != nil {
 					return err

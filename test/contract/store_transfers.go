@@ -133,7 +133,7 @@ func oneMakesItFinal(t *testing.T, st ports.Store) {
 		for range 20 {
 			wg.Go(func() {
 				var changed bool
-				err := st.Update(t.Context(), func(ctx context.Context, tx ports.Tx) (err error) {
+				err := st.Update(t.Context(), ports.ReadSet{}, func(ctx context.Context, tx ports.Tx) (err error) {
 					if _, _, err := tx.Transfers().Transfer(ctx, x.Key); err != nil {
 						return err
 					}
@@ -181,7 +181,7 @@ func finalTransfersAreKept(t *testing.T, st ports.Store) {
 	wantTransfer(t, st, final)
 	nothing := transferNo(3, recharge.Final)
 	nothing.Amount = 0
-	err := st.Update(t.Context(), func(ctx context.Context, tx ports.Tx) error {
+	err := st.Update(t.Context(), ports.ReadSet{}, func(ctx context.Context, tx ports.Tx) error {
 		_, err := tx.Transfers().PutTransfer(ctx, nothing)
 		return err
 	})
@@ -398,7 +398,7 @@ func highestMarkStays(t *testing.T, st ports.Store) {
 	var wg sync.WaitGroup
 	for n := range int64(20) {
 		wg.Go(func() {
-			err := st.Update(t.Context(), func(ctx context.Context, tx ports.Tx) error {
+			err := st.Update(t.Context(), ports.ReadSet{}, func(ctx context.Context, tx ports.Tx) error {
 				if _, _, err := tx.Transfers().ScanCursor(ctx, net1); err != nil {
 					return err
 				}

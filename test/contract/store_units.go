@@ -34,7 +34,7 @@ func unitRollsBack(t *testing.T, st ports.Store) {
 	addAgent(t, st, "agt_1", domain.Dollar)
 	addSessions(t, st, dynamicSession("agt_1", "sess_1"))
 	before := lastChange(t, st)
-	err := st.Update(t.Context(), func(ctx context.Context, tx ports.Tx) error {
+	err := st.Update(t.Context(), ports.ReadSet{}, func(ctx context.Context, tx ports.Tx) error {
 		if _, err := tx.Ledger().Post(ctx, fund("agt_1", "lost", domain.Dollar)); err != nil {
 			return err
 		}
@@ -81,7 +81,7 @@ func unitPanics(t *testing.T, st ports.Store) {
 				t.Errorf("recovered %v, want boom", p)
 			}
 		}()
-		_ = st.Update(t.Context(), func(ctx context.Context, tx ports.Tx) error {
+		_ = st.Update(t.Context(), ports.ReadSet{}, func(ctx context.Context, tx ports.Tx) error {
 			if err := tx.Sessions().Insert(ctx, dynamicSession("agt_1", "sess_1")); err != nil {
 				return err
 			}
@@ -104,10 +104,10 @@ func unitCancelled(t *testing.T, st ports.Store) {
 		t.Error("the unit ran")
 		return nil
 	}
-	if err := st.Update(ctx, run); !errors.Is(err, context.Canceled) {
+	if err := st.Update(ctx, ports.ReadSet{}, run); !errors.Is(err, context.Canceled) {
 		t.Errorf("Update returned %v", err)
 	}
-	if err := st.View(ctx, run); !errors.Is(err, context.Canceled) {
+	if err := st.View(ctx, ports.ReadSet{}, run); !errors.Is(err, context.Canceled) {
 		t.Errorf("View returned %v", err)
 	}
 }
@@ -149,7 +149,7 @@ func viewCannotWrite(t *testing.T, st ports.Store) {
 			return tx.Jobs().Insert(ctx, ports.Job{Kind: "provision"}, storeNow)
 		},
 	} {
-		if err := st.View(t.Context(), write); err == nil {
+		if err := st.View(t.Context(), ports.ReadSet{}, write); err == nil {
 			t.Errorf("a view could %s", name)
 		}
 	}
@@ -220,7 +220,7 @@ func oneTerminationWins(t *testing.T, st ports.Store) {
 	var wg sync.WaitGroup
 	for range 20 {
 		wg.Go(func() {
-			err := st.Update(t.Context(), func(ctx context.Context, tx ports.Tx) error {
+			err := st.Update(t.Context(), ports.ReadSet{}, func(ctx context.Context, tx ports.Tx) error {
 				s, err := tx.Sessions().Get(ctx, "agt_1", "sess_1")
 				if err != nil {
 					return err
@@ -254,7 +254,7 @@ func unitsRunAtOnce(t *testing.T, st ports.Store) {
 			for i := range each {
 				ref := string(rune('a'+caller)) + string(rune('a'+i))
 				fail := i%5 == 4
-				err := st.Update(t.Context(), func(ctx context.Context, tx ports.Tx) error {
+				err := st.Update(t.Context(), ports.ReadSet{}, func(ctx context.Context, tx ports.Tx) error {
 					_, err := tx.Ledger().Post(ctx, fund("agt_1", ref, 1))
 					if err == nil && fail {
 						err = errUnit
@@ -284,7 +284,7 @@ func jobsFollowTheirUnit(t *testing.T, st ports.Store) {
 		return tx.Jobs().Insert(ctx, ports.Job{Kind: "provision", SessionID: "sess_1", After: time.Second}, storeNow)
 	}
 	update(t, st, insert)
-	err := st.Update(t.Context(), func(ctx context.Context, tx ports.Tx) error {
+	err := st.Update(t.Context(), ports.ReadSet{}, func(ctx context.Context, tx ports.Tx) error {
 		return errors.Join(insert(ctx, tx), errUnit)
 	})
 	if !errors.Is(err, errUnit) {

@@ -63,7 +63,7 @@ func endpointsAreKept(t *testing.T, st ports.Store) {
 	want := webhook.Endpoint{AgentID: "agt_1", URL: "https://example.com/hook", Version: 2}
 	check := func(want webhook.Endpoint) {
 		t.Helper()
-		for name, unit := range map[string]func(context.Context, unit) error{"view": st.View, "look": st.Read, "update": st.Update} {
+		for name, unit := range map[string]func(context.Context, unit) error{"view": bare(st.View), "look": st.Read, "update": bare(st.Update)} {
 			err := unit(t.Context(), func(ctx context.Context, tx ports.Tx) error {
 				read := tx.Webhooks().Endpoint
 				if name == "update" {
@@ -135,7 +135,7 @@ func deliveriesAreKept(t *testing.T, st ports.Store) {
 		return tx.Webhooks().PutDelivery(ctx, changed)
 	})
 	check()
-	err := st.Update(t.Context(), func(ctx context.Context, tx ports.Tx) error {
+	err := st.Update(t.Context(), ports.ReadSet{}, func(ctx context.Context, tx ports.Tx) error {
 		return tx.Webhooks().PutDelivery(ctx, delivery(7, "agt_1"))
 	})
 	if !errors.Is(err, webhook.ErrNotFound) {
@@ -147,7 +147,7 @@ func eventsAreDeliveredOnce(t *testing.T, st ports.Store) {
 	d := delivery(1, "agt_1")
 	putDeliveries(t, st, d)
 	d.ID = "dlv_other"
-	err := st.Update(t.Context(), func(ctx context.Context, tx ports.Tx) error { return tx.Webhooks().InsertDelivery(ctx, d) })
+	err := st.Update(t.Context(), ports.ReadSet{}, func(ctx context.Context, tx ports.Tx) error { return tx.Webhooks().InsertDelivery(ctx, d) })
 	if !errors.Is(err, ports.ErrDuplicate) {
 		t.Errorf("a second delivery: %v", err)
 	}

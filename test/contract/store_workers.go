@@ -88,7 +88,7 @@ func workersOfOne(t *testing.T, st ports.Store) {
 	if diff := cmp.Diff([]string{"B", "_", "a10", "a9", "b"}, names); diff != "" {
 		t.Error(diff)
 	}
-	err := st.Update(t.Context(), func(ctx context.Context, tx ports.Tx) error {
+	err := st.Update(t.Context(), ports.ReadSet{}, func(ctx context.Context, tx ports.Tx) error {
 		_, err := tx.Workers().Insert(ctx, storedWorker("sess_1", "b"))
 		return err
 	})
@@ -168,7 +168,7 @@ func workerUnknown(t *testing.T, st ports.Store) {
 		},
 		func(ctx context.Context, tx ports.Tx) error { return tx.Workers().Put(ctx, worker.Worker{ID: 7}) },
 	} {
-		err := st.Update(t.Context(), do)
+		err := st.Update(t.Context(), ports.ReadSet{}, do)
 		if !errors.Is(err, session.ErrNotFound) && !errors.Is(err, worker.ErrNotFound) {
 			t.Errorf("the error is %v", err)
 		}

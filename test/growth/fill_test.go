@@ -42,7 +42,7 @@ func fill(w *apptest.World, sessions, lives int) filled {
 		events[i] = eventlog.Event{ID: fmt.Sprint("evt_", i), At: w.Clock.Now(), Type: "success", Source: eventlog.Agent,
 			TargetHost: "example.com", StatusCode: 200, LatencyMS: 120}
 	}
-	apptest.OK(w.T, w.DB.Update(ctx, func(ctx context.Context, tx ports.Tx) error {
+	apptest.OK(w.T, w.DB.Update(ctx, ports.ReadSet{}, func(ctx context.Context, tx ports.Tx) error {
 		return tx.Events().Append(ctx, first.ID, events)
 	}))
 	ended := sessions - lives

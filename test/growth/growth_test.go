@@ -230,7 +230,7 @@ func calls(w *apptest.World, f filled) []call {
 		from := time.Date(of.Year(), of.Month(), 1, 0, 0, 0, 0, time.UTC)
 		to := from.AddDate(0, 1, 0)
 		return func(ctx context.Context) error {
-			return w.DB.View(ctx, func(ctx context.Context, tx ports.Tx) error {
+			return w.DB.View(ctx, ports.ReadSet{}, func(ctx context.Context, tx ports.Tx) error {
 				_, err := tx.Statements().Statement(ctx, f.agent, from, to)
 				if err == nil {
 					_, err = tx.Statements().StatementItems(ctx, f.agent, from, to, page(1))

@@ -55,11 +55,11 @@ func (s *store) stopFaults() {
 	s.odds, s.lives = chances{}, -1
 }
 
-func (s *store) View(ctx context.Context, fn func(context.Context, ports.Tx) error) error {
+func (s *store) View(ctx context.Context, reads ports.ReadSet, fn func(context.Context, ports.Tx) error) error {
 	if n, odds, dead := s.throw(false); dead || n < odds.view {
 		return errStore
 	}
-	return s.Store.View(ctx, fn)
+	return s.Store.View(ctx, reads, fn)
 }
 
 func (s *store) Read(ctx context.Context, fn func(context.Context, ports.Tx) error) error {
@@ -69,7 +69,7 @@ func (s *store) Read(ctx context.Context, fn func(context.Context, ports.Tx) err
 	return s.Store.Read(ctx, fn)
 }
 
-func (s *store) Update(ctx context.Context, fn func(context.Context, ports.Tx) error) error {
+func (s *store) Update(ctx context.Context, reads ports.ReadSet, fn func(context.Context, ports.Tx) error) error {
 	n, odds, dead := s.throw(true)
 	if dead {
 		return errStore
@@ -87,17 +87,17 @@ func (s *store) Update(ctx context.Context, fn func(context.Context, ports.Tx) e
 		return errStore
 	case at(odds.rolledBack):
 		s.count("unit failed", 1)
-		return s.Store.Update(ctx, undo)
+		return s.Store.Update(ctx, reads, undo)
 	case at(odds.unheard):
 		s.count("unit committed unheard", 1)
-		if err := s.Store.Update(ctx, fn); err != nil {
+		if err := s.Store.Update(ctx, reads, fn); err != nil {
 			return err
 		}
 		return errStore
 	case at(odds.twice):
-		if err := s.Store.Update(ctx, undo); !errors.Is(err, errStore) {
+		if err := s.Store.Update(ctx, reads, undo); !errors.Is(err, errStore) {
 			return err
 		}
 	}
-	return s.Store.Update(ctx, fn)
+	return s.Store.Update(ctx, reads, fn)
 }

@@ -166,7 +166,7 @@ func (w *world) checkEvents(b tables) {
 // only for a rescan.
 func (w *world) checkCursor(b tables) {
 	var now recharge.ScanCursor
-	err := w.db.View(context.Background(), func(ctx context.Context, tx ports.Tx) (err error) {
+	err := w.db.View(context.Background(), ports.ReadSet{}, func(ctx context.Context, tx ports.Tx) (err error) {
 		now, _, err = tx.Transfers().ScanCursor(ctx, network)
 		return err
 	})

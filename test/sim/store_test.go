@@ -50,11 +50,11 @@ type recordedChange struct {
 	unit int
 }
 
-func (s *store) View(ctx context.Context, fn func(context.Context, ports.Tx) error) error {
+func (s *store) View(ctx context.Context, reads ports.ReadSet, fn func(context.Context, ports.Tx) error) error {
 	if s.w.faults.storeFault() == notBegun {
 		return errStore
 	}
-	return s.Store.View(ctx, fn)
+	return s.Store.View(ctx, reads, fn)
 }
 
 func (s *store) Read(ctx context.Context, fn func(context.Context, ports.Tx) error) error {
@@ -64,7 +64,7 @@ func (s *store) Read(ctx context.Context, fn func(context.Context, ports.Tx) err
 	return s.Store.Read(ctx, fn)
 }
 
-func (s *store) Update(ctx context.Context, fn func(context.Context, ports.Tx) error) error {
+func (s *store) Update(ctx context.Context, reads ports.ReadSet, fn func(context.Context, ports.Tx) error) error {
 	fate := s.w.faults.storeFault()
 	if fate != none && fate != statement {
 		s.w.count(faultNames[fate])
@@ -73,7 +73,7 @@ func (s *store) Update(ctx context.Context, fn func(context.Context, ports.Tx) e
 		return errStore
 	}
 	if fate == twice {
-		err := s.Store.Update(ctx, func(ctx context.Context, tx ports.Tx) error {
+		err := s.Store.Update(ctx, reads, func(ctx context.Context, tx ports.Tx) error {
 			if err := fn(ctx, tx); err != nil {
 				return err
 			}
@@ -89,7 +89,7 @@ func (s *store) Update(ctx context.Context, fn func(context.Context, ports.Tx) e
 	}
 	var t *recordingTx
 	unit := 0
-	err := s.Store.Update(ctx, func(ctx context.Context, tx ports.Tx) error {
+	err := s.Store.Update(ctx, reads, func(ctx context.Context, tx ports.Tx) error {
 		t = &recordingTx{Tx: tx, w: s.w, left: left}
 		err := fn(ctx, t)
 		if err == nil && fate == rolledBack {

@@ -133,7 +133,7 @@ func newWorld(seed uint64, config storage.Config) (w *world, err error) {
 func (w *world) addAgent(n int) error {
 	id := fmt.Sprintf("agt_%d", n)
 	w.agents = append(w.agents, id)
-	return w.db.Update(context.Background(), func(ctx context.Context, tx ports.Tx) error {
+	return w.db.Update(context.Background(), ports.ReadSet{}, func(ctx context.Context, tx ports.Tx) error {
 		a := account.Agent{ID: id, BillingUserID: "usr_" + id, Name: "Agent " + id, Status: account.Active, WebhookURL: "https://example.com/hook",
 			KeyHash: []byte("key of " + id), SecretHash: []byte("secret of " + id), TokenVersion: 1,
 			CreatedAt: fake.Start, UpdatedAt: fake.Start}

@@ -113,7 +113,9 @@ func (w world) post(path string, form url.Values, origin string) *httptest.Respo
 // away is a store that cannot be reached.
 type away struct{ ports.Store }
 
-func (away) View(context.Context, func(context.Context, ports.Tx) error) error { return ErrStore }
+func (away) View(context.Context, ports.ReadSet, func(context.Context, ports.Tx) error) error {
+	return ErrStore
+}
 
 func TestTheCauseOfAnOutageIsLogged(t *testing.T) {
 	w := open(t)

@@ -23,14 +23,14 @@ func TestTheQualityOfExits(t *testing.T) {
 	own, seller := w.Buy(agent, Static), w.Buy(agent, RemoteStatic)
 	put := func(id string, index int, told bool, listed ...string) {
 		t.Helper()
-		OK(t, w.Store.Update(t.Context(), func(ctx context.Context, tx ports.Tx) error {
+		OK(t, w.Store.Update(t.Context(), ports.ReadSet{}, func(ctx context.Context, tx ports.Tx) error {
 			return tx.ExitMeasures().Put(ctx, exit.Record{Ref: exit.Ref{AgentID: agent, SessionID: id, Index: index}, Of: "0.0", Told: told,
 				Measured: exit.Measured{IP: netip.MustParseAddr("192.0.2.1"), At: w.Clock.Now(), Declared: "DE", Known: exit.Known{Listed: listed}}})
 		}))
 	}
 	back := func(id, country string, status replacement.Status, fee, refund domain.Money) {
 		t.Helper()
-		OK(t, w.Store.Update(t.Context(), func(ctx context.Context, tx ports.Tx) error {
+		OK(t, w.Store.Update(t.Context(), ports.ReadSet{}, func(ctx context.Context, tx ports.Tx) error {
 			return tx.Replacements().Put(ctx, replacement.Replacement{ID: id, AgentID: agent, SessionID: own.ID, Provider: "embedded", Country: country,
 				Old: netip.MustParseAddr("192.0.2.9"), New: netip.MustParseAddr("192.0.2.8"), Fault: procurement.WrongPlace, Ground: replacement.Offered, Status: status,
 				Fee: fee, Refund: refund, At: w.Clock.Now(), DecidedAt: w.Clock.Now()})

@@ -46,7 +46,7 @@ type Committer struct {
 	begin func(list []*ports.ReadSet) (*engine.Transaction, error)
 	// single, if set, runs a unit alone. Then a transaction has the units that waited when it began: it
 	// reads for all of them at once.
-	single func(ctx context.Context, fn func(*engine.Transaction) error) error
+	single func(ctx context.Context, reads *ports.ReadSet, fn func(*engine.Transaction) error) error
 	queue  *turns
 	stop   chan struct{} // closed: no unit begins any more
 	done   chan struct{} // closed: the goroutine has returned
@@ -67,6 +67,7 @@ const (
 // unit is one call of Do.
 type unit struct {
 	ctx     context.Context
+	reads   *ports.ReadSet
 	claimed atomic.Bool // by the committer, or by a caller that gave up
 	start   chan *engine.Transaction
 	end     chan error // receives the error of one run
@@ -95,7 +96,7 @@ var errAbandoned = errors.New("the unit did not return")
 func New(
 	counts Counts,
 	begin func([]*ports.ReadSet) (*engine.Transaction, error),
-	single func(context.Context, func(*engine.Transaction) error) error,
+	single func(context.Context, *ports.ReadSet, func(*engine.Transaction) error) error,
 ) *Committer {
 	c := &Committer{
 		counts: counts,
@@ -127,14 +128,15 @@ func (c *Committer) Closing() bool {
 	}
 }
 
-// Do runs fn as one unit and returns when its effects are committed or rolled back. fn may run twice.
-// If ctx ends before fn has started, it does not run at all; after that the outcome is that of the
-// transaction.
-func (c *Committer) Do(ctx context.Context, fn func(*engine.Transaction) error) error {
+// Do runs fn as one unit, of which reads names what it reads, and returns when its effects are committed or
+// rolled back. fn may run twice. If ctx ends before fn has started, it does not run at all; after that the
+// outcome is that of the transaction.
+func (c *Committer) Do(ctx context.Context, reads *ports.ReadSet, fn func(*engine.Transaction) error) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	u := &unit{ctx: ctx, start: make(chan *engine.Transaction), end: make(chan error, 1), answer: make(chan error, 1)}
+	u := &unit{ctx: ctx, reads: reads, start: make(chan *engine.Transaction), end: make(chan error, 1),
+		answer: make(chan error, 1)}
 	select {
 	case c.queue.room <- struct{}{}:
 		c.queue.push(u)
@@ -151,7 +153,7 @@ func (c *Committer) Do(ctx context.Context, fn func(*engine.Transaction) error) 
 		case err := <-u.answer:
 			if err == engine.ErrAlone {
 				c.counts.Units.WithLabelValues("alone").Inc()
-				return c.single(ctx, fn)
+				return c.single(ctx, reads, fn)
 			}
 			c.counts.Units.WithLabelValues("shared").Inc()
 			return err
@@ -363,8 +365,8 @@ func (c *Committer) alone(u *unit) (outcome, down error) {
 func aheadOf(units []*unit) []*ports.ReadSet {
 	list := make([]*ports.ReadSet, 0, len(units))
 	for _, u := range units {
-		if a := ports.ReadSetOf(u.ctx); a != nil {
-			list = append(list, a)
+		if !u.reads.Empty() {
+			list = append(list, u.reads)
 		}
 	}
 	return list

@@ -29,9 +29,8 @@ const ShareWithin = 5 * time.Second
 
 var errShare = errors.New("units of the agent had its share of the database for too long")
 
-// Take waits until the agent that ctx is for may have one more, and returns what gives it back.
-func (s *Shares) Take(ctx context.Context) (release func(), err error) {
-	agentID := agentOf(ctx)
+// Take waits until an agent may have one more, and returns what gives it back.
+func (s *Shares) Take(ctx context.Context, agentID string) (release func(), err error) {
 	if s == nil || agentID == "" {
 		return func() {}, nil
 	}

@@ -25,7 +25,7 @@ func TestAnAgentWaitsForItsOwnShare(t *testing.T) {
 		take := func(ctx context.Context) chan outcome {
 			done := make(chan outcome, 1)
 			go func() {
-				release, err := s.Take(ctx)
+				release, err := s.Take(ctx, ports.AgentOf(ctx))
 				done <- outcome{release, err}
 			}()
 			synctest.Wait()
@@ -74,20 +74,21 @@ func TestAnAgentWaitsForItsOwnShare(t *testing.T) {
 func TestSharesAreForgotten(t *testing.T) {
 	t.Parallel()
 	s := NewShares(1, 0)
-	named := ports.WithReadSet(ports.WithAgent(t.Context(), "agt_other"), ports.ReadSet{Agent: "agt_1"})
-	release, err := s.Take(ports.WithAgent(t.Context(), "agt_1"))
+	other := ports.WithAgent(t.Context(), "agt_other")
+	named := AgentOf(other, &ports.ReadSet{Agent: "agt_1"})
+	release, err := s.Take(t.Context(), "agt_1")
 	if err != nil {
 		t.Fatal(err)
 	}
 	for range 3 {
-		gone, cancel := context.WithCancel(named)
+		gone, cancel := context.WithCancel(other)
 		cancel()
-		if _, err := s.Take(gone); !errors.Is(err, context.Canceled) {
+		if _, err := s.Take(gone, named); !errors.Is(err, context.Canceled) {
 			t.Fatalf("another unit of the agent, whose caller has left: %v", err)
 		}
 	}
 	for what, ctx := range map[string]context.Context{"another agent": ports.WithAgent(t.Context(), "agt_2"), "unknown": t.Context()} {
-		free, err := s.Take(ctx)
+		free, err := s.Take(ctx, ports.AgentOf(ctx))
 		if err != nil {
 			t.Fatalf("%s: %v", what, err)
 		}
@@ -100,7 +101,7 @@ func TestSharesAreForgotten(t *testing.T) {
 	if n := s.AtWork("agt_1"); n != 0 {
 		t.Errorf("%d units are counted, none of which is at work", n)
 	}
-	if release, err = s.Take(named); err != nil {
+	if release, err = s.Take(other, named); err != nil {
 		t.Error("the share is not free again:", err)
 	} else {
 		release()

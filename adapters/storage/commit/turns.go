@@ -23,17 +23,17 @@ func newTurns(most int) *turns {
 	return &turns{room: make(chan struct{}, most), ready: make(chan struct{}, 1), of: map[string][]*unit{}}
 }
 
-// agentOf returns for whom a unit runs, "" for the service itself.
-func agentOf(ctx context.Context) string {
-	if a := ports.ReadSetOf(ctx); a != nil {
-		return a.Agent
+// AgentOf returns for whom a unit that reads what reads names runs, "" for the service itself.
+func AgentOf(ctx context.Context, reads *ports.ReadSet) string {
+	if !reads.Empty() {
+		return reads.Agent
 	}
 	return ports.AgentOf(ctx)
 }
 
 // push adds a unit, for which there is room.
 func (q *turns) push(u *unit) {
-	agentID := agentOf(u.ctx)
+	agentID := AgentOf(u.ctx, u.reads)
 	q.mu.Lock()
 	if len(q.of[agentID]) == 0 {
 		q.order = append(q.order, agentID)

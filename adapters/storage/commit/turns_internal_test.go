@@ -14,7 +14,7 @@ func TestAgentsTakeTurns(t *testing.T) {
 	names := map[*unit]string{}
 	push := func(agentID string, names1 ...string) {
 		for _, name := range names1 {
-			u := &unit{ctx: ports.WithAgent(context.Background(), agentID)}
+			u := &unit{reads: &ports.ReadSet{}, ctx: ports.WithAgent(context.Background(), agentID)}
 			names[u] = name
 			q.room <- struct{}{}
 			q.push(u)

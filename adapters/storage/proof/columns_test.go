@@ -155,7 +155,7 @@ func raise(t *testing.T, w *sql.DB, table, column string, row int) (refused bool
 // keys restricts a key, by which sessions are bought, and gives an address back for nothing.
 func (h *history) keys(agent string) {
 	ctx := h.T.Context()
-	apptest.OK(h.T, h.DB.Update(ctx, func(ctx context.Context, tx ports.Tx) error {
+	apptest.OK(h.T, h.DB.Update(ctx, ports.ReadSet{}, func(ctx context.Context, tx ports.Tx) error {
 		return tx.KeyWallets().Restrict(ctx, agent, "key_a", account.Limits{}, h.Clock.Now())
 	}))
 	for range 2 {

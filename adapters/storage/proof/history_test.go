@@ -99,7 +99,7 @@ func (h *history) name(pairs ...string) {
 // act keeps an action of the operator.
 func (h *history) act(name, subject string) {
 	h.T.Helper()
-	apptest.OK(h.T, h.DB.Update(h.T.Context(), func(ctx context.Context, tx ports.Tx) error {
+	apptest.OK(h.T, h.DB.Update(h.T.Context(), ports.ReadSet{}, func(ctx context.Context, tx ports.Tx) error {
 		return tx.AuditTrail().Append(ctx, audit.Action{ID: h.IDs.New(audit.IDPrefix), At: h.Clock.Now(), By: "operator",
 			Via: audit.Command, Name: name, Subject: subject, Reason: "for the test"})
 	}))

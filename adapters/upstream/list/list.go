@@ -245,7 +245,7 @@ func (s *seller) all(ctx context.Context) (all []procurement.Claim, err error) {
 	if !s.stored {
 		return nil, nil
 	}
-	err = s.store.View(ctx, func(ctx context.Context, tx repos) (err error) {
+	err = s.store.View(ctx, ports.ReadSet{}, func(ctx context.Context, tx repos) (err error) {
 		all, err = tx.Claims().All(ctx, s.name)
 		return err
 	})
@@ -257,7 +257,7 @@ func (s *seller) update(ctx context.Context, fn func(ctx context.Context, claims
 	if !s.stored {
 		return errNoStore
 	}
-	return s.store.Update(ctx, func(ctx context.Context, tx repos) error { return fn(ctx, tx.Claims()) })
+	return s.store.Update(ctx, ports.ReadSet{}, func(ctx context.Context, tx repos) error { return fn(ctx, tx.Claims()) })
 }
 
 // claimsOf returns the claims of an order, and NotFound if it has none.
@@ -265,7 +265,7 @@ func (s *seller) claimsOf(ctx context.Context, order string) (own []procurement.
 	if !s.stored {
 		return nil, errNoStore
 	}
-	err = s.store.View(ctx, func(ctx context.Context, tx repos) (err error) {
+	err = s.store.View(ctx, ports.ReadSet{}, func(ctx context.Context, tx repos) (err error) {
 		own, err = tx.Claims().Of(ctx, s.name, order)
 		return err
 	})

@@ -27,7 +27,7 @@ func TestStaticContract(t *testing.T) {
 // sold counts the orders that have lines.
 func (w *world) sold() int {
 	orders := map[string]bool{}
-	err := w.store.View(w.t.Context(), func(ctx context.Context, tx ports.Tx) error {
+	err := w.store.View(w.t.Context(), ports.ReadSet{}, func(ctx context.Context, tx ports.Tx) error {
 		all, err := tx.Claims().All(ctx, "own")
 		for _, c := range all {
 			orders[c.OrderID] = true

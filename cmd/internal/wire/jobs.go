@@ -23,7 +23,7 @@ func (j *Jobs) List(ctx context.Context, f queue.Filter) ([]queue.Job, error) {
 
 // Retry runs a job again at once.
 func (j *Jobs) Retry(ctx context.Context, id int64) (job queue.Job, err error) {
-	err = j.store.Update(ctx, func(ctx context.Context, tx ports.Tx) (err error) {
+	err = j.store.Update(ctx, ports.ReadSet{}, func(ctx context.Context, tx ports.Tx) (err error) {
 		unit, err := storage.JobTxOf(tx)
 		if err != nil {
 			return err
@@ -36,7 +36,7 @@ func (j *Jobs) Retry(ctx context.Context, id int64) (job queue.Job, err error) {
 
 // Discard removes a job for good.
 func (j *Jobs) Discard(ctx context.Context, id int64) (job queue.Job, err error) {
-	err = j.store.Update(ctx, func(ctx context.Context, tx ports.Tx) (err error) {
+	err = j.store.Update(ctx, ports.ReadSet{}, func(ctx context.Context, tx ports.Tx) (err error) {
 		unit, err := storage.JobTxOf(tx)
 		if err != nil {
 			return err
