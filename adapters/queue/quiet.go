@@ -4,15 +4,10 @@ import (
 	"context"
 	"log/slog"
 	"strings"
-	"sync"
 	"sync/atomic"
 	"time"
-)
 
-// repeatAfter is how long a record is left out that was logged already, and mostRecords how many are remembered.
-const (
-	repeatAfter = time.Minute
-	mostRecords = 256
+	"agentproxy/adapters/lograte"
 )
 
 // quiet passes on River's warnings and errors and drops the rest. One that is repeated, as at each poll while a disk is
@@ -21,11 +16,11 @@ const (
 type quiet struct {
 	slog.Handler
 	stopping *atomic.Bool
-	repeats  *repeats
+	logged   *lograte.Limiter
 }
 
 func newQuiet(to slog.Handler, stopping *atomic.Bool) quiet {
-	return quiet{to, stopping, &repeats{of: map[string]*repeated{}}}
+	return quiet{to, stopping, lograte.New(1, time.Minute)}
 }
 
 // Enabled returns true from warnings upwards.
@@ -39,11 +34,11 @@ func (q quiet) Handle(ctx context.Context, r slog.Record) error {
 	if !q.Handler.Enabled(ctx, r.Level) {
 		return nil
 	}
-	logged, leftOut := q.repeats.admit(r)
-	if !logged {
+	text := textOf(r)
+	if !q.logged.Allow(text, r.Time) {
 		return nil
 	}
-	if leftOut > 0 {
+	if leftOut := q.logged.LeftOut(text, r.Time); leftOut > 0 {
 		r.AddAttrs(slog.Int("more_since_last", leftOut))
 	}
 	return q.Handler.Handle(ctx, r)
@@ -51,48 +46,21 @@ func (q quiet) Handle(ctx context.Context, r slog.Record) error {
 
 // WithAttrs keeps the filter.
 func (q quiet) WithAttrs(a []slog.Attr) slog.Handler {
-	return quiet{q.Handler.WithAttrs(a), q.stopping, q.repeats}
+	return quiet{q.Handler.WithAttrs(a), q.stopping, q.logged}
 }
 
 // WithGroup keeps the filter.
 func (q quiet) WithGroup(name string) slog.Handler {
-	return quiet{q.Handler.WithGroup(name), q.stopping, q.repeats}
+	return quiet{q.Handler.WithGroup(name), q.stopping, q.logged}
 }
 
-// repeats are the records that were logged lately, by their text and attributes.
-type repeats struct {
-	mu sync.Mutex
-	of map[string]*repeated
-}
-
-type repeated struct {
-	at      time.Time // when it was logged last
-	leftOut int       // since then
-}
-
-// admit reports whether a record is logged, and how many of the same were not since the last.
-func (r *repeats) admit(record slog.Record) (logged bool, leftOut int) {
-	var key strings.Builder
-	key.WriteString(record.Message)
+// textOf returns what is the same in records that are repeated: their text and attributes.
+func textOf(record slog.Record) string {
+	var text strings.Builder
+	text.WriteString(record.Message)
 	record.Attrs(func(a slog.Attr) bool {
-		key.WriteString("\x00" + a.String())
+		text.WriteString("\x00" + a.String())
 		return true
 	})
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	last := r.of[key.String()]
-	if last != nil && record.Time.Sub(last.at).Abs() < repeatAfter {
-		last.leftOut++
-		return false, 0
-	}
-	if last == nil {
-		if len(r.of) >= mostRecords {
-			clear(r.of)
-		}
-		last = &repeated{}
-		r.of[key.String()] = last
-	}
-	leftOut = last.leftOut
-	last.at, last.leftOut = record.Time, 0
-	return true, leftOut
+	return text.String()
 }

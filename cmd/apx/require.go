@@ -15,7 +15,6 @@ type requirement struct {
 	RequireASN      []string `name:"require-asn" help:"Exits of these autonomous systems, separated by commas."`
 	RequireNotIn    []string `help:"Exits in none of these networks (CIDR), separated by commas."`
 	RequireAttempts int      `help:"How many exits a seller is asked for, 1 to 10; 3 is the default."`
-	RequireNone     bool     `help:"Any exits: ends the rule of the session."`
 }
 
 // rule returns what the flags ask for.
@@ -25,19 +24,13 @@ func (r requirement) rule() (apiclient.Require, error) {
 	for _, n := range r.RequireASN {
 		rule.Asns = append(rule.Asns, json.Number(n))
 	}
-	if r.RequireNone {
-		if r.given() {
-			return rule, fmt.Errorf("%w: --require-none ends the rule; leave out the other --require-… flags", errMisuse)
-		}
-		rule.NetworkTypes = []string{} // no condition, where a rule without any field would be left out
-	}
 	if !areNumbers(append(rule.Asns, rule.MaxRisk)...) {
 		return rule, fmt.Errorf("%w: --require-max-risk and --require-asn take numbers", errMisuse)
 	}
 	return rule, nil
 }
 
-// given reports whether any condition was named.
+// given reports whether any flag was used.
 func (r requirement) given() bool {
 	return r.RequireAgreed || r.RequireMaxRisk != "" || r.RequireNetwork != nil || r.RequireASN != nil ||
 		r.RequireNotIn != nil || r.RequireAttempts != 0

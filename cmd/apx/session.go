@@ -83,14 +83,21 @@ type rotateCommand struct {
 	Worker string `help:"Move this worker alone."`
 	Reason string `help:"http_403, http_429, captcha, timeout, block, scheduled or manual."`
 	requirement
+	RequireNone bool `help:"End the rule of the session, so that any exit will do."`
 }
 
 // Run gives a session or a worker another exit.
 func (o rotateCommand) Run(ctx context.Context, c *options, s streams, service *service) error {
 	reason := apiclient.RotateReason(o.Reason)
 	rule, err := o.rule()
+	if err == nil && o.RequireNone && o.given() {
+		err = fmt.Errorf("%w: --require-none ends the rule; leave out the other --require-… flags", errMisuse)
+	}
 	if err != nil {
 		return err
+	}
+	if o.RequireNone {
+		rule.NetworkTypes = []string{} // no condition, where a rule without any field would be left out
 	}
 	if o.Worker != "" {
 		return o.rotateWorker(ctx, c, s, service, apiclient.RotateWorker{Reason: reason, Require: rule})

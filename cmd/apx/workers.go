@@ -31,7 +31,7 @@ type workersCommand struct {
 // Run makes workers, or lists all of them.
 func (o workersCommand) Run(ctx context.Context, c *options, s streams, service *service) error {
 	making := o.Count != 0 || len(o.Names) > 0
-	if !making && (o.Unique || o.Country != "" || o.given() || o.RequireNone) {
+	if !making && (o.Unique || o.Country != "" || o.given()) {
 		return fmt.Errorf("%w: --unique, --country and --require-… go with --count or --names", errMisuse)
 	}
 	rule, err := o.rule()

@@ -53,7 +53,7 @@ func (s *service) declareCredentials() {
 		Doc: "The token lives for an hour and has the permissions of the key, or those that are asked for. " +
 			"The key itself may be sent with every call instead.",
 		OK:      []endpoint.Reply{{Status: http.StatusOK, Doc: "A token.", Data: exampleToken}},
-		Refuses: endpoint.Refusals(account.ErrInvalidKey, account.ErrDisabled, account.ErrScope, account.ErrRateLimited),
+		Refuses: endpoint.Refusals(account.ErrInvalidKey, account.ErrDisabled, endpoint.ErrScope, account.ErrRateLimited),
 		Example: map[string]any{"api_key": "ak_…", "api_secret": "sk_…", "permissions": []string{"sessions:read"}},
 	}, func(ctx context.Context, in *struct{ Body tokenBody }) (int, tokenReply, error) {
 		g := s.api.Guess(endpoint.CallIn(ctx))

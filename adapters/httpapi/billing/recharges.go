@@ -109,7 +109,7 @@ func (s *service) declareRecharges() {
 			{Status: http.StatusOK, Doc: "A dry run. It costs nothing and adds to the balance.", Data: exampleRechargeQuote},
 			{Status: http.StatusCreated, Doc: "The order waits for its money.", Data: exampleRecharge},
 		},
-		Refuses: endpoint.Refusals(recharge.ErrLimit, recharge.ErrOff),
+		Refuses: endpoint.Refusals(recharge.ErrLimit.With("limit", recharge.MaxOpen), recharge.ErrOff),
 		Example: map[string]any{"amount": 25.5, "payment_method": "usdt"},
 	}, s.createRecharge)
 	endpoint.Declare(s.api, endpoint.Operation{

@@ -20,6 +20,7 @@ import (
 
 	"agentproxy/adapters/conns"
 	"agentproxy/adapters/httpapi/strictjson"
+	"agentproxy/adapters/lograte"
 	"agentproxy/app/accounts"
 	ratelimitapp "agentproxy/app/ratelimit"
 	"agentproxy/domain/account"
@@ -66,7 +67,8 @@ type API struct {
 	pages   []string // paths of what is served beside the operations
 	metrics *metrics
 	outages *outages
-	quiet   quiet
+	served  *lograte.Limiter // of the lines of the access log
+	refused *lograte.Limiter
 }
 
 // AddPaths adds paths beside the operations to those that the refusal of an unknown one may name.

@@ -18,7 +18,6 @@ import (
 	"agentproxy/adapters/httpapi/value"
 	"agentproxy/domain"
 	"agentproxy/domain/account"
-	"agentproxy/domain/recharge"
 )
 
 // newDocument prepares the document that the operations are added to.
@@ -84,7 +83,7 @@ func (o *Operation) usualRefusals() (refuses []*domain.Error) {
 		refuses = append(refuses, ErrMisdirected)
 	} else {
 		if o.Scope != "" {
-			refuses = append(refuses, account.ErrScope)
+			refuses = append(refuses, ErrScope)
 		}
 		if o.Keys <= WholeKeys {
 			refuses = append(refuses, account.ErrKeyRestricted)
@@ -104,7 +103,7 @@ func (o *Operation) usualRefusals() (refuses []*domain.Error) {
 // documentAnswers documents what an operation answers.
 func (a *API) documentAnswers(o *Operation, h *huma.Operation) {
 	// First, so that the document has one example of its code, whatever else has the code.
-	o.Refuses = append([]*domain.Error{domain.ErrInvalid}, o.Refuses...)
+	o.Refuses = append([]*domain.Error{errInvalid}, o.Refuses...)
 	o.codes = map[int][]*domain.Error{}
 	for _, e := range o.Refuses {
 		status := StatusOf[e.Kind]
@@ -133,9 +132,9 @@ func (a *API) SchemaOf(v any) *huma.Schema {
 func (a *API) successResponse(o *Operation, r Reply) *huma.Response {
 	switch r.Data.(type) {
 	case PNG:
-		return qrResponse(o, r)
+		return fileResponse(o, r, format.PNGType, "binary")
 	case Text:
-		return textResponse(o, r)
+		return fileResponse(o, r, format.TextType, "")
 	}
 	data := a.SchemaOf(r.Data)
 	example := map[string]*huma.Example{"reply": {Value: a.exampleEnvelope(true, r.Data, nil)}}
@@ -152,7 +151,7 @@ func (a *API) successResponse(o *Operation, r Reply) *huma.Response {
 		}},
 	}
 	if o.CSV {
-		documentCSV(response)
+		response.Content[format.CSVType] = &huma.MediaType{Schema: &huma.Schema{Type: huma.TypeString}}
 		if _, ok := r.Data.(printed); ok {
 			response.Content[openapi.HTMLType] = &huma.MediaType{Schema: &huma.Schema{Type: huma.TypeString}}
 		}
@@ -160,23 +159,11 @@ func (a *API) successResponse(o *Operation, r Reply) *huma.Response {
 	return response
 }
 
-// qrResponse documents an answer that is a QR code.
-func qrResponse(o *Operation, r Reply) *huma.Response {
-	return &huma.Response{Description: r.Doc, Headers: responseHeaders(o, r.Status),
-		Content: map[string]*huma.MediaType{
-			format.PNGType: {Schema: &huma.Schema{Type: huma.TypeString, Format: "binary"}},
-		}}
-}
-
-// textResponse documents an answer that is plain text.
-func textResponse(o *Operation, r Reply) *huma.Response {
-	return &huma.Response{Description: r.Doc, Headers: responseHeaders(o, r.Status),
-		Content: map[string]*huma.MediaType{format.TextType: {Schema: &huma.Schema{Type: huma.TypeString}}}}
-}
-
-// documentCSV adds the form that answerCSV writes to the document of an answer.
-func documentCSV(r *huma.Response) {
-	r.Content[format.CSVType] = &huma.MediaType{Schema: &huma.Schema{Type: huma.TypeString}}
+// fileResponse documents an answer that is no envelope.
+func fileResponse(o *Operation, r Reply, mediaType, form string) *huma.Response {
+	return &huma.Response{Description: r.Doc, Headers: responseHeaders(o, r.Status), Content: map[string]*huma.MediaType{
+		mediaType: {Schema: &huma.Schema{Type: huma.TypeString, Format: form}},
+	}}
 }
 
 func (a *API) errorResponse(o *Operation, status int, errs []*domain.Error) *huma.Response {
@@ -185,7 +172,7 @@ func (a *API) errorResponse(o *Operation, status int, errs []*domain.Error) *hum
 	descriptions := make([]string, len(errs))
 	for i, e := range errs {
 		descriptions[i] = e.Code
-		examples[e.Code] = &huma.Example{Value: a.exampleEnvelope(false, nil, withExampleDetails(e))}
+		examples[e.Code] = &huma.Example{Value: a.exampleEnvelope(false, nil, e)}
 	}
 	return &huma.Response{
 		Description: strings.Join(descriptions, ", "),
@@ -249,58 +236,26 @@ func (a *API) exampleEnvelope(success bool, data any, e *domain.Error) any {
 	return out
 }
 
-// exampleDetails are the details that some refusals always have.
-var exampleDetails = map[string]map[string]any{
-	"INVALID_REQUEST": {
-		"fields": []domain.FieldIssue{{Field: "config.quantity", Issue: "must be a whole number from 1 to 100"}},
-	},
-	"INSUFFICIENT_BALANCE": {"required": domain.MustMoney("25"), "available": domain.MustMoney("9.75"),
-		"currency": domain.Currency},
-	"PRICE_MISMATCH":               {"cost": domain.MustMoney("2"), "max_cost": domain.MustMoney("1.5")},
-	"AUTH_INSUFFICIENT_PERMISSION": {"required": "sessions:write"},
-	"ORDER_LIMIT_REACHED":          {"limit": recharge.MaxOpen},
-}
-
-func withExampleDetails(e *domain.Error) *domain.Error {
-	c := *e
-	c.Details = exampleDetails[e.Code]
-	return &c
-}
-
 // responseHeaders documents the headers of an answer. Those that every answer has, the id of the request and the
 // limit of requests, are in the description of the document: named at each success they would be a tenth of it.
-func responseHeaders(o *Operation, status int) map[string]*huma.Param {
-	text := &huma.Schema{Type: huma.TypeString}
-	number := &huma.Schema{Type: huma.TypeInteger}
-	h := map[string]*huma.Param{}
+func responseHeaders(o *Operation, status int) map[string]*huma.Header {
+	var names []string
 	limited := status == http.StatusTooManyRequests
 	// Where a call has limits of its own too, the description of the document has to do.
 	if !o.Open && limited && len(o.codes[status]) == 1 {
-		h["X-RateLimit-Limit"] = &huma.Param{
-			Description: "Requests a minute, and the burst. Absent when unlimited, like the next two.",
-			Schema:      number,
-		}
-		h["X-RateLimit-Remaining"] = &huma.Param{Description: "Requests that may be sent at once.", Schema: number}
-		h["X-RateLimit-Reset"] = &huma.Param{
-			Description: "When the whole limit is free again, in Unix seconds.",
-			Schema:      number,
-		}
-		h["RateLimit"] = &huma.Param{Description: "The same in the form of the IETF draft.", Schema: text}
-		h["RateLimit-Policy"] = &huma.Param{Description: "The same in the form of the IETF draft.", Schema: text}
+		names = append(names, "X-RateLimit-Limit", "X-RateLimit-Remaining", "X-RateLimit-Reset", "RateLimit",
+			"RateLimit-Policy")
 	}
 	if limited || status == http.StatusServiceUnavailable {
-		h["Retry-After"] = &huma.Param{Description: "Seconds to wait, at least 1.", Schema: number}
+		names = append(names, "Retry-After")
 	}
 	if status == http.StatusAccepted {
-		h["Location"] = &huma.Param{Description: "Where to poll the session.", Schema: text}
+		names = append(names, "Location")
 	}
 	if o.Idempotent && status < 300 {
-		h["Idempotency-Replayed"] = &huma.Param{
-			Description: "true when the Idempotency-Key was used before.",
-			Schema:      text,
-		}
+		names = append(names, "Idempotency-Replayed")
 	}
-	return h
+	return openapi.Headers(names...)
 }
 
 // declareDocument declares the document itself, the one answer without envelope.
@@ -324,7 +279,7 @@ func (a *API) declareDocument() {
 				},
 				Example: map[string]any{"openapi": "3.1.0", "info": map[string]any{}, "paths": map[string]any{}},
 			}},
-		}, "400": a.errorResponse(&Operation{Open: true}, http.StatusBadRequest, Refusals(domain.ErrInvalid)),
+		}, "400": a.errorResponse(&Operation{Open: true}, http.StatusBadRequest, Refusals(errInvalid)),
 			"421": a.errorResponse(&Operation{Open: true}, http.StatusMisdirectedRequest, Refusals(ErrMisdirected))}})
 }
 

@@ -6,11 +6,11 @@ import (
 	"log/slog"
 	"strconv"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 
+	"agentproxy/adapters/lograte"
 	"agentproxy/domain"
 	"agentproxy/ports"
 )
@@ -71,17 +71,11 @@ type outages struct {
 	log     *slog.Logger
 	clock   ports.Clock
 	metrics *metrics
-
-	mu     sync.Mutex
-	logged map[string]time.Time
-	silent map[string]int // calls since then
+	logged  *lograte.Limiter
 }
 
-// logOutagesEvery is how often one cause is logged.
-const logOutagesEvery = time.Second
-
 func newOutages(log *slog.Logger, clock ports.Clock, m *metrics) *outages {
-	return &outages{log: log, clock: clock, metrics: m, logged: map[string]time.Time{}, silent: map[string]int{}}
+	return &outages{log: log, clock: clock, metrics: m, logged: lograte.New(1, time.Second)}
 }
 
 // note takes the refusal of a call to a route and the error behind it.
@@ -89,18 +83,11 @@ func (o *outages) note(ctx context.Context, id, route string, e *domain.Error, e
 	cause := causeOf(e, err)
 	o.metrics.outages.WithLabelValues(cause).Inc()
 	now := o.clock.Now()
-	o.mu.Lock()
-	last, known := o.logged[cause]
-	if known && now.Sub(last) < logOutagesEvery && !now.Before(last) {
-		o.silent[cause]++
-		o.mu.Unlock()
+	if !o.logged.Allow(cause, now) {
 		return
 	}
-	silent := o.silent[cause]
-	o.logged[cause], o.silent[cause] = now, 0
-	o.mu.Unlock()
 	o.log.LogAttrs(ctx, slog.LevelWarn, "the service is unavailable", slog.String("cause", cause),
-		slog.String("request_id", id), slog.String("route", route), slog.Int("more_since_last", silent),
+		slog.String("request_id", id), slog.String("route", route), slog.Int("more_since_last", o.logged.LeftOut(cause, now)),
 		slog.Any("err", err))
 }
 

@@ -11,6 +11,7 @@ import (
 	"github.com/gin-gonic/gin"
 
 	"agentproxy/adapters/conns"
+	"agentproxy/adapters/lograte"
 )
 
 const headerRequestID = "X-Request-Id"
@@ -67,34 +68,48 @@ func (a *API) panicked(c *Call, fault any) {
 	a.Refuse(c, errInternal)
 }
 
+// refusalsLogged is how many requests that are refused with 401, 404 or 429 are logged in a second. Any stranger can
+// send thousands, which cost nothing but the disk of the log.
+const refusalsLogged = 100
+
+// servedLogged is how many requests that are served within slow are logged in a second, which is 10 GB a day. Failures,
+// and what is slow, are all logged.
+const (
+	servedLogged = 500
+	slow         = time.Second
+)
+
+// sampled returns what bounds the lines of requests with a status; nil for those that are all logged.
+func (a *API) sampled(status int, took time.Duration) *lograte.Limiter {
+	switch {
+	case status == http.StatusNotFound, status == http.StatusUnauthorized, status == http.StatusTooManyRequests:
+		return a.refused
+	case status < http.StatusBadRequest && took < slow:
+		return a.served
+	}
+	return nil
+}
+
 // logRequest writes the line. Neither the query nor the path is in it: callers
-// put secrets into both. Of requests that are refused with 401, 404 or 429 it writes a hundred a second, of
-// those that are served soon five hundred.
+// put secrets into both.
 func (a *API) logRequest(c *Call, start time.Time) {
 	if !a.Log.Enabled(c, slog.LevelInfo) {
 		return
 	}
 	status, now := c.gin.Writer.Status(), a.Clock.Now()
-	if took := time.Since(start); status < http.StatusBadRequest && took < slow {
-		logged, leftOut := a.quiet.served.admit(now)
-		if !logged {
-			return
-		}
-		if leftOut > 0 {
-			a.Log.LogAttrs(c, slog.LevelInfo, "served requests were left out of the log", slog.Int64("count", leftOut))
-		}
-	}
-	logged, leftOut := a.quiet.admit(status, now)
-	if !logged {
+	if limit := a.sampled(status, time.Since(start)); limit != nil && !limit.Allow("", now) {
 		return
 	}
-	if leftOut > 0 {
-		a.Log.LogAttrs(c, slog.LevelInfo, "refused requests were left out of the log", slog.Int("count", leftOut))
+	if n := a.served.LeftOut("", now); n > 0 {
+		a.Log.LogAttrs(c, slog.LevelInfo, "served requests were left out of the log", slog.Int("count", n))
+	}
+	if n := a.refused.LeftOut("", now); n > 0 {
+		a.Log.LogAttrs(c, slog.LevelInfo, "refused requests were left out of the log", slog.Int("count", n))
 	}
 	a.Log.LogAttrs(c, slog.LevelInfo, "request",
 		slog.String("method", method(c.gin.Request.Method)),
 		slog.String("route", c.route()),
-		slog.Int("status", c.gin.Writer.Status()),
+		slog.Int("status", status),
 		slog.Duration("duration", time.Since(start)),
 		slog.String("request_id", c.id),
 		slog.String("agent_id", c.Caller.AgentID),

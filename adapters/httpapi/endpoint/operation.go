@@ -118,6 +118,14 @@ var (
 		Message: "the service failed; try again, and report the request_id if the problem persists"}
 )
 
+// Refusals with the details that they always have, as the document shows them.
+var (
+	errInvalid = domain.ErrInvalid.With("fields", []domain.FieldIssue{
+		{Field: "config.quantity", Issue: "must be a whole number from 1 to 100"},
+	})
+	ErrScope = account.ErrScope.With("required", string(account.SessionsWrite))
+)
+
 // StatusOf gives each kind of refusal its status.
 var StatusOf = map[domain.Kind]int{
 	domain.Internal:         http.StatusInternalServerError,

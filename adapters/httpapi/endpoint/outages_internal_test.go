@@ -58,7 +58,7 @@ func TestTheCauseOfA503IsLoggedOnceASecondAndCounted(t *testing.T) {
 	answer(deadlock)
 	answer(engine.Unavailable("begin snapshot", errors.New("disk")))
 	lines("cause=deadlock", "cause=begin_snapshot")
-	clock.Advance(logOutagesEvery - time.Millisecond)
+	clock.Advance(time.Second - time.Millisecond)
 	answer(deadlock)
 	lines()
 	clock.Advance(time.Millisecond)

@@ -3,15 +3,18 @@ package endpoint
 import (
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/gin-gonic/gin"
 
+	"agentproxy/adapters/lograte"
 	"agentproxy/domain/spelling"
 )
 
 // New returns an API without operations.
 func New(cfg Config) *API {
-	a := &API{Config: cfg, Engine: newEngine(), ops: map[string]*Operation{}, metrics: newMetrics()}
+	a := &API{Config: cfg, Engine: newEngine(), ops: map[string]*Operation{}, metrics: newMetrics(),
+		served: lograte.New(servedLogged, time.Second), refused: lograte.New(refusalsLogged, time.Second)}
 	a.outages = newOutages(cfg.Log, cfg.Clock, a.metrics)
 	a.Engine.Use(a.observe, a.guard)
 	a.Engine.NoRoute(a.refuseRoute)

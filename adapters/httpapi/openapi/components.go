@@ -1,7 +1,6 @@
 package openapi
 
 import (
-	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
@@ -105,9 +104,8 @@ const onlyReply = "reply"
 // response adds a response and what it has.
 func (s *sites) response(o *huma.Operation, status string, r *huma.Response) {
 	for key, h := range r.Headers {
-		name := strings.ReplaceAll(strings.TrimPrefix(key, "X-"), "RateLimit-", "")
-		name = cmp.Or(headerNames[name], name)
-		s.headers = append(s.headers, site[huma.Header]{h, func(ref *huma.Header) { r.Headers[key] = ref }, name})
+		s.headers = append(s.headers, site[huma.Header]{h, func(ref *huma.Header) { r.Headers[key] = ref },
+			headers[key].component})
 	}
 	media := r.Content[JSONType]
 	if media == nil {
@@ -229,6 +227,3 @@ func textOfStatus(status string) string {
 	}
 	return strings.ToUpper(strings.ReplaceAll(http.StatusText(code), " ", "_"))
 }
-
-// headerNames are the short names of headers.
-var headerNames = map[string]string{"Remaining": "Left", "Idempotency-Replayed": "Replayed"}

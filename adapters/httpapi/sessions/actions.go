@@ -85,11 +85,11 @@ func (s *service) declareChanges() {
 		},
 		Refuses: endpoint.And(
 			sessionview.OfLive,
-			sessions.ErrPriceMismatch,
+			errPrice,
 			catalog.ErrProductNotFound,
 			catalog.ErrOutOfStock,
 			account.ErrTierRequired,
-			billing.ErrInsufficientBalance,
+			errBalance,
 			billing.ErrBudgetExceeded, account.ErrKeyRestricted,
 			ports.ErrProvider,
 			ports.ErrTimeout,

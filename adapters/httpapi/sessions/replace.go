@@ -10,7 +10,6 @@ import (
 	"agentproxy/adapters/httpapi/sessionview"
 	"agentproxy/adapters/httpapi/value"
 	"agentproxy/app/replacements"
-	"agentproxy/app/sessions"
 	"agentproxy/domain/account"
 	"agentproxy/domain/billing"
 	"agentproxy/domain/catalog"
@@ -79,8 +78,8 @@ func (s *service) declareReplace() {
 				Data: exampleReplacement, Or: endpoint.ExampleDryRun},
 			{Status: http.StatusAccepted, Doc: "The seller was asked; poll Location.", Data: pending},
 		},
-		Refuses: endpoint.And(sessionview.OfLive, replacement.ErrRefused, sessions.ErrPriceMismatch, catalog.ErrOutOfStock,
-			exit.ErrNotMet, billing.ErrInsufficientBalance, billing.ErrBudgetExceeded, account.ErrKeyRestricted,
+		Refuses: endpoint.And(sessionview.OfLive, replacement.ErrRefused, errPrice, catalog.ErrOutOfStock,
+			exit.ErrNotMet, errBalance, billing.ErrBudgetExceeded, account.ErrKeyRestricted,
 			ports.ErrProvider, ports.ErrTimeout),
 		Example: map[string]any{"reason": "wrong_place"},
 	}, s.replace)

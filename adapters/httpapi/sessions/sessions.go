@@ -13,6 +13,7 @@ import (
 	"agentproxy/app/replacements"
 	"agentproxy/app/reveals"
 	"agentproxy/app/sessions"
+	"agentproxy/domain"
 	"agentproxy/domain/account"
 	"agentproxy/domain/billing"
 	"agentproxy/domain/catalog"
@@ -151,6 +152,13 @@ func (s *service) declareSessions() {
 	}, s.sessionUsage)
 }
 
+// Refusals with the details that they always have, as the document shows them.
+var (
+	errBalance = billing.ErrInsufficientBalance.With("required", domain.MustMoney("25")).
+			With("available", domain.MustMoney("9.75")).With("currency", domain.Currency)
+	errPrice = sessions.ErrPriceMismatch.With("cost", domain.MustMoney("2")).With("max_cost", domain.MustMoney("1.5"))
+)
+
 func createOperation() endpoint.Operation {
 	return endpoint.Operation{
 		ID:         "create-session",
@@ -179,8 +187,8 @@ func createOperation() endpoint.Operation {
 			catalog.ErrOutOfStock,
 			exit.ErrNotMet,
 			account.ErrTierRequired,
-			sessions.ErrPriceMismatch,
-			billing.ErrInsufficientBalance,
+			errPrice,
+			errBalance,
 			billing.ErrBudgetExceeded,
 			account.ErrKeyRestricted,
 			session.ErrLimit,

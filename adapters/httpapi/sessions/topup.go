@@ -42,11 +42,11 @@ func (s *service) declareTopUp() {
 			Or:   endpoint.ExampleDryRun}},
 		Refuses: endpoint.And(
 			sessionview.OfLive,
-			sessions.ErrPriceMismatch,
+			errPrice,
 			catalog.ErrProductNotFound,
 			catalog.ErrOutOfStock,
 			account.ErrTierRequired,
-			billing.ErrInsufficientBalance,
+			errBalance,
 			billing.ErrBudgetExceeded,
 			account.ErrKeyRestricted,
 		),
