@@ -59,7 +59,7 @@ func (t *Service) Fold(ctx context.Context, in ports.QueuedCalls) (at ports.Fold
 // health in another way. Events of a session or worker that is gone are dropped; those of a session that ended
 // since they were accepted count.
 func (t *Service) foldCalls(
-	ctx context.Context, tx repos, calls []queuedCall, order []of, found map[of]*reportedOn,
+	ctx context.Context, tx repos, calls []queuedCall, order []subject, found map[subject]*reportedOn,
 ) error {
 	tallies := map[string]ports.Tally{}
 	for _, c := range calls {
@@ -73,7 +73,11 @@ func (t *Service) foldCalls(
 		}
 	}
 	for _, on := range order {
-		if err := storeFolded(ctx, tx, on, found[on]); err != nil {
+		h := found[on]
+		if h == nil || len(h.events) == 0 {
+			continue
+		}
+		if err := h.store(ctx, tx, on.session); err != nil && !errors.Is(err, session.ErrNotFound) {
 			return err
 		}
 	}
@@ -87,8 +91,8 @@ func (t *Service) foldCalls(
 }
 
 // foldCall adds the events of a call, and returns what they were about, each once.
-func foldCall(c queuedCall, found map[of]*reportedOn, tally *ports.Tally) (touched []of) {
-	count := make(map[of]int, 16)
+func foldCall(c queuedCall, found map[subject]*reportedOn, tally *ports.Tally) (touched []subject) {
+	count := make(map[subject]int, 16)
 	for _, e := range c.Events {
 		on := e.on()
 		if h := found[on]; h != nil && h.AgentID == c.Agent {
@@ -141,33 +145,23 @@ func countEvidence(t *ports.Tally, e health.Event) {
 }
 
 // announce notifies of a risk level that has changed for good, unless the session is over.
-func (h *reportedOn) announce(ctx context.Context, tx repos, ids ports.IDs, now time.Time, on of) error {
+func (h *reportedOn) announce(ctx context.Context, tx repos, ids ports.IDs, now time.Time, on subject) error {
 	if h.Status.Over() {
 		return nil
 	}
-	subject := notify.Subject{AgentID: h.AgentID, SessionID: on.session, Worker: on.worker}
-	return notify.HealthChanged(ctx, tx, ids, now, subject, &h.State)
+	about := notify.Subject{AgentID: h.AgentID, SessionID: on.session, Worker: on.worker}
+	return notify.HealthChanged(ctx, tx, ids, now, about, &h.State)
 }
 
-// storeFolded stores the state and the new events of a session or worker.
-func storeFolded(ctx context.Context, tx repos, on of, h *reportedOn) error {
-	if h == nil || len(h.events) == 0 {
-		return nil
+// store stores the state, and appends the new events to the log.
+func (h *reportedOn) store(ctx context.Context, tx repos, sessionID string) (err error) {
+	if h.id == 0 {
+		err = tx.Health().Put(ctx, sessionID, h.State)
+	} else {
+		err = tx.Workers().PutHealth(ctx, h.id, h.State, h.failed)
 	}
-	err := h.put(ctx, tx, on.session)
-	if err == nil {
-		err = tx.Events().Append(ctx, on.session, h.events)
-	}
-	if errors.Is(err, session.ErrNotFound) {
-		return nil
+	if err == nil && len(h.events) > 0 {
+		err = tx.Events().Append(ctx, sessionID, h.events)
 	}
 	return err
-}
-
-// put stores the state.
-func (h *reportedOn) put(ctx context.Context, tx repos, sessionID string) error {
-	if h.id == 0 {
-		return tx.Health().Put(ctx, sessionID, h.State)
-	}
-	return tx.Workers().PutHealth(ctx, h.id, h.State, h.failed)
 }

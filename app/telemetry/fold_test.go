@@ -93,3 +93,22 @@ func TestACallThatNamesASessionOfAnotherAgentDropsThatEvent(t *testing.T) {
 	apptest.Equal(t, "reported of the other one", alienReported, 0)
 	apptest.Equal(t, "its score", score, 100)
 }
+
+// full is a queue that takes no call of any size.
+type full struct{ ports.TelemetryQueue }
+
+func (full) Publish(context.Context, string, []byte) (ports.QueuePlace, error) {
+	return ports.QueuePlace{}, ports.ErrCallTooLarge
+}
+
+func TestACallThatIsTooLargeForTheQueueIsFoldedAtOnce(t *testing.T) {
+	t.Parallel()
+	w := apptest.New(t)
+	agent := w.Register()
+	v := w.Buy(agent, apptest.Local)
+	service := telemetry.New(w.Store, w.Clock, w.IDs, w.Observer).WithQueue(full{})
+	_, err := service.Batch(t.Context(), agent, []telemetry.ReportedEvent{event(v.ID, "success"), event(v.ID, "block")})
+	apptest.OK(t, err)
+	reported, _, _ := eventTotals(w, agent, v.ID)
+	apptest.Equal(t, "reported", reported, 2)
+}

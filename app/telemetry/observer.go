@@ -25,7 +25,7 @@ type Observer struct {
 	ids   ports.IDs
 
 	mu       sync.Mutex
-	sessions map[of]*observations
+	sessions map[subject]*observations
 	workers  int // of the keys of sessions
 	budgets  freeBudgets
 	guesses  guesses
@@ -34,14 +34,14 @@ type Observer struct {
 
 // NewObserver returns an empty Observer.
 func NewObserver(store ports.Store, clock ports.Clock, ids ports.IDs) *Observer {
-	return &Observer{store: narrow(store), clock: clock, ids: ids, sessions: map[of]*observations{},
+	return &Observer{store: narrow(store), clock: clock, ids: ids, sessions: map[subject]*observations{},
 		budgets: freeBudgets{}, guesses: guesses{}, peers: newPeers(clock.Now())}
 }
 
-// of is what observations are about: a session, or one of its workers.
-type of struct{ session, worker string }
+// subject is what observations are about: a session, or one of its workers.
+type subject struct{ session, worker string }
 
-func (a of) compare(b of) int {
+func (a subject) compare(b subject) int {
 	return cmp.Or(cmp.Compare(a.session, b.session), cmp.Compare(a.worker, b.worker))
 }
 
@@ -67,7 +67,7 @@ const (
 func (o *Observer) add(id, agent string, e eventlog.Event, evidence health.Event) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	s := o.of(of{id, e.Worker})
+	s := o.observationsOf(subject{id, e.Worker})
 	if s == nil {
 		return
 	}
@@ -91,9 +91,9 @@ func (o *Observer) add(id, agent string, e eventlog.Event, evidence health.Event
 	}
 }
 
-// of returns the observations of a session or worker, or nil if there are too many. The caller
+// observationsOf returns the observations of a session or worker, or nil if there are too many. The caller
 // holds mu.
-func (o *Observer) of(id of) *observations {
+func (o *Observer) observationsOf(id subject) *observations {
 	s := o.sessions[id]
 	if s != nil || len(o.sessions) >= observedSessions || id.worker != "" && o.workers >= observedWorkers {
 		return s
@@ -106,23 +106,30 @@ func (o *Observer) of(id of) *observations {
 	return s
 }
 
-// claim removes and returns the evidence that a report matches; false if none waits.
-func (o *Observer) claim(id of, e health.Event) (health.Event, bool) {
+// claim gives a reported event the evidence that waits for it, if it has none.
+func (o *Observer) claim(e *queuedEvent, now time.Time) {
+	event := e.event(now)
+	if e.Claim != nil || !event.Scored() {
+		return
+	}
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	s := o.sessions[id]
-	if s == nil {
-		return health.Event{}, false
+	if s := o.sessions[e.on()]; s != nil {
+		if c, ok := s.ring.Take(event.Host, event.At); ok {
+			e.Claim = &queuedClaim{Type: string(c.Type), Status: c.StatusCode, Host: c.Host, At: c.At.UnixMicro()}
+		}
 	}
-	return s.ring.Take(e.Host, e.At)
 }
 
-// unclaim puts back evidence whose report was not stored after all.
-func (o *Observer) unclaim(id of, e health.Event) {
+// unclaim puts back the evidence of an event that was not stored after all.
+func (o *Observer) unclaim(e *queuedEvent) {
+	if e.Claim == nil {
+		return
+	}
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	if s := o.of(id); s != nil {
-		if oldest, full := s.ring.Add(e); full && len(s.ready) < readyLimit {
+	if s := o.observationsOf(e.on()); s != nil {
+		if oldest, full := s.ring.Add(e.Claim.event()); full && len(s.ready) < readyLimit {
 			s.ready = append(s.ready, oldest)
 		}
 	}
@@ -130,7 +137,7 @@ func (o *Observer) unclaim(id of, e health.Event) {
 
 // batch is what one session has ready for the store.
 type batch struct {
-	id     of
+	id     subject
 	events []eventlog.Event
 	ready  []health.Event
 	failed worker.Failure
@@ -183,7 +190,7 @@ func joined(batches []batch) []batch {
 func (o *Observer) restore(b batch) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	s := o.of(b.id)
+	s := o.observationsOf(b.id)
 	if s == nil {
 		return
 	}
@@ -263,7 +270,7 @@ func (o *Observer) storeBatch(ctx context.Context, tx repos, b batch) error {
 	if len(b.ready) == 0 && b.failed.At.IsZero() {
 		return nil
 	}
-	found, err := readReported(ctx, tx, "", []of{b.id})
+	found, err := readReported(ctx, tx, "", []subject{b.id})
 	h := found[b.id] // observations of a worker that was removed are dropped
 	if err != nil || h == nil {
 		return err
@@ -280,5 +287,5 @@ func (o *Observer) storeBatch(ctx context.Context, tx repos, b batch) error {
 		return err
 	}
 	h.failed = b.failed
-	return h.put(ctx, tx, b.id.session)
+	return h.store(ctx, tx, b.id.session)
 }

@@ -65,12 +65,18 @@ func decodeCall(body []byte) (c queuedCall, err error) {
 	return c, nil
 }
 
-func (e *queuedEvent) on() of { return of{e.Session, e.Worker} }
+func (e *queuedEvent) on() subject { return subject{e.Session, e.Worker} }
 
 // event returns what it is for the health of an exit.
 func (e *queuedEvent) event(at time.Time) health.Event {
-	r := health.Report{Type: e.Type, StatusCode: e.Status, LatencyMS: e.Latency, TargetHost: e.Host}
-	return r.Event(at)
+	event := health.Event{Type: health.Type(e.Type), Host: health.CanonicalHost(e.Host), At: at}
+	if e.Status != nil {
+		event.StatusCode = *e.Status
+	}
+	if e.Latency != nil {
+		event.LatencyMS, event.HasLatency = *e.Latency, true
+	}
+	return event
 }
 
 func (c queuedClaim) event() health.Event {

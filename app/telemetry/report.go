@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"time"
 
 	"agentproxy/domain"
 	"agentproxy/domain/eventlog"
@@ -17,9 +16,9 @@ import (
 // intake is a call on its way to the fold.
 type intake struct {
 	events  []queuedEvent // as they were sent; a claim is made once, while a unit may run again
-	order   []of
+	order   []subject
 	call    queuedCall // the accepted ones
-	found   map[of]*reportedOn
+	found   map[subject]*reportedOn
 	results []EventResult
 	folded  bool // by the queue: found is older than the fold
 }
@@ -29,36 +28,35 @@ func (t *Service) take(ctx context.Context, agentID string, events []ReportedEve
 	in := &intake{events: make([]queuedEvent, len(events)), call: queuedCall{Version: callVersion, Agent: agentID}}
 	in.call.Events = make([]*queuedEvent, len(events))
 	for i, e := range events {
-		in.events[i] = queuedOf(e, t.ids.New(eventlog.IDPrefix))
-		in.call.Events[i] = &in.events[i]
+		q := &in.events[i]
+		*q = queuedEvent{Session: e.SessionID, Worker: e.Worker, ID: t.ids.New(eventlog.IDPrefix), Type: e.Type,
+			Status: e.StatusCode, Latency: e.LatencyMS, Host: e.TargetHost, Message: e.ErrorMessage}
+		if e.OccurredAt != nil {
+			q.OccurredAt = e.OccurredAt.UnixMicro()
+		}
+		in.call.Events[i] = q
 	}
 	in.order = orderOf(in.call)
-	foldIt := t.foldNow
-	if t.queue != nil {
-		foldIt = t.foldQueued
+	queued, err := t.foldQueued(ctx, in)
+	if err == nil && !queued { // in the unit that admits it
+		err = t.store.Update(ctx, in.reads(), func(ctx context.Context, tx repos) error {
+			if err := t.admit(ctx, tx, in); err != nil {
+				return err
+			}
+			return t.foldCalls(ctx, tx, []queuedCall{in.call}, in.order, in.found)
+		})
 	}
-	err := foldIt(ctx, in)
-	for i, e := range in.events {
-		if e.Claim != nil && (err != nil || in.results[i].Err != nil) {
-			t.observer.unclaim(e.on(), e.Claim.event())
+	for i := range in.events {
+		if err != nil || in.results[i].Err != nil {
+			t.observer.unclaim(&in.events[i])
 		}
 	}
 	return in, err
 }
 
-// queuedOf returns an event as it is queued.
-func queuedOf(e ReportedEvent, id string) queuedEvent {
-	q := queuedEvent{Session: e.SessionID, Worker: e.Worker, ID: id, Type: e.Type, Status: e.StatusCode,
-		Latency: e.LatencyMS, Host: e.TargetHost, Message: e.ErrorMessage}
-	if e.OccurredAt != nil {
-		q.OccurredAt = e.OccurredAt.UnixMicro()
-	}
-	return q
-}
-
 // orderOf lists what the events of calls are about, each once, in one order of locks for all replicas.
-func orderOf(calls ...queuedCall) []of {
-	order, seen := make([]of, 0, 16), make(map[of]bool, 16)
+func orderOf(calls ...queuedCall) []subject {
+	order, seen := make([]subject, 0, 16), make(map[subject]bool, 16)
 	for _, c := range calls {
 		for _, e := range c.Events {
 			if on := e.on(); !seen[on] {
@@ -67,12 +65,12 @@ func orderOf(calls ...queuedCall) []of {
 			}
 		}
 	}
-	slices.SortFunc(order, of.compare)
+	slices.SortFunc(order, subject.compare)
 	return order
 }
 
 // sessionsOf lists the sessions of an order, each once.
-func sessionsOf(order []of) []string {
+func sessionsOf(order []subject) []string {
 	ids := make([]string, 0, len(order))
 	for i, on := range order {
 		if i == 0 || on.session != order[i-1].session {
@@ -82,40 +80,33 @@ func sessionsOf(order []of) []string {
 	return ids
 }
 
-// foldNow folds a call in the unit that admits it.
-func (t *Service) foldNow(ctx context.Context, in *intake) error {
-	return t.store.Update(ctx, in.reads(), func(ctx context.Context, tx repos) error {
-		if err := t.admit(ctx, tx, in); err != nil {
-			return err
-		}
-		return t.foldCalls(ctx, tx, []queuedCall{in.call}, in.order, in.found)
-	})
-}
-
 // foldQueued publishes a call and waits until it is folded, or until FoldWait has passed: then what was found
-// gets the events, as the fold will store it.
-func (t *Service) foldQueued(ctx context.Context, in *intake) error {
-	err := t.store.View(ctx, in.reads(), func(ctx context.Context, tx repos) error { return t.admit(ctx, tx, in) })
+// gets the events, as the fold will store it. It returns false without a queue, and for a call too large for it.
+func (t *Service) foldQueued(ctx context.Context, in *intake) (queued bool, err error) {
+	if t.queue == nil {
+		return false, nil
+	}
+	err = t.store.View(ctx, in.reads(), func(ctx context.Context, tx repos) error { return t.admit(ctx, tx, in) })
 	if err != nil || len(in.call.Events) == 0 {
-		return err
+		return true, err
 	}
 	body, err := in.call.encode()
 	if err != nil {
-		return err
+		return true, err
 	}
 	place, err := t.queue.Publish(ctx, in.call.Agent, body)
-	if errors.Is(err, ports.ErrCallTooLarge) {
-		return t.foldNow(ctx, in)
-	}
 	if err != nil {
-		return err
+		if errors.Is(err, ports.ErrCallTooLarge) {
+			return false, nil
+		}
+		return true, err
 	}
 	within, cancel := context.WithTimeout(ctx, t.FoldWait)
 	defer cancel()
 	if in.folded = t.queue.Folded(within, place); !in.folded {
 		foldCall(in.call, in.found, &ports.Tally{})
 	}
-	return nil
+	return true, nil
 }
 
 // reads names what the events are about.
@@ -135,12 +126,12 @@ func (t *Service) admit(ctx context.Context, tx repos, in *intake) (err error) {
 	for i := range in.events {
 		e := &in.events[i]
 		h := in.found[e.on()]
-		if h == nil && in.found[of{e.Session, ""}] != nil {
+		if h == nil && in.found[subject{e.Session, ""}] != nil {
 			return unknownWorker(i, len(in.events))
 		}
 		in.results[i] = EventResult{SessionID: e.Session, Err: rejection(h)}
 		if in.results[i].Err == nil {
-			t.claim(e, now)
+			t.observer.claim(e, now)
 			in.call.Events = append(in.call.Events, e)
 		}
 	}
@@ -148,7 +139,7 @@ func (t *Service) admit(ctx context.Context, tx repos, in *intake) (err error) {
 }
 
 // readReported reads what events are about. What is not there is not in the map.
-func readReported(ctx context.Context, tx repos, agentID string, order []of) (map[of]*reportedOn, error) {
+func readReported(ctx context.Context, tx repos, agentID string, order []subject) (map[subject]*reportedOn, error) {
 	names := map[string][]string{}
 	for _, on := range order {
 		if on.worker != "" {
@@ -159,9 +150,9 @@ func readReported(ctx context.Context, tx repos, agentID string, order []of) (ma
 	if err != nil {
 		return nil, err
 	}
-	found := make(map[of]*reportedOn, len(order))
+	found := make(map[subject]*reportedOn, len(order))
 	for id, r := range reads {
-		found[of{id, ""}] = &reportedOn{HealthRead: r}
+		found[subject{id, ""}] = &reportedOn{HealthRead: r}
 	}
 	for _, on := range order {
 		r, owned := reads[on.session]
@@ -175,7 +166,7 @@ func readReported(ctx context.Context, tx repos, agentID string, order []of) (ma
 		for _, s := range states {
 			read := r
 			read.State = s.State
-			found[of{on.session, s.Name}] = &reportedOn{HealthRead: read, id: s.ID}
+			found[subject{on.session, s.Name}] = &reportedOn{HealthRead: read, id: s.ID}
 		}
 	}
 	return found, nil
@@ -199,18 +190,6 @@ func rejection(h *reportedOn) *domain.Error {
 		return session.ErrOver.Msgf("the session is %s; it takes no more events", h.Status)
 	}
 	return nil
-}
-
-// claim gives an event the evidence that waits for it, if it has none.
-func (t *Service) claim(e *queuedEvent, now time.Time) {
-	if e.Claim != nil {
-		return
-	}
-	if event := e.event(now); event.Scored() {
-		if c, ok := t.observer.claim(e.on(), event); ok {
-			e.Claim = &queuedClaim{Type: string(c.Type), Status: c.StatusCode, Host: c.Host, At: c.At.UnixMicro()}
-		}
-	}
 }
 
 // answer is the health after the one event of a call. It is read after the fold, so it is what every replica

@@ -123,18 +123,6 @@ func (r Report) Issues(now time.Time) []domain.FieldIssue {
 	return found
 }
 
-// Event returns a report without issues as received at a time.
-func (r Report) Event(at time.Time) Event {
-	e := Event{Type: Type(r.Type), Host: CanonicalHost(r.TargetHost), At: at}
-	if r.StatusCode != nil {
-		e.StatusCode = *r.StatusCode
-	}
-	if r.LatencyMS != nil {
-		e.LatencyMS, e.HasLatency = *r.LatencyMS, true
-	}
-	return e
-}
-
 // CanonicalHost writes a host so that what an agent calls it and what the
 // gateway dialled compare equal: lower case, without port, brackets and the
 // final dot, at most 253 bytes.

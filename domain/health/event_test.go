@@ -61,17 +61,6 @@ func TestReportIssuesNameTheField(t *testing.T) {
 	})
 }
 
-func TestReportBecomesAnEvent(t *testing.T) {
-	got := health.Report{Type: "http_error", StatusCode: new(403), LatencyMS: new(0), TargetHost: "Shop.Test:443"}.Event(start)
-	want := health.Event{Type: health.HTTPError, StatusCode: 403, HasLatency: true, Host: "shop.test", At: start}
-	if got != want {
-		t.Errorf("%+v, want %+v", got, want)
-	}
-	if bare := (health.Report{Type: "custom"}).Event(start); bare.HasLatency || bare.Scored() {
-		t.Errorf("%+v has a latency or is scored", bare)
-	}
-}
-
 func TestGoodIsScoredAndFree(t *testing.T) {
 	for _, c := range []struct {
 		event        health.Event
