@@ -199,14 +199,14 @@ func TestVerifySeesChangedDays(t *testing.T) {
 		later(6 * 24 * time.Hour)
 		sumUp(t, st)
 		verify(t, st)
-		broken("UPDATE margin_days SET refunded = refunded + 1 WHERE by_key = 'agent'", "what is kept of the margin of a day is of its entries")
-		execAll(t, st, "UPDATE margin_days SET refunded = refunded - 1 WHERE by_key = 'agent'")
+		broken("UPDATE margin_sums SET refunded = refunded + 1 WHERE by_key = 'agent'", "the margin that is summed of a day is of its entries")
+		execAll(t, st, "UPDATE margin_sums SET refunded = refunded - 1 WHERE by_key = 'agent'")
 		verify(t, st)
 		broken("DELETE FROM account_days WHERE account = 'usdt_clearing'", sums)
 	})
 }
 
-// What was delivered in process is surveyed with the hours: where that differs from what is kept of the day, it is named.
+// What was delivered in process is surveyed with the hours: where that differs from the sums of the day, it is named.
 func TestVerifySeesWhatWasDeliveredInProcess(t *testing.T) {
 	t.Parallel()
 	onEachStore(t, func(t *testing.T, open func(testing.TB) *storage.Store) {
@@ -216,12 +216,12 @@ func TestVerifySeesWhatWasDeliveredInProcess(t *testing.T) {
 		sumUp(t, st)
 		verify(t, st)
 		for _, change := range []string{"bytes = bytes + 1", "n = n + 1", "day = day - 86400000000", "ips = 1", "charged = 1"} {
-			execAll(t, st, "CREATE TABLE was AS SELECT * FROM delivery_days", "UPDATE delivery_days SET "+change)
+			execAll(t, st, "CREATE TABLE was AS SELECT * FROM delivery_sums", "UPDATE delivery_sums SET "+change)
 			faults, _, err := st.Verify(t.Context())
-			if err != nil || len(faults) == 0 || faults[0].Rule != "what is kept of the deliveries of an agent in process is of its hours and terms" {
+			if err != nil || len(faults) == 0 || faults[0].Rule != "the deliveries that are summed of an agent in process are of its hours and terms" {
 				t.Errorf("%s: %v, %+v", change, err, faults)
 			}
-			execAll(t, st, "DELETE FROM delivery_days", "INSERT INTO delivery_days SELECT * FROM was", "DROP TABLE was")
+			execAll(t, st, "DELETE FROM delivery_sums", "INSERT INTO delivery_sums SELECT * FROM was", "DROP TABLE was")
 		}
 		verify(t, st)
 	})
@@ -268,12 +268,18 @@ func TestTheCostOfAnOldOrderIsCorrectedInItsDay(t *testing.T) {
 		}{{"ord_2", 900}, {"ord_1", 500}, {"ord_2", 0}, {"ord_1", 0}, {"ord_1", 1}} {
 			change(c.id, c.cost)
 			kept := report()
-			execAll(t, st, "CREATE TABLE was AS SELECT * FROM service_values WHERE name = 'margin-days'",
-				"DELETE FROM service_values WHERE name = 'margin-days'")
+			anew := "'order-days', 'margin-entries'"
+			execAll(t, st, "CREATE TABLE was AS SELECT * FROM service_values WHERE name IN ("+anew+")",
+				"CREATE TABLE margins AS SELECT * FROM margin_sums", "CREATE TABLE deliveries AS SELECT * FROM delivery_sums",
+				"CREATE TABLE hours AS SELECT * FROM agent_hours", "UPDATE agent_hours SET delivered = 0",
+				"DELETE FROM service_values WHERE name IN ("+anew+")", "DELETE FROM margin_sums", "DELETE FROM delivery_sums")
 			if summed := report(); kept != summed {
 				t.Errorf("%s costs %d:\nkept   %s\nsummed %s", c.id, c.cost, kept, summed)
 			}
-			execAll(t, st, "INSERT INTO service_values SELECT * FROM was", "DROP TABLE was")
+			execAll(t, st, "INSERT INTO service_values SELECT * FROM was", "INSERT INTO margin_sums SELECT * FROM margins",
+				"INSERT INTO delivery_sums SELECT * FROM deliveries", "DELETE FROM agent_hours",
+				"INSERT INTO agent_hours SELECT * FROM hours", "DROP TABLE was", "DROP TABLE margins", "DROP TABLE deliveries",
+				"DROP TABLE hours")
 		}
 	})
 }
@@ -303,7 +309,7 @@ func TestADayIsSummedAgainIfACostChangesMeanwhile(t *testing.T) {
 		if err := changeOrder(ctx, tx, "ord_2", 800, now); err != nil {
 			return err
 		}
-		go func() { kept <- st.KeepMarginDays(context.WithoutCancel(ctx)) }()
+		go func() { kept <- st.SumDays(context.WithoutCancel(ctx)) }()
 		eventually(t, "the day is summed, and its keeper waits", func() bool {
 			var waits int
 			err := st.Pool().QueryRow(ctx, `SELECT COUNT(*) FROM pg_locks l JOIN pg_database d ON d.oid = l.database
@@ -317,4 +323,59 @@ func TestADayIsSummedAgainIfACostChangesMeanwhile(t *testing.T) {
 	}
 	sumUp(t, st)
 	verify(t, st)
+}
+
+// What an hour gets once it is counted is delivered with it, and once: the day is summed anew.
+func TestWhatAnHourGetsLateIsDelivered(t *testing.T) {
+	t.Parallel()
+	onEachStore(t, func(t *testing.T, open func(testing.TB) *storage.Store) {
+		st := usedBooks(t, open)
+		later := st.Later()
+		delivered := func() (bytes int64, n int) {
+			view(t, st, func(ctx context.Context, tx ports.Tx) error {
+				list, err := tx.Overview().Deliveries(ctx, billing.Day(now), billing.Day(now).AddDate(0, 0, 1), ports.ByAgent)
+				for _, d := range list {
+					bytes, n = bytes+d.Bytes, n+d.Count
+				}
+				return err
+			})
+			return bytes, n
+		}
+		was, n := delivered()
+		later(3 * time.Hour)
+		for range 2 {
+			sumUp(t, st)
+			if bytes, sessions := delivered(); bytes != was || sessions != n || n == 0 {
+				t.Errorf("%d bytes of %d sessions are delivered once the hour is summed, %d of %d before", bytes, sessions, was, n)
+			}
+		}
+		const more = 40
+		execAll(t, st, fmt.Sprintf("UPDATE usage_hours SET up = up + %d WHERE session_id <> ''", more),
+			fmt.Sprintf("UPDATE sessions SET up = up + %d, leased = leased - %[1]d WHERE up > 0", more),
+			fmt.Sprintf("UPDATE leases SET up = up + %d", more), fmt.Sprintf("UPDATE counters SET bytes = bytes + %d WHERE bytes > 0", more))
+		for range 2 {
+			sumUp(t, st)
+			if bytes, sessions := delivered(); bytes != was+more || sessions != n {
+				t.Errorf("%d bytes of %d sessions are delivered, not %d of %d", bytes, sessions, was+more, n)
+			}
+		}
+		for _, f := range faultsOf(t, st) {
+			if strings.Contains(f.Rule, "deliver") {
+				t.Errorf("%+v", f)
+			}
+		}
+		execAll(t, st, "UPDATE agent_hours SET delivered = delivered + 1")
+		if !slices.ContainsFunc(faultsOf(t, st), func(f ports.Fault) bool { return strings.Contains(f.Rule, "deliveries that are summed") }) {
+			t.Error("more is summed of an hour than it has, and verify finds nothing")
+		}
+	})
+}
+
+func faultsOf(t *testing.T, st *storage.Store) []ports.Fault {
+	t.Helper()
+	faults, _, err := st.Verify(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return faults
 }

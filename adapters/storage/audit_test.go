@@ -203,8 +203,8 @@ func verifyNamesWhatWasBroken(t *testing.T, open func(testing.TB) *storage.Store
 	// What takes several statements is in TestVerifySeesTheCorruptionsOfTheAudit.
 	covered := map[string]bool{"what an operator decides of an account is an action of his": true, "every old entry is proved": true,
 		"no action of an operator that was proved has changed": true,
-		// In TestEveryColumnOfMoneyIsProved: it takes days that are kept.
-		"what is kept of the deliveries of an agent in process is of its hours and terms": true}
+		// In TestEveryColumnOfMoneyIsProved: it takes hours that are counted.
+		"the deliveries that are summed of an agent in process are of its hours and terms": true}
 	for breaking, rule := range map[string]string{
 		"UPDATE ledger_entries SET counter = counter + 1 WHERE ref = 'charge:1'":   "every entry sums to zero",
 		"UPDATE ledger_entries SET account = '' WHERE ref = 'charge:1'":            "every entry sums to zero",
@@ -320,12 +320,12 @@ func verifyNamesWhatWasBroken(t *testing.T, open func(testing.TB) *storage.Store
 		"INSERT INTO ledger_month_sessions (agent_id, month, ord, held, charged, released, refunded, moved) VALUES ('agt_1', 0, 1, 0, 1, 0, 0, 0)": "the sums of an agent's months by session are those of its entries",
 
 		"INSERT INTO account_days (day, account, counter) VALUES (0, 'revenue', 5)": "the sums of the service's accounts by day are those of the entries",
-		`INSERT INTO margin_days (day, by_key, name, charged, refunded, trial, given, cost, orders)
-			VALUES (0, 'agent', 'agt_1', 1, 0, 0, 0, 0, 0)`: "what is kept of the margin of a day is of its entries",
-		`INSERT INTO margin_days (day, by_key, name, charged, refunded, trial, given, cost, orders)
-			VALUES (0, 'agent', 'agt_1', 0, 0, 0, 0, 0, 1)`: "what is kept of the costs of a day is of its orders",
-		`INSERT INTO delivery_days (day, by_key, name, provider, product_no, type, ordered, ips, days, charged, bytes, n)
-			VALUES (0, 'product', 'x', 'p', 'x', 'dynamic', 0, 0, 0, 0, 1, 0)`: "what is kept of the deliveries of a day is of its orders, and the same by each key",
+		`INSERT INTO margin_sums (day, by_key, name, charged, refunded, trial, given, cost, orders)
+			VALUES (0, 'agent', 'agt_1', 1, 0, 0, 0, 0, 0)`: "the margin that is summed of a day is of its entries",
+		`INSERT INTO margin_sums (day, by_key, name, charged, refunded, trial, given, cost, orders)
+			VALUES (0, 'agent', 'agt_1', 0, 0, 0, 0, 0, 1)`: "the costs that are summed of a day are of its orders",
+		`INSERT INTO delivery_sums (day, by_key, name, provider, product_no, type, ordered, ips, days, charged, bytes, n)
+			VALUES (0, 'product', 'x', 'p', 'x', 'dynamic', 0, 0, 0, 0, 1, 0)`: "the deliveries that are summed of a day are of its orders, and the same by each key",
 		"UPDATE key_wallets SET spent_today = 1":                             "what a restricted key spent on its day was held on it",
 		"UPDATE key_wallets SET spent_day = spent_day + 1":                   "what a restricted key spent on its day was held on it",
 		"UPDATE wallets SET spent_day = spent_day + 1":                       "what a wallet spent on its day was held on it",

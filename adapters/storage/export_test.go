@@ -13,6 +13,7 @@ import (
 	"gorm.io/gorm"
 
 	"agentproxy/adapters/storage/engine"
+	"agentproxy/adapters/storage/margins"
 	"agentproxy/adapters/storage/proof"
 	"agentproxy/ports"
 )
@@ -94,11 +95,11 @@ func (s *Store) Later() (by func(time.Duration)) {
 	return func(d time.Duration) { off.Add(int64(d)) }
 }
 
-// KeepMarginDays keeps the days that are over for good.
-func (s *Store) KeepMarginDays(ctx context.Context) error { return s.keepMarginDays(ctx) }
+// SumDays sums what is new by day.
+func (s *Store) SumDays(ctx context.Context) error { return s.sumDays(ctx) }
 
 // SumDaysAfter is how old a number is before the entries up to it are summed by day on PostgreSQL.
-const SumDaysAfter = daysAfter
+const SumDaysAfter = margins.EntriesAfter
 
 // LastHours reads the last counted hour of a session.
 func LastHours(ctx context.Context, unit ports.Tx, sessionID string) error {

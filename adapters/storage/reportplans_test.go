@@ -172,3 +172,64 @@ func TestAStatementReadsFewEntries(t *testing.T) {
 		}
 	})
 }
+
+// ofReport matches how many rows PostgreSQL read of what reports are made of, and how often.
+var ofReport = regexp.MustCompile(`on (?:ledger_entries e|usage_hours h|usage_hours u|sessions s|upstream_orders \w) \(actual rows=(\d+) loops=(\d+)\)`)
+
+// The report of margins and the operator's days read what is summed of days, and of entries and hours what is newer.
+func TestReportsOfMarginsReadSums(t *testing.T) {
+	t.Parallel()
+	onEachStore(t, func(t *testing.T, open func(testing.TB) *storage.Store) {
+		const many = 2000
+		st := open(t)
+		manyEnded(t, st, many)
+		later := st.Later()
+		hour := now.Truncate(time.Hour).Add(-2 * time.Hour)
+		execAll(t, st, fmt.Sprintf(`INSERT INTO usage_hours (agent_id, hour, session_id, up, down, connections, charged, refunded,
+			recharged) SELECT agent_id, %d, id, 1, 2, 3, 4, 0, 0 FROM sessions`, hour.UnixMicro()), fmt.Sprintf(`INSERT INTO
+			ledger_entries (id, agent_id, ord, type, trial, own, held_trial, held_own, account, counter, ref, session_id, order_id,
+			description, at, balance_after) SELECT 'txn_' || ord, agent_id, 10 + ord, 'charge', 0, 0, 0, -4, 'revenue', 4,
+			'charge:' || id, id, '', '', %d, 0 FROM sessions`, hour.UnixMicro()))
+		for range 3 {
+			sumUp(t, st)
+			later(storage.SumDaysAfter)
+		}
+		analyze(t, st)
+		to := st.Clock().Now().AddDate(0, 0, 1).Truncate(24 * time.Hour)
+		for _, by := range []ports.MarginKey{ports.ByProvider, ports.ByProduct, ports.ByAgent, ports.ByDay} {
+			plans, err := st.Plans(t.Context(), func(ctx context.Context, tx ports.Tx) error {
+				groups, err := tx.Overview().Margins(ctx, to.AddDate(0, 0, -30), to, by)
+				list, errList := tx.Overview().Deliveries(ctx, to.AddDate(0, 0, -30), to, by)
+				charged, sessions := domain.Money(0), 0
+				for _, m := range groups {
+					charged += m.Charged
+				}
+				for _, d := range list {
+					sessions += d.Count
+				}
+				if charged != 4*many || sessions != many {
+					t.Errorf("by %s: %d are charged, %d sessions delivered: %+v", by, charged, sessions, list)
+				}
+				return errors.Join(err, errList)
+			})
+			all, read := strings.Join(plans, "\n\n"), 0
+			for _, m := range ofReport.FindAllStringSubmatch(all, -1) {
+				rows, _ := strconv.Atoi(m[1])
+				loops, _ := strconv.Atoi(m[2])
+				read += rows * loops
+			}
+			for _, m := range removed.FindAllStringSubmatch(all, -1) {
+				rows, _ := strconv.Atoi(m[1])
+				read += rows
+			}
+			for _, scan := range []string{"SCAN e", "SCAN h", "SCAN s", "SCAN u", "SCAN o", "SCAN r", "upstream_orders_status"} {
+				if strings.Contains(all, scan) {
+					read = many
+				}
+			}
+			if err != nil || read > 50 || !strings.Contains(all, "margin_sums") || st.Pool() == nil && !strings.Contains(all, "agent_hours_open") {
+				t.Errorf("by %s %d rows of entries, sessions and hours are read that are summed, %v:\n%s", by, read, err, all)
+			}
+		}
+	})
+}

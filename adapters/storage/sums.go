@@ -9,6 +9,7 @@ import (
 
 	"agentproxy/adapters/storage/column"
 	"agentproxy/adapters/storage/engine"
+	"agentproxy/adapters/storage/margins"
 	"agentproxy/adapters/storage/work"
 	"agentproxy/domain"
 	"agentproxy/domain/session"
@@ -70,9 +71,27 @@ func (s *Store) SumUp(ctx context.Context) error {
 			after = last
 		}
 	}
-	for _, sum := range []func(context.Context) error{s.countMonths, s.sumAccountDays, s.keepMarginDays} {
-		if err := sum(ctx); err != nil {
-			return err
+	if err := s.countMonths(ctx); err != nil {
+		return err
+	}
+	return s.sumDays(ctx)
+}
+
+// sumDays sums what is new by day, a part in each unit.
+func (s *Store) sumDays(ctx context.Context) error {
+	sums := []func(context.Context, *work.Unit) (bool, error){margins.SumOrders, margins.SumHours}
+	for _, e := range margins.AllEntries {
+		sums = append(sums, e.Sum)
+	}
+	for _, sum := range sums {
+		for more := true; more && ctx.Err() == nil; {
+			err := s.Update(ctx, ports.ReadSet{}, func(ctx context.Context, unit ports.Tx) (err error) {
+				more, err = sum(ctx, &unit.(*tx).Unit)
+				return err
+			})
+			if err != nil {
+				return work.Wrap("sum by day", err)
+			}
 		}
 	}
 	return nil

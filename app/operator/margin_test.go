@@ -385,16 +385,16 @@ func TestTheMarginOfKeptDaysIsTheSame(t *testing.T) {
 	}
 	d.Clock.Advance(5 * session.Day)
 	OK(t, d.DB.SumUp(t.Context()))
-	Equal(t, "days that are kept", d.Column("SELECT COUNT(DISTINCT day) FROM margin_days")[0], "4")
+	Equal(t, "days that are kept", d.Column("SELECT COUNT(DISTINCT day) FROM margin_sums")[0], "4")
 	for _, by := range keys {
 		r := report(by)
 		if !slices.Equal(r.Lines, before[by].Lines) || r.Total != before[by].Total || len(r.Lines) == 0 {
 			t.Errorf("by %s: %+v, before it was kept %+v", by, r.Lines, before[by].Lines)
 		}
 	}
-	d.Exec("UPDATE margin_days SET charged = charged + 1 WHERE by_key = 'provider'")
+	d.Exec("UPDATE margin_sums SET charged = charged + 1 WHERE by_key = 'provider'")
 	if _, err := money.Margin(t.Context(), from, to, ports.ByProvider); !errors.Is(err, operator.ErrDisagrees) {
 		t.Errorf("of kept days that are wrong: %v", err)
 	}
-	d.Exec("UPDATE margin_days SET charged = charged - 1 WHERE by_key = 'provider'") // the proof finds them too
+	d.Exec("UPDATE margin_sums SET charged = charged - 1 WHERE by_key = 'provider'") // the proof finds them too
 }

@@ -137,6 +137,7 @@ var imports = []rule{
 	{"adapters/storage/commit", "domain/... ports adapters/storage/engine"},
 	{"adapters/storage/engine", "domain"},
 	{"adapters/storage/evidence", "domain/... ports adapters/storage/codec adapters/storage/column adapters/storage/engine adapters/storage/work"},
+	{"adapters/storage/margins", "domain/... ports adapters/storage/column adapters/storage/engine adapters/storage/proof adapters/storage/work"},
 	{"adapters/storage/payments", "domain/... ports adapters/storage/column adapters/storage/engine adapters/storage/work"},
 	{"adapters/storage/postgres", "domain/... ports adapters/storage/engine"},
 	{"adapters/storage/procurement", "domain/... ports adapters/storage/column adapters/storage/engine adapters/storage/proof adapters/storage/work"},

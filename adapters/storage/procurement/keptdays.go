@@ -2,7 +2,6 @@ package procurement
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"time"
 
@@ -12,33 +11,33 @@ import (
 	"agentproxy/domain/procurement"
 )
 
-// rowsOfDay is the age from which on the day of an order may be kept: clocks of hosts may be hours apart.
-const rowsOfDay = 3 * 24 * time.Hour
+// rowsOfDay is the age from which on an order may be in the sums of its day: clocks of hosts may be hours apart.
+const rowsOfDay = 12 * time.Hour
 
-// What a seller charges for an order may change as long as the order lives. The day on which it was confirmed is kept
-// with its cost for the report of margins, so both change together.
+// What a seller charges for an order may change as long as the order lives. Its cost is in the sums of
+// the day on which it was confirmed, for the report of margins, so both change together.
 const (
 	keptKeys = `FROM (SELECT 'provider' AS by_key UNION ALL SELECT 'product' UNION ALL SELECT 'agent') k
 		CROSS JOIN upstream_orders o LEFT JOIN sessions s ON s.id = o.session_id WHERE o.id = ?2`
 	keptName = `CASE k.by_key WHEN 'provider' THEN o.provider WHEN 'product' THEN COALESCE(s.product_no, '')
 		ELSE COALESCE(s.agent_id, '') END`
-	correctMargin = `INSERT INTO margin_days (day, by_key, name, charged, refunded, trial, given, cost, orders)
+	correctMargin = `INSERT INTO margin_sums (day, by_key, name, charged, refunded, trial, given, cost, orders)
 		SELECT CAST(?1 AS BIGINT), k.by_key, ` + keptName + `, 0, 0, 0, 0, CAST(?3 AS BIGINT), 0 ` + keptKeys + `
-		ON CONFLICT (day, by_key, name) DO UPDATE SET cost = margin_days.cost + excluded.cost`
-	correctDeliveries = `INSERT INTO delivery_days (day, by_key, name, provider, product_no, type, ordered, ips, days,
+		ON CONFLICT (day, by_key, name) DO UPDATE SET cost = margin_sums.cost + excluded.cost`
+	correctDeliveries = `INSERT INTO delivery_sums (day, by_key, name, provider, product_no, type, ordered, ips, days,
 		charged, bytes, n) SELECT CAST(?1 AS BIGINT), k.by_key, ` + keptName + `, o.provider, COALESCE(s.product_no, ''),
 		o.type, 1, o.quantity, o.days, 0, CAST(?3 AS BIGINT) * o.bytes, CAST(?3 AS BIGINT) ` + keptKeys + `
 		AND o.kind <> 'replacement'
 		ON CONFLICT (day, by_key, name, provider, product_no, type, ordered, ips, days, charged)
-		DO UPDATE SET bytes = delivery_days.bytes + excluded.bytes, n = delivery_days.n + excluded.n`
+		DO UPDATE SET bytes = delivery_sums.bytes + excluded.bytes, n = delivery_sums.n + excluded.n`
 )
 
 // setValue keeps a value of the service under a name.
 const setValue = `INSERT INTO service_values (name, value) VALUES (?1, ?2)
 	ON CONFLICT (name) DO UPDATE SET value = excluded.value`
 
-// correctKeptDay changes what is kept of the day of a confirmed order whose cost Put changes. A day that is not kept
-// yet, but is being summed, is summed again.
+// correctKeptDay changes the sums of the day of a confirmed order whose cost Put changes. A day that is not summed yet
+// is summed once this unit is over, with the new cost.
 func (r orders) correctKeptDay(ctx context.Context, o procurement.Order) error {
 	if o.Status != procurement.Confirmed || r.Database.Now().Sub(o.DecidedAt) < rowsOfDay {
 		return nil
@@ -52,14 +51,12 @@ func (r orders) correctKeptDay(ctx context.Context, o procurement.Order) error {
 	}
 	r.Serialize("sum up")
 	var k proof.KeptDays
-	if err := proof.ValueOf(r.Conn, proof.MarginDays, &k); err != nil {
+	if err := proof.ValueOf(r.Conn, proof.OrderDays, &k); err != nil {
 		return work.Wrap("read which days are kept", err)
 	}
 	day := column.Micros(was.DecidedAt.Truncate(24 * time.Hour))
 	if day < k.From || day >= k.To {
-		k.Changes++
-		text, err := json.Marshal(k)
-		return errors.Join(err, r.Later("note that a day is to be summed again", setValue, proof.MarginDays, text))
+		return nil
 	}
 	err = r.Later("correct the cost of a kept day", correctMargin, day, o.ID, int64(o.Cost-was.Cost))
 	if without := column.Flag(o.Cost == 0) - column.Flag(was.Cost == 0); without != 0 {

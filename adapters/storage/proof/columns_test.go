@@ -19,7 +19,7 @@ import (
 var moneyTables = []string{"wallets", "ledger_entries", "sessions", "session_topups", "usage_hours", "agent_hours", "counters",
 	"session_counts", "leases", "workers", "session_archive", "key_wallets", "trial_grants", "recharge_keys", "recharge_orders",
 	"recharge_transfers", "recharge_aside", "upstream_orders", "replacements", "ledger_proofs", "ledger_counted", "ledger_months",
-	"ledger_month_sessions", "ledger_seals", "ledger_openings", "margin_days", "delivery_days", "account_days"}
+	"ledger_month_sessions", "ledger_seals", "ledger_openings", "margin_sums", "delivery_sums", "account_days"}
 
 // These are columns that no rule compares, by why they follow from nothing. Most moments are compared to the day or the hour
 // that money depends on, and not to the microsecond by which the test moves them.

@@ -111,7 +111,7 @@ var corruptions = []corruption{
 		"UPDATE recharge_orders SET status = 'failed' WHERE id = '$open_order$'"}},
 	{no: 29, name: "paid in 1970", rule: "an order is paid at the time of a transfer to it", do: []string{
 		"UPDATE recharge_orders SET paid_at = 1 WHERE id = '$paid_order$'"}},
-	{no: 30, name: "another cost of an order at a seller", rule: "what is kept of the costs of a day is of its orders", do: []string{
+	{no: 30, name: "another cost of an order at a seller", rule: "the costs that are summed of a day are of its orders", do: []string{
 		"UPDATE upstream_orders SET cost = cost + 1000000 WHERE session_id = '$sold$'"}},
 	{no: 31, name: "the order of a live session removed", rule: sellers, do: []string{
 		"DELETE FROM upstream_orders WHERE session_id = '$sold$'"}},

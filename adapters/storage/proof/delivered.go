@@ -7,16 +7,15 @@ import (
 
 	"agentproxy/adapters/storage/engine"
 	"agentproxy/adapters/storage/work"
-	"agentproxy/domain/billing"
 	"agentproxy/ports"
 )
 
-// Rules of what is kept of days and follows from orders, hours and terms. ?1 and ?2 are from when and until when days
-// are kept.
+// Rules of what is summed of days and follows from orders, hours and terms. ?1 and ?2 are from when and until when
+// orders are, ?3 from when on everything is read.
 const (
-	orderSums     = "what is kept of the costs of a day is of its orders"
-	deliverySums  = "what is kept of the deliveries of a day is of its orders, and the same by each key"
-	deliveredHere = "what is kept of the deliveries of an agent in process is of its hours and terms"
+	orderSums     = "the costs that are summed of a day are of its orders"
+	deliverySums  = "the deliveries that are summed of a day are of its orders, and the same by each key"
+	deliveredHere = "the deliveries that are summed of an agent in process are of its hours and terms"
 )
 
 const (
@@ -29,7 +28,7 @@ const (
 		WHERE o.status = 'confirmed' AND o.decided_at >= ?1 AND o.decided_at < ?2`
 
 	differingOrders = `SELECT x.day, x.by_key || ' ' || x.name || ': cost ' || SUM(x.cost) || ' and ' || SUM(x.orders) ||
-		' orders too much' FROM (SELECT day, by_key, name, cost, orders FROM margin_days
+		' orders too much' FROM (SELECT day, by_key, name, cost, orders FROM margin_sums
 		WHERE day >= ?1 AND (cost <> 0 OR orders <> 0)
 		UNION ALL SELECT ` + dayOfOrder + `, k.by_key, ` + keysOfOrder + `, -o.cost,
 		CASE WHEN o.kind <> 'replacement' THEN -1 ELSE 0 END ` + keptOrders + `) x
@@ -39,62 +38,67 @@ const (
 	// What was delivered in process is compared with hours and terms agent by agent, and here by the other keys with that.
 	differingDeliveries = `SELECT x.day, x.by_key || ' ' || x.name || ', ' || x.provider || ' ' || x.product_no || ': ' ||
 		SUM(x.bytes) || ' bytes and ' || SUM(x.n) || ' too many'
-		FROM (SELECT day, by_key, name, provider, product_no, type, ordered, ips, days, charged, bytes, n FROM delivery_days
-		WHERE day >= ?1 AND (ordered <> 0 OR by_key <> 'agent' OR day >= ?2)
+		FROM (SELECT day, by_key, name, provider, product_no, type, ordered, ips, days, charged, bytes, n FROM delivery_sums
+		WHERE day >= ?3 AND (ordered <> 0 OR by_key <> 'agent')
 		UNION ALL SELECT ` + dayOfOrder + `, k.by_key, ` + keysOfOrder + `, o.provider, COALESCE(s.product_no, ''), o.type,
 		1, o.quantity, o.days, 0, -o.bytes, -1 ` + keptOrders + ` AND o.kind <> 'replacement' AND o.cost = 0
 		UNION ALL SELECT d.day, k.by_key, CASE k.by_key WHEN 'provider' THEN d.provider ELSE d.product_no END, d.provider,
-		d.product_no, d.type, d.ordered, d.ips, d.days, d.charged, -d.bytes, -d.n FROM delivery_days d
+		d.product_no, d.type, d.ordered, d.ips, d.days, d.charged, -d.bytes, -d.n FROM delivery_sums d
 		CROSS JOIN (SELECT 'provider' AS by_key UNION ALL SELECT 'product') k
-		WHERE d.by_key = 'agent' AND d.ordered = 0 AND d.day >= ?1 AND d.day < ?2) x
+		WHERE d.by_key = 'agent' AND d.ordered = 0 AND d.day >= ?3) x
 		GROUP BY x.day, x.by_key, x.name, x.provider, x.product_no, x.type, x.ordered, x.ips, x.days, x.charged
 		HAVING SUM(x.bytes) <> 0 OR SUM(x.n) <> 0 ORDER BY x.day, x.by_key, x.name`
 
-	// keptHere are the days ?3 until before ?4 of a range of agents. Each day is looked up.
-	keptHere = `(WITH RECURSIVE k (day) AS (SELECT CAST(?3 AS BIGINT)
+	// summedHere are the days ?3 until before ?4 of a range of agents. Each day is looked up.
+	summedHere = `(WITH RECURSIVE k (day) AS (SELECT CAST(?3 AS BIGINT)
 		UNION ALL SELECT day + ` + day + ` FROM k WHERE day + ` + day + ` < ?4)
-		SELECT d.* FROM k CROSS JOIN delivery_days d WHERE d.day = k.day AND d.by_key = 'agent'
+		SELECT d.* FROM k CROSS JOIN delivery_sums d WHERE d.day = k.day AND d.by_key = 'agent'
 		AND d.name >= ?1 AND d.name < ?2 AND d.ordered = 0) d`
 
 	// inProcess are the sessions s that no order names.
 	inProcess = "NOT EXISTS (SELECT 1 FROM upstream_orders o WHERE o.session_id = s.id)"
 )
 
-// deliveries are what brokenDeliveries has of hours and terms: an hour counts if the agent was charged on its day, or
-// within four days after it.
-var deliveries = `SELECT h.agent_id, h.day, h.provider, h.product_no, h.type, 0 AS ips, 0 AS days, 0 AS charged,
-	-h.bytes AS bytes, -h.n AS n
-	FROM (SELECT u.agent_id, u.hour / ` + day + ` * ` + day + ` AS day, s.provider, s.product_no, s.type,
-	CAST(SUM(u.up + u.down) AS BIGINT) AS bytes, COUNT(DISTINCT s.id) AS n
-	FROM usage_hours u JOIN sessions s ON s.id = u.session_id WHERE u.hour >= {from} AND u.hour < {to}
-	AND u.up + u.down > 0 AND s.type = 'dynamic' AND ` + inProcess + ` GROUP BY 1, 2, 3, 4, 5) h
-	JOIN (SELECT DISTINCT agent_id, at / ` + day + ` * ` + day + ` AS day FROM ledger_entries
-	WHERE account = 'revenue' AND at >= {from}) c ON c.agent_id = h.agent_id
-	AND c.day BETWEEN h.day AND h.day + 4 * ` + day + `
-	GROUP BY h.agent_id, h.day, h.provider, h.product_no, h.type, h.bytes, h.n
+// deliveries are what brokenDeliveries has of hours and terms: hours that are counted, and entries up to a number.
+var deliveries = `SELECT u.agent_id, u.hour / ` + day + ` * ` + day + ` AS day, s.provider, s.product_no, s.type,
+	0 AS ips, 0 AS days, 0 AS charged, CAST(-SUM(u.up + u.down) AS BIGINT) AS bytes, -COUNT(DISTINCT s.id) AS n
+	FROM usage_hours u JOIN sessions s ON s.id = u.session_id WHERE u.counted = 1 AND u.hour >= {month}
+	AND u.up + u.down > 0 AND s.type = 'dynamic' AND ` + inProcess + ` GROUP BY 1, 2, 3, 4, 5
 	UNION ALL SELECT e.agent_id, e.at / ` + day + ` * ` + day + `, s.provider, s.product_no, s.type, s.quantity, s.days,
 	e.counter, 0, -1 FROM ledger_entries e JOIN sessions s ON s.id = e.session_id
-	WHERE e.account = 'revenue' AND e.type = 'charge' AND e.at >= {from} AND e.at < {to}
+	WHERE e.account = 'revenue' AND e.type = 'charge' AND e.at >= {month} AND e.seq <= {mark}
 	AND s.type = 'static' AND ` + inProcess
 
-// brokenDeliveries is the text of deliveredHere in a scope, where days are kept from {from} to {to}.
+// openDays are the days of agents of which an hour is not summed as it is, or got more since.
+const openDays = "SELECT DISTINCT agent_id, hour / " + day + " * " + day +
+	" FROM agent_hours WHERE up + down <> delivered"
+
+// brokenDeliveries is the text of deliveredHere in a scope. More than an hour has is never summed.
 var brokenDeliveries = `SELECT x.agent_id, 'day ' || x.day / ` + day + ` || ', ' || x.provider || ' ' || x.product_no ||
 	': ' || SUM(x.bytes) || ' bytes and ' || SUM(x.n) || ' too many' FROM (SELECT d.name AS agent_id, d.day, d.provider,
 	d.product_no, d.type, d.ips, d.days, d.charged, d.bytes, d.n FROM ` +
-	strings.NewReplacer("?3", "{from}", "?4", "{to}").Replace(keptHere) + `
+	strings.NewReplacer("?3", "{from}", "?4", "{to}").Replace(summedHere) + `
 	UNION ALL ` + deliveries + `) x
+	WHERE x.type <> 'dynamic' OR (x.agent_id, x.day) NOT IN (` + openDays + `)
 	GROUP BY x.agent_id, x.day, x.provider, x.product_no, x.type, x.ips, x.days, x.charged
-	HAVING SUM(x.bytes) <> 0 OR SUM(x.n) <> 0`
+	HAVING SUM(x.bytes) <> 0 OR SUM(x.n) <> 0
+	UNION ALL SELECT agent_id, 'hour ' || hour || ': ' || delivered || ' of ' || (up + down) || ' bytes'
+	FROM agent_hours WHERE delivered > up + down OR delivered < 0`
 
-// keptRules are those of what is kept of days by agent.
-var keptRules = []rule{{deliveredHere, brokenDeliveries}}
+// summedRules are those of what is summed of days by agent.
+var summedRules = []rule{{deliveredHere, brokenDeliveries}}
 
-// findDeliveries compares the kept days with orders, and what was delivered in process by its keys.
-func findDeliveries(ctx context.Context, conn engine.Conn, kept KeptDays) (faults []ports.Fault, err error) {
-	for _, r := range []rule{{orderSums, differingOrders}, {deliverySums, differingDeliveries}} {
+// findDeliveries compares the sums of days since a month with orders, and what was delivered in process by its keys.
+func findDeliveries(ctx context.Context, conn engine.Conn, month int64) (faults []ports.Fault, err error) {
+	var of KeptDays
+	if err := ValueOf(conn, OrderDays, &of); err != nil {
+		return nil, work.Wrap("read of which days orders are summed", err)
+	}
+	for i, r := range []rule{{orderSums, differingOrders}, {deliverySums, differingDeliveries}} {
 		f := ports.Fault{Rule: r.name}
 		query := fmt.Sprintf("%s LIMIT %d", r.broken, maxFaults)
-		err = conn.Rows(ctx, query, []any{kept.From, kept.To}, func(row engine.Row) error {
+		args := []any{max(of.From, month), of.To, month}[:2+i]
+		err = conn.Rows(ctx, query, args, func(row engine.Row) error {
 			var at int64
 			err := row.Scan(&at, &f.Detail)
 			f.Where = dayOf(at)
@@ -140,19 +144,10 @@ func (x *sold) addDay(hour, bytes int64) {
 	x.later = append(x.later, usedDay{of, bytes})
 }
 
-// addCharge notes on which days an agent was charged.
-func (s *survey) addCharge(e *entry) {
-	k := hourOf{agent: e.AgentID, hour: e.At - e.At%dayMicros}
-	if e.Account == string(billing.Revenue) && k != s.lastCharge {
-		s.charges[k] = struct{}{}
-		s.lastCharge = k
-	}
-}
-
 // deliver adds what a session was delivered in process.
 func (s *survey) deliver(x *surveyed, e *sold) {
 	switch {
-	case x.ordered == 1 || s.kept.From >= s.kept.To:
+	case x.ordered == 1:
 		return
 	case x.kind != "dynamic": // its terms are charges, which are not kept by session
 		s.terms = true
@@ -163,22 +158,35 @@ func (s *survey) deliver(x *surveyed, e *sold) {
 		if i >= 0 {
 			u = e.later[i]
 		}
-		if u.bytes == 0 || u.day < s.kept.From || u.day >= s.kept.To {
-			continue
-		}
-		for d := range int64(5) {
-			if _, ok := s.charges[hourOf{agent: x.agent, hour: u.day + d*dayMicros}]; ok {
-				k := delivery{x.agent, u.day, x.provider, x.product, x.kind}
-				s.delivered[k] = delivered{s.delivered[k].bytes + u.bytes, s.delivered[k].n + 1}
-				break
-			}
+		if u.bytes > 0 && !s.open[agentDay{x.agent, u.day}] {
+			k := delivery{x.agent, u.day, x.provider, x.product, x.kind}
+			s.delivered[k] = delivered{s.delivered[k].bytes + u.bytes, s.delivered[k].n + 1}
 		}
 	}
 }
 
-// readDeliveries compares what was delivered in process with what is kept of it.
+// agentDay is a day of an agent.
+type agentDay struct {
+	agent string
+	day   int64
+}
+
+// readOpenDays reads the days of agents that are not summed as their hours are.
+func (s *survey) readOpenDays(ctx context.Context, conn engine.Conn, scope string, args []any) error {
+	err := conn.Rows(ctx, scope+openDays, args, func(row engine.Row) error {
+		var d agentDay
+		err := row.Scan(&d.agent, &d.day)
+		s.open[d] = true
+		return err
+	})
+	return work.Wrap("survey which days are not summed", err)
+}
+
+// readDeliveries compares what was delivered in process with what is summed of it. readCounts has doubted it where
+// more is summed of an hour than it has.
 func (s *survey) readDeliveries(ctx context.Context, conn engine.Conn, r reading) error {
-	if s.doubt[deliveredHere] = s.mixed || s.terms; s.doubt[deliveredHere] || s.kept.From >= s.kept.To {
+	doubt := s.doubt[deliveredHere] || s.mixed || s.terms
+	if s.doubt[deliveredHere] = doubt; doubt {
 		return nil
 	}
 	var k delivery
@@ -186,22 +194,27 @@ func (s *survey) readDeliveries(ctx context.Context, conn engine.Conn, r reading
 	var ips, days, charged int64
 	into := []any{&k.agent, &k.day, &k.provider, &k.product, &k.kind, &ips, &days, &charged, &d.bytes, &d.n}
 	err := conn.Rows(ctx, `SELECT d.name, d.day, d.provider, d.product_no, d.type, d.ips, d.days, d.charged, d.bytes, d.n
-		FROM `+keptHere, []any{r.from, r.to, s.kept.From, s.kept.To}, func(row engine.Row) error {
+		FROM `+summedHere, []any{r.from, r.to, r.days.From, r.days.To}, func(row engine.Row) error {
 		err := row.Scan(into...)
-		if s.delivered[k] == d && ips == 0 && days == 0 && charged == 0 {
+		switch {
+		case s.open[agentDay{k.agent, k.day}] && k.kind == "dynamic":
+		case s.delivered[k] == d && ips == 0 && days == 0 && charged == 0:
 			delete(s.delivered, k)
-		} else {
+		default:
 			s.doubt[deliveredHere] = true
 		}
 		return err
 	})
 	s.doubt[deliveredHere] = s.doubt[deliveredHere] || len(s.delivered) > 0
-	return work.Wrap("survey what is kept of deliveries", err)
+	return work.Wrap("survey what is summed of deliveries", err)
 }
 
-// keptOf returns the kept days that are in no month sealed before a time, none of which are sealed without one.
-func keptOf(conn engine.Conn, month int64) (kept KeptDays, err error) {
-	err = ValueOf(conn, MarginDays, &kept)
-	kept.From = max(kept.From, month)
-	return kept, work.Wrap("read which days are kept", err)
+// summedDays returns the days of deliveries that are in no month sealed before a time, none of which are sealed without
+// one.
+func summedDays(conn engine.Conn, month int64) (days KeptDays, err error) {
+	first := conn.Row(`SELECT COALESCE(MIN(day), 0), COALESCE(MAX(day), 0) FROM delivery_sums
+		WHERE by_key = 'agent'`, nil)
+	err = first.Scan(&days.From, &days.To)
+	days.From, days.To = max(days.From, month), days.To+dayMicros
+	return days, work.Wrap("read which days are summed", err)
 }

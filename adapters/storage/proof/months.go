@@ -154,11 +154,12 @@ func (m *months) compare(entries int64) string {
 
 // Names under which is stored up to what days are summed.
 const (
-	AccountDays = "account-days"
-	MarginDays  = "margin-days"
+	AccountDays   = "account-days"
+	MarginEntries = "margin-entries"
+	OrderDays     = "order-days"
 )
 
-// SummedDays is up to which number entries are summed in account_days, and what on PostgreSQL may be next.
+// SummedDays is up to which number entries are summed by day, and what on PostgreSQL may be next.
 type SummedDays struct {
 	Mark  int64     `json:"mark"`
 	Bound int64     `json:"bound"` // all entries up to it are committed
@@ -166,31 +167,30 @@ type SummedDays struct {
 	At    time.Time `json:"at"`    // at that time
 }
 
-// KeptDays are the days in margin_days: from the start of the first to the end of the last, in microseconds since 1970.
+// KeptDays are days of which there are sums: from the start of the first to the end of the last, in microseconds since
+// 1970.
 type KeptDays struct {
 	From int64 `json:"from"`
 	To   int64 `json:"to"`
-	// Changes counts what changed of old days that are not kept: a day that is summed meanwhile is summed again.
-	Changes int64 `json:"changes,omitempty"`
 }
 
 // Rules of the sums of days.
 const (
 	accountSums = "the sums of the service's accounts by day are those of the entries"
-	marginSums  = "what is kept of the margin of a day is of its entries"
+	marginSums  = "the margin that is summed of a day is of its entries"
 )
 
-// dayEntries sums the entries with an account since ?1 by day and account: those up to the number ?2, and of all what
-// margins have.
+// dayEntries sums the entries with an account since ?1 by day and account: those up to the number ?2, and of those up
+// to ?3 what margins have.
 const dayEntries = `SELECT at / 86400000000 * 86400000000, account,
 	CAST(SUM(CASE WHEN seq <= ?2 THEN counter ELSE 0 END) AS BIGINT),
-	CAST(SUM(CASE type WHEN 'charge' THEN counter ELSE 0 END) AS BIGINT),
-	CAST(SUM(CASE type WHEN 'refund' THEN -counter ELSE 0 END) AS BIGINT),
-	CAST(SUM(CASE account WHEN 'revenue' THEN -trial - held_trial ELSE 0 END) AS BIGINT),
-	CAST(SUM(CASE account WHEN 'corrections' THEN -counter ELSE 0 END) AS BIGINT)
+	CAST(SUM(CASE WHEN type = 'charge' AND seq <= ?3 THEN counter ELSE 0 END) AS BIGINT),
+	CAST(SUM(CASE WHEN type = 'refund' AND seq <= ?3 THEN -counter ELSE 0 END) AS BIGINT),
+	CAST(SUM(CASE WHEN account = 'revenue' AND seq <= ?3 THEN -trial - held_trial ELSE 0 END) AS BIGINT),
+	CAST(SUM(CASE WHEN account = 'corrections' AND seq <= ?3 THEN -counter ELSE 0 END) AS BIGINT)
 	FROM ledger_entries WHERE account <> '' AND %s >= ?1 GROUP BY 1, 2`
 
-// dayMargin is what is kept of the margin of a day, and is of its entries.
+// dayMargin is what is summed of the margin of a day, and is of its entries.
 type dayMargin struct{ charged, refunded, trial, given int64 }
 
 func (m *dayMargin) add(o dayMargin) {
@@ -199,9 +199,9 @@ func (m *dayMargin) add(o dayMargin) {
 
 // findDays compares the sums of days since a month with the entries.
 func findDays(ctx context.Context, conn engine.Conn, month int64) (faults []ports.Fault, err error) {
-	var summed SummedDays
-	var kept KeptDays
-	if err := errors.Join(ValueOf(conn, AccountDays, &summed), ValueOf(conn, MarginDays, &kept)); err != nil {
+	var summed, margined SummedDays
+	err = errors.Join(ValueOf(conn, AccountDays, &summed), ValueOf(conn, MarginEntries, &margined))
+	if err != nil {
 		return nil, fmt.Errorf("verify that %s: %w", accountSums, err)
 	}
 	type key struct {
@@ -213,7 +213,8 @@ func findDays(ctx context.Context, conn engine.Conn, month int64) (faults []port
 	if month > 0 {
 		of = "at"
 	}
-	err = conn.Rows(ctx, fmt.Sprintf(dayEntries, of), []any{month, summed.Mark}, func(row engine.Row) error {
+	args := []any{month, summed.Mark, margined.Mark}
+	err = conn.Rows(ctx, fmt.Sprintf(dayEntries, of), args, func(row engine.Row) error {
 		var k key
 		var sum int64
 		var m dayMargin
@@ -245,8 +246,7 @@ func findDays(ctx context.Context, conn engine.Conn, month int64) (faults []port
 				Detail: fmt.Sprintf("%s: %d too little", k.account, sum)})
 		}
 	}
-	kept.From = max(kept.From, month)
-	more, err := findMargins(ctx, conn, kept.From, kept.To, margins)
+	more, err := findMargins(ctx, conn, month, margins)
 	if err != nil {
 		return nil, err
 	}
@@ -254,18 +254,18 @@ func findDays(ctx context.Context, conn engine.Conn, month int64) (faults []port
 	slices.SortFunc(faults, func(a, b ports.Fault) int {
 		return slices.Compare([]string{a.Where, a.Detail}, []string{b.Where, b.Detail})
 	})
-	more, err = findDeliveries(ctx, conn, kept)
+	more, err = findDeliveries(ctx, conn, month)
 	return append(faults[:min(len(faults), maxFaults)], more...), err
 }
 
-// findMargins compares the kept days in a time with what entries make of them, which takes the sums.
-func findMargins(ctx context.Context, conn engine.Conn, from, to int64, entries map[int64]dayMargin) (
+// findMargins compares the sums of days since a month with what entries make of them.
+func findMargins(ctx context.Context, conn engine.Conn, month int64, entries map[int64]dayMargin) (
 	faults []ports.Fault, err error,
 ) {
 	keys := map[string]map[int64]dayMargin{"provider": {}, "product": {}, "agent": {}}
 	err = conn.Rows(ctx, `SELECT day, by_key, CAST(SUM(charged) AS BIGINT), CAST(SUM(refunded) AS BIGINT),
-		CAST(SUM(trial) AS BIGINT), CAST(SUM(given) AS BIGINT) FROM margin_days WHERE day >= ?1 GROUP BY day, by_key`,
-		[]any{from}, func(row engine.Row) error {
+		CAST(SUM(trial) AS BIGINT), CAST(SUM(given) AS BIGINT) FROM margin_sums WHERE day >= ?1 GROUP BY day, by_key`,
+		[]any{month}, func(row engine.Row) error {
 			var day int64
 			var by string
 			var m dayMargin
@@ -287,10 +287,8 @@ func findMargins(ctx context.Context, conn engine.Conn, from, to int64, entries 
 	}
 	for by, days := range keys {
 		for day, should := range entries {
-			if day >= from && day < to {
-				fault(day, by, days[day], should)
-				delete(days, day)
-			}
+			fault(day, by, days[day], should)
+			delete(days, day)
 		}
 		for day, is := range days {
 			fault(day, by, is, dayMargin{})

@@ -74,12 +74,10 @@ type survey struct {
 	lasts  map[hourOf]int64
 	ended  map[endedOf]int64
 
-	kept       KeptDays
-	charges    map[hourOf]struct{} // days on which an agent was charged,
-	lastCharge hourOf              // and the last of them
-	delivered  map[delivery]delivered
-	terms      bool // a static session is served in process
-	orders     bool // one names a session
+	open      map[agentDay]bool // not summed as their hours are
+	delivered map[delivery]delivered
+	terms     bool // a static session is served in process
+	orders    bool // one names a session
 }
 
 // endedOf are the sessions that are counted together.
@@ -88,7 +86,7 @@ type endedOf struct{ agent, product, kind, status string }
 func newSurvey() *survey {
 	return &survey{of: map[string]*sold{}, doubt: map[string]bool{}, agents: map[string]agentSum{},
 		moved: map[hourOf]used{}, sums: map[hourOf]used{}, lasts: map[hourOf]int64{}, ended: map[endedOf]int64{},
-		charges: map[hourOf]struct{}{}, delivered: map[delivery]delivered{}}
+		open: map[agentDay]bool{}, delivered: map[delivery]delivered{}}
 }
 
 // session returns what is known of a session of an agent; nil if not everything is.
@@ -122,7 +120,6 @@ func (s *survey) holds(rule string) bool {
 
 // add takes the next entry.
 func (s *survey) add(e *entry) {
-	s.addCharge(e)
 	if !s.mixed && (e.Type == string(billing.RefundEntry) || e.Type == string(billing.Recharge)) {
 		k, moved := hourOf{e.AgentID, e.SessionID, e.At - e.At%3_600_000_000}, int64(e.Trial+e.Own)
 		m := s.moved[k]
@@ -297,7 +294,7 @@ func (s *survey) read(ctx context.Context, conn engine.Conn, scope string, r rea
 	if err != nil {
 		return err
 	}
-	if err := s.readHours(ctx, conn, scope, args); err != nil {
+	if err := errors.Join(s.readHours(ctx, conn, scope, args), s.readOpenDays(ctx, conn, scope, args)); err != nil {
 		return err
 	}
 	charged, found, sums, prices, use, life := false, 0, s.mixed, s.mixed, s.mixed, s.mixed

@@ -54,7 +54,9 @@ func (s *survey) addHour(agent, id string, hour, counted int64, u used) {
 		return
 	}
 	x.hours.add(u)
-	x.addDay(hour, u.up+u.down)
+	if counted == 1 {
+		x.addDay(hour, u.up+u.down)
+	}
 	if u.up+u.down+u.connections > 0 || u.charged > 0 {
 		if !x.isUsed {
 			x.begin, x.end, x.isUsed = hour, hour, true
@@ -75,13 +77,15 @@ func (s *survey) readCounts(ctx context.Context, conn engine.Conn, scope string,
 	}
 	var k hourOf
 	var u used
-	var last, n, of int64
-	into := []any{&k.agent, &k.hour, &of, &u.up, &u.down, &u.connections, &u.charged, &u.refunded, &u.recharged, &last}
+	var last, n, of, delivered int64
+	into := []any{&k.agent, &k.hour, &of, &u.up, &u.down, &u.connections, &u.charged, &u.refunded, &u.recharged, &last,
+		&delivered}
 	err := conn.Rows(ctx, scope+`SELECT agent_id, hour, of_sessions, up, down, connections, charged, refunded, recharged,
-		last FROM agent_hours`, args, func(row engine.Row) error {
+		last, delivered FROM agent_hours`, args, func(row engine.Row) error {
 		if err := row.Scan(into...); err != nil || s.mixed {
 			return err
 		}
+		s.doubt[deliveredHere] = s.doubt[deliveredHere] || delivered < 0 || delivered > u.up+u.down
 		k.of = strconv.FormatInt(of, 10)
 		sum := s.sums[k]
 		sum.add(used{-u.up, -u.down, -u.connections, -u.charged, -u.refunded, -u.recharged})

@@ -10,6 +10,7 @@ import (
 
 	"agentproxy/adapters/storage/column"
 	"agentproxy/adapters/storage/engine"
+	"agentproxy/adapters/storage/work"
 	"agentproxy/ports"
 )
 
@@ -31,7 +32,7 @@ type check struct {
 // rows; what they compare never belongs to two agents.
 func (p *Prover) checks() []check {
 	var all []check
-	for _, r := range slices.Concat(ledgerRules, sessionRules, soldRules, countRules, keptRules) {
+	for _, r := range slices.Concat(ledgerRules, sessionRules, soldRules, countRules, summedRules) {
 		all = append(all, check{r, true})
 	}
 	for _, r := range slices.Concat(placeRules(p.postgres), workerRules, rechargeRules, orderRules, accountRules) {
@@ -94,12 +95,16 @@ func (p *Prover) findIn(ctx context.Context, conn engine.Conn, r reading) (fault
 	if r.month > 0 {
 		scope, args = p.open(), append(args, r.month)
 	}
-	kept, err := keptOf(conn, r.month)
-	if err != nil {
+	if r.days, err = summedDays(conn, r.month); err != nil {
 		return nil, err
 	}
-	r.survey.kept = kept
-	bounds := strings.NewReplacer("{from}", strconv.FormatInt(kept.From, 10), "{to}", strconv.FormatInt(kept.To, 10))
+	var of SummedDays
+	if err := ValueOf(conn, MarginEntries, &of); err != nil {
+		return nil, work.Wrap("read up to which entry days are summed", err)
+	}
+	number := func(n int64) string { return strconv.FormatInt(n, 10) }
+	bounds := strings.NewReplacer("{month}", number(r.month), "{from}", number(r.days.From), "{to}", number(r.days.To),
+		"{mark}", number(of.Mark))
 	if err := r.survey.read(ctx, conn, scope, r, args); err != nil {
 		return nil, err
 	}

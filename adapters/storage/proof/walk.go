@@ -79,7 +79,8 @@ type walk struct {
 // reading is what is read of a range of agents, and for what.
 type reading struct {
 	from, to string
-	month    int64 // the entries that are in no month sealed before it; 0: all
+	month    int64    // the entries that are in no month sealed before it; 0: all
+	days     KeptDays // of which deliveries are summed
 	due      due
 	heads    *heads
 	sealing  *sealing
