@@ -51,7 +51,11 @@ func (c *Console) connect(s sessions.View, reveal bool) *connectData {
 			}
 			p.Protocol, sn.HTTP = string(session.HTTP), client.NoSOCKS
 		}
-		if secure {
+		switch {
+		case secure && c.cfg.OnlyTLS:
+			client, p = client.OnlyTLS(p)
+			sn.HTTP, sn.NoTLS = "", client.NoTLS
+		case secure:
 			p, sn.NoTLS = client.ByTLS(p, p.URL()), client.NoTLS
 		}
 		sn.Text = client.Snippet(connect.Use{Session: s.ID, Proxy: p})

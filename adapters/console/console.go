@@ -29,6 +29,7 @@ const Base = "/console"
 type Config struct {
 	GatewayHost string // where agents reach the gateway
 	GatewayTLS  bool   // it takes TLS too
+	OnlyTLS     bool   // it refuses what is not TLS
 	GatewayPort int
 	Shop        string // the name on the pages; empty: agentproxy
 	Dev         bool   // development mode: the cookie is sent without TLS too

@@ -62,9 +62,10 @@ func TestConnect(t *testing.T) {
 // a seller's own proxy.
 func TestConnectPrefersTLS(t *testing.T) {
 	t.Parallel()
-	for _, secure := range []bool{false, true} {
+	for mode := range 3 {
+		secure, only := mode > 0, mode > 1
 		o := crowded(t, 5)
-		o.tls, o.more = secure, append(o.more, odd{chained("both"), ""})
+		o.tls, o.onlyTLS, o.more = secure, only, append(o.more, odd{chained("both"), ""})
 		o.sell = append(o.sell, product("dyn_direct", session.Dynamic, true, "both"))
 		w := newWorld(t, o)
 		a := w.register("Secure")
@@ -109,15 +110,19 @@ func TestConnectPrefersTLS(t *testing.T) {
 				continue
 			}
 			best := "http"
-			if secure && client.NoTLS == "" {
+			if only || secure && client.NoTLS == "" {
 				best = "https"
 			}
 			shows(id, "client="+name, best)
 			shows(id, "workers=2&client="+name, best)
-			if client.NoSOCKS == "" {
+			if client.NoSOCKS == "" && !only {
 				best = "socks5"
 			}
 			shows(socks.str("data.session_id"), "client="+name, best)
+		}
+		own := w.do("GET", "/v1/sessions/"+direct.str("data.session_id")+"/connect?client=undici", "", a.as).want(200)
+		if strings.Contains(own.str("data.snippet"), `ProxyAgent("https://`) {
+			t.Errorf("a seller's own proxy is reached by TLS: %s", own.body)
 		}
 		connected := w.do("GET", "/v1/sessions/"+id+"/connect?workers=w1,w2", "", a.as).want(200)
 		check("connect", connected.at, "data.proxies.1", secure)

@@ -28,5 +28,6 @@ func declareFamilies(a *endpoint.API, d *Deps, g sessionview.Gateway) {
 
 // gateway returns where the proxies of sessions are.
 func (s *Server) gateway() sessionview.Gateway {
-	return sessionview.Gateway{Host: s.cfg.GatewayHost, Port: s.cfg.GatewayPort, TLS: s.cfg.GatewayTLS}
+	return sessionview.Gateway{Host: s.cfg.GatewayHost, Port: s.cfg.GatewayPort, TLS: s.cfg.GatewayTLS,
+		OnlyTLS: s.cfg.GatewayOnlyTLS}
 }

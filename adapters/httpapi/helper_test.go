@@ -59,6 +59,7 @@ type options struct {
 	realTime      bool
 	config        func(*accounts.Config)
 	tls           bool             // the gateway takes TLS
+	onlyTLS       bool             // it takes nothing else
 	limits        ratelimit.Config // registrations is set in it
 	more          []ports.Provider // further sellers
 	tools         httpapi.Tools
@@ -200,6 +201,7 @@ func newWorld(t testing.TB, o options) *world {
 			GatewayHost:    "proxy.test",
 			GatewayPort:    8081,
 			GatewayTLS:     o.tls,
+			GatewayOnlyTLS: o.onlyTLS,
 			TrustedProxies: o.trusted,
 			Version:        "1.2.3",
 			Shop:           "Proxies of Anna",

@@ -102,8 +102,9 @@ func (s *Server) serveSecurity(src pages.Sources) {
 func (s *Server) sources() pages.Sources {
 	src := pages.Sources{Base: s.base(), Shop: s.api.Shop, Version: s.cfg.Version, Contact: s.cfg.AbuseContact,
 		Gateway: net.JoinHostPort(s.cfg.GatewayHost, strconv.Itoa(s.cfg.GatewayPort)), GatewayTLS: s.cfg.GatewayTLS,
-		Target: "https://example.com/",
-		Errors: documented(s.api.Refusals()), Gateways: s.cfg.GatewayErrors}
+		GatewayOnlyTLS: s.cfg.GatewayOnlyTLS,
+		Target:         "https://example.com/",
+		Errors:         documented(s.api.Refusals()), Gateways: s.cfg.GatewayErrors}
 	if s.cfg.Dev {
 		src.Target = src.Base + endpoint.Prefix + "/ip" // production refuses the service's own addresses
 	}

@@ -41,6 +41,7 @@ type Config struct {
 	GatewayHost    string // written into full_url; empty: 127.0.0.1
 	GatewayPort    int    // written into full_url; 0: 8081
 	GatewayTLS     bool   // the gateway takes TLS too: there is an https_url
+	GatewayOnlyTLS bool   // it refuses what is not TLS
 	TrustedProxies []netip.Prefix
 	// Balancers are networks whose connections may begin with a header of the PROXY protocol; none is the default.
 	Balancers []netip.Prefix

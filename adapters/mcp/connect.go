@@ -106,20 +106,8 @@ func connectSession(ctx context.Context, a *api, in connecting) (reply, error) {
 func (a *api) connected(s sessionData, c configuration, in connecting) (connected, error) {
 	shown := c.Proxies[0].Proxy
 	if !a.secrets.revealed() {
-		client, _ := connect.Find(c.Client) // the API accepted the name
-		base, err := client.Adapt(s.Proxy.Proxy, s.Proxy.HTTPURL)
-		if err != nil {
-			return connected{}, invalid("client", "%s", err)
-		}
-		u := connect.Use{Session: s.SessionID, Proxy: base.Masked(), Country: in.Country}
-		for _, p := range c.Proxies {
-			if p.Worker != nil {
-				u.Workers = append(u.Workers, *p.Worker)
-			}
-		}
-		shown = u.Proxies()[0]
-		u.Proxy = client.ByTLS(u.Proxy, s.Proxy.HTTPSURL)
-		c.Snippet = client.Snippet(u)
+		c.Snippet = shown.MaskIn(c.Snippet) // of all workers, which have one password
+		shown = shown.Masked()
 	}
 	out := connected{SessionID: s.SessionID, Protocol: shown.Protocol, Host: shown.Host, Port: shown.Port,
 		Username: shown.Username, Password: shown.Password, Client: c.Client, Snippet: c.Snippet}

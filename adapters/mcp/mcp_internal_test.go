@@ -159,7 +159,7 @@ func TestConnectPrefersTLS(t *testing.T) {
 	const proxy = `{"protocol":"http","host":"h","port":1,"username":"u","password":"Sunflower","http_url":"http://u:Sunflower@h:1",` +
 		`"https_url":"https://u:Sunflower@h:1"}`
 	b := scripted{"/sessions/s": `{"session_id":"s","status":"active","proxy":` + proxy + `,"ip_list":[]}`,
-		"/sessions/s/connect": `{"client":"curl","snippet":"curl -x https://u:Sunflower@h:1","proxies":[` + proxy + `]}`}
+		"/sessions/s/connect": `{"client":"curl","snippet":"curl -x 'https://u:Sunflower@h:1'","proxies":[` + proxy + `]}`}
 	text, refused := ask(t, b, "connect", `{"session_id":"s"}`)
 	for _, want := range []string{`-x 'https://u:***@h:1'`, `"protocol":"http"`, `"https_url":"https://u:***@h:1"`} {
 		if refused || !strings.Contains(text, want) || strings.Contains(text, "Sunflower") {
@@ -167,6 +167,7 @@ func TestConnectPrefersTLS(t *testing.T) {
 		}
 	}
 	b["/sessions/s"] = strings.Replace(b["/sessions/s"], `"https://u:Sunflower@h:1"`, "null", 1)
+	b["/sessions/s/connect"] = strings.Replace(b["/sessions/s/connect"], "-x 'https", "-x 'http", 1)
 	if text, _ := ask(t, b, "connect", `{"session_id":"s"}`); strings.Contains(text, "https_url") || strings.Contains(text, "https://u") {
 		t.Errorf("without TLS: %s", text)
 	}
@@ -305,12 +306,20 @@ func TestLargestAnswersFit(t *testing.T) {
 	worker := func(n int) string {
 		return fmt.Sprintf(`{"worker":"login_%d","protocol":"http","host":"h","port":65535,"username":"u","password":"secret"}`, n)
 	}
-	var workers []string
+	var workers, names []string
 	for n := range mostWorkers + 1 {
-		workers = append(workers, worker(n))
+		workers, names = append(workers, worker(n)), append(names, fmt.Sprintf("login_%d", n))
 	}
+	use := connect.Use{Session: "s", Workers: names[:mostWorkers], Proxy: connect.Proxy{Protocol: "https",
+		Host: strings.Repeat("h", 253), Port: 65535, Username: strings.Repeat("u", 60), Password: "secret"}}
 	for _, client := range connect.Names() {
-		b["/sessions/s/connect"] = `{"client":"` + client + `","proxies":[` + strings.Join(workers[:mostWorkers], ",") + `]}`
+		known, _ := connect.Find(client)
+		snippet, err := json.Marshal(known.Snippet(use))
+		if err != nil {
+			t.Fatal(err)
+		}
+		b["/sessions/s/connect"] = `{"client":"` + client + `","snippet":` + string(snippet) + `,"proxies":[` +
+			strings.Join(workers[:mostWorkers], ",") + `]}`
 		text, refused := ask(t, b, "connect", `{"session_id":"s","client":"`+client+`"}`)
 		largest = max(largest, len(text))
 		if refused || len(text) > maxAnswer || !strings.Contains(text, "login_99") {

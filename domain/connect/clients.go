@@ -67,6 +67,17 @@ func (c Client) ByTLS(p Proxy, httpsURL string) Proxy {
 	return p
 }
 
+// OnlyTLS returns the client and the proxy for a gateway that refuses what is not TLS: the address is that by TLS, and
+// a snippet that not every version can use begins with the reason.
+func (c Client) OnlyTLS(p Proxy) (Client, Proxy) {
+	if c.NoTLS != "" && c.NoTLS != byForward {
+		note := "# " + c.NoTLS + "\n"
+		c.one, c.many, c.NoTLS = note+c.one, note+c.many, ""
+	}
+	p.Protocol = "https"
+	return c, p
+}
+
 // Snippet returns the configuration of the client. The password is written as it is, so that a
 // masked proxy gives a masked text.
 func (c Client) Snippet(u Use) string {

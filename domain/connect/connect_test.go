@@ -190,6 +190,42 @@ func TestByTLS(t *testing.T) {
 	}
 }
 
+func TestOnlyTLS(t *testing.T) {
+	socks := gate
+	socks.Protocol = "socks5"
+	for _, name := range connect.Names() {
+		client, _ := connect.Find(name)
+		for _, workers := range [][]string{nil, {"a", "b"}} {
+			for _, p := range []connect.Proxy{gate, socks} {
+				by, secure := client.OnlyTLS(p)
+				text := by.Snippet(connect.Use{Session: "sess_1", Proxy: secure, Workers: workers})
+				if strings.Contains(text, "http://"+p.Username) || strings.Contains(text, "http://"+p.Address()) ||
+					strings.Contains(text, "socks5://") {
+					t.Errorf("%s does not go by TLS:\n%s", name, text)
+				}
+				if noted := strings.HasPrefix(text, "# "+client.NoTLS+"\n"); noted != (client.NoTLS != "" && name != "selenium") {
+					t.Errorf("%s: why some versions cannot is in the snippet: %v\n%s", name, noted, text)
+				}
+			}
+		}
+	}
+}
+
+func TestMaskIn(t *testing.T) {
+	p := gate
+	p.Password = `p@"s\<`
+	for _, name := range connect.Names() {
+		client, _ := connect.Find(name)
+		for _, workers := range [][]string{nil, {"a", "b"}} {
+			u := connect.Use{Session: "sess_1", Proxy: p, Workers: workers}
+			got := p.MaskIn(client.Snippet(u))
+			if u.Proxy = p.Masked(); got != client.Snippet(u) {
+				t.Errorf("%s: %s\nwant %s", name, got, client.Snippet(u))
+			}
+		}
+	}
+}
+
 func TestParseWorkers(t *testing.T) {
 	for text, want := range map[string]string{"": "", "1": "w1", "3": "w1 w2 w3", "a": "a", "a,B_2": "a B_2", "7,": "7",
 		"0": "!", "1001": "!", "99999999999999999999": "!", "a,": "a", ",": "!", "a,,b": "!", "a,a": "!", "a b": "!", "-1": "!",

@@ -26,6 +26,12 @@ func (p Proxy) Masked() Proxy {
 	return p
 }
 
+// MaskIn masks the password in a text that was written for the proxy: as it is, as an address and as JSON has it.
+func (p Proxy) MaskIn(text string) string {
+	_, escaped, _ := strings.Cut(url.UserPassword("", p.Password).String(), ":")
+	return strings.NewReplacer(escaped, Mask, strings.Trim(quoted(p.Password), `"`), Mask, p.Password, Mask).Replace(text)
+}
+
 // Address returns host:port, an IPv6 address in brackets.
 func (p Proxy) Address() string {
 	host := p.Host

@@ -108,7 +108,11 @@ func snippets(src Sources) (list []snippet) {
 	for _, name := range connect.Names() {
 		c, _ := connect.Find(name)
 		by, reason := p, ""
-		if src.GatewayTLS {
+		switch {
+		case src.GatewayOnlyTLS:
+			c, by = c.OnlyTLS(p)
+			reason = c.NoTLS
+		case src.GatewayTLS:
 			by, reason = c.ByTLS(p, "https://"+p.Address()), c.NoTLS
 		}
 		list = append(list, snippet{c.Name, c.Language, c.Snippet(connect.Use{Session: "SESSION", Proxy: by}), c.NoSOCKS,

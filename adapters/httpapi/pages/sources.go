@@ -12,6 +12,8 @@ type Sources struct {
 	Gateway string // host:port of the gateway
 	// GatewayTLS is true if the gateway takes TLS too.
 	GatewayTLS bool
+	// GatewayOnlyTLS is true if it refuses what is not TLS.
+	GatewayOnlyTLS bool
 
 	Target  string // the URL that examples fetch through a proxy
 	Shop    string // the name on pages for people

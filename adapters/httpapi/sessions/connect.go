@@ -147,7 +147,11 @@ func (s *service) toConnected(v sessions.View, client connect.Client, u connect.
 	if u.Proxy, err = client.Adapt(sessionview.ToConnect(*shown.Proxy), shown.Proxy.HTTPURL); err != nil {
 		return connectReply{}, domain.InvalidFields(domain.FieldIssue{Field: "client", Issue: err.Error()})
 	}
-	u.Proxy = client.ByTLS(u.Proxy, string(shown.Proxy.HTTPSURL))
+	if secure := string(shown.Proxy.HTTPSURL); secure != "" && s.OnlyTLS {
+		client, u.Proxy = client.OnlyTLS(u.Proxy)
+	} else {
+		u.Proxy = client.ByTLS(u.Proxy, secure)
+	}
 	r := connectReply{SessionID: v.ID, Client: client.Name, Language: client.Language, Snippet: client.Snippet(u)}
 	if v.Type == session.Static {
 		for _, ip := range shown.IPList {

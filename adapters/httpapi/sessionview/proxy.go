@@ -19,6 +19,8 @@ type Gateway struct {
 	Host string
 	Port int
 	TLS  bool // it takes TLS too
+
+	OnlyTLS bool // it refuses what is not TLS
 }
 
 // Proxies returns the proxies of an active session: one, or one for each IP.

@@ -359,7 +359,8 @@ func EchoURL(s configfile.Settings) string { return s.PublicURL + "/v1/ip" }
 
 func apiConfig(s configfile.Settings, b conns.Budget, k *certificate.Keeper) httpapi.Config {
 	c := httpapi.Config{Addr: s.HTTPAddr, PublicURL: s.PublicURL, GatewayHost: s.PublicHost, GatewayPort: s.PublicPort,
-		GatewayTLS: s.TLS.Certificate(), TrustedProxies: s.TrustedProxies, Balancers: balancers(s),
+		GatewayTLS: s.TLS.Certificate(), GatewayOnlyTLS: s.TLS.RefusePlaintext,
+		TrustedProxies: s.TrustedProxies, Balancers: balancers(s),
 		Version: version.String(), Dev: s.Dev, Connections: b.API, PerAddress: perAddress(s),
 		RevealSecrets: s.MCPReveal, AbuseContact: s.AbuseContact, Shop: s.ShopName,
 		Downloads: s.Downloads, ToolTable: toolTable(), GatewayErrors: gatewayErrors(),
@@ -372,7 +373,7 @@ func apiConfig(s configfile.Settings, b conns.Budget, k *certificate.Keeper) htt
 
 func consoleConfig(s configfile.Settings) console.Config {
 	return console.Config{GatewayHost: s.PublicHost, GatewayPort: s.PublicPort, GatewayTLS: s.TLS.Certificate(),
-		Dev: s.Dev && !s.TLS.API, Shop: s.ShopName}
+		OnlyTLS: s.TLS.RefusePlaintext, Dev: s.Dev && !s.TLS.API, Shop: s.ShopName}
 }
 
 // newTools serves the tools of agents by the API's operations.
