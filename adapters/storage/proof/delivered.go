@@ -2,6 +2,7 @@ package proof
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"strings"
 
@@ -89,15 +90,13 @@ var brokenDeliveries = `SELECT x.agent_id, 'day ' || x.day / ` + day + ` || ', '
 var summedRules = []rule{{deliveredHere, brokenDeliveries}}
 
 // findDeliveries compares the sums of days since a month with orders, and what was delivered in process by its keys.
-func findDeliveries(ctx context.Context, conn engine.Conn, month int64) (faults []ports.Fault, err error) {
-	var of KeptDays
-	if err := ValueOf(conn, OrderDays, &of); err != nil {
-		return nil, work.Wrap("read of which days orders are summed", err)
-	}
+func findDeliveries(
+	ctx context.Context, conn engine.Conn, of KeptDays, month int64,
+) (faults []ports.Fault, err error) {
 	for i, r := range []rule{{orderSums, differingOrders}, {deliverySums, differingDeliveries}} {
 		f := ports.Fault{Rule: r.name}
 		query := fmt.Sprintf("%s LIMIT %d", r.broken, maxFaults)
-		args := []any{max(of.From, month), of.To, month}[:2+i]
+		args := []any{of.From, of.To, month}[:2+i]
 		err = conn.Rows(ctx, query, args, func(row engine.Row) error {
 			var at int64
 			err := row.Scan(&at, &f.Detail)
@@ -158,7 +157,7 @@ func (s *survey) deliver(x *surveyed, e *sold) {
 		if i >= 0 {
 			u = e.later[i]
 		}
-		if u.bytes > 0 && !s.open[agentDay{x.agent, u.day}] {
+		if u.bytes > 0 {
 			k := delivery{x.agent, u.day, x.provider, x.product, x.kind}
 			s.delivered[k] = delivered{s.delivered[k].bytes + u.bytes, s.delivered[k].n + 1}
 		}
@@ -171,19 +170,8 @@ type agentDay struct {
 	day   int64
 }
 
-// readOpenDays reads the days of agents that are not summed as their hours are.
-func (s *survey) readOpenDays(ctx context.Context, conn engine.Conn, scope string, args []any) error {
-	err := conn.Rows(ctx, scope+openDays, args, func(row engine.Row) error {
-		var d agentDay
-		err := row.Scan(&d.agent, &d.day)
-		s.open[d] = true
-		return err
-	})
-	return work.Wrap("survey which days are not summed", err)
-}
-
-// readDeliveries compares what was delivered in process with what is summed of it. readCounts has doubted it where
-// more is summed of an hour than it has.
+// readDeliveries compares what was delivered in process with what is summed of it, but for days that readCounts found
+// to be open. It has doubted the rule where more is summed of an hour than it has.
 func (s *survey) readDeliveries(ctx context.Context, conn engine.Conn, r reading) error {
 	doubt := s.doubt[deliveredHere] || s.mixed || s.terms
 	if s.doubt[deliveredHere] = doubt; doubt {
@@ -205,16 +193,22 @@ func (s *survey) readDeliveries(ctx context.Context, conn engine.Conn, r reading
 		}
 		return err
 	})
-	s.doubt[deliveredHere] = s.doubt[deliveredHere] || len(s.delivered) > 0
+	for k := range s.delivered {
+		s.doubt[deliveredHere] = s.doubt[deliveredHere] || !s.open[agentDay{k.agent, k.day}]
+	}
 	return work.Wrap("survey what is summed of deliveries", err)
 }
 
 // summedDays returns the days of deliveries that are in no month sealed before a time, none of which are sealed without
-// one.
-func summedDays(conn engine.Conn, month int64) (days KeptDays, err error) {
-	first := conn.Row(`SELECT COALESCE(MIN(day), 0), COALESCE(MAX(day), 0) FROM delivery_sums
-		WHERE by_key = 'agent'`, nil)
-	err = first.Scan(&days.From, &days.To)
+// one, and up to which number entries are summed in them.
+func summedDays(conn engine.Conn, month int64) (days KeptDays, entries int64, err error) {
+	var text []byte
+	err = conn.Row(`SELECT COALESCE(MIN(day), 0), COALESCE(MAX(day), 0), (SELECT value FROM service_values
+		WHERE name = '`+MarginEntries+`') FROM delivery_sums WHERE by_key = 'agent'`, nil).Scan(&days.From, &days.To, &text)
+	var of SummedDays
+	if err == nil && len(text) > 0 {
+		err = json.Unmarshal(text, &of)
+	}
 	days.From, days.To = max(days.From, month), days.To+dayMicros
-	return days, work.Wrap("read which days are summed", err)
+	return days, of.Mark, work.Wrap("read which days are summed", err)
 }

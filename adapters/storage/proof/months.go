@@ -200,7 +200,15 @@ func (m *dayMargin) add(o dayMargin) {
 // findDays compares the sums of days since a month with the entries.
 func findDays(ctx context.Context, conn engine.Conn, month int64) (faults []ports.Fault, err error) {
 	var summed, margined SummedDays
-	err = errors.Join(ValueOf(conn, AccountDays, &summed), ValueOf(conn, MarginEntries, &margined))
+	var ordered KeptDays
+	values := map[string]any{AccountDays: &summed, MarginEntries: &margined, OrderDays: &ordered}
+	err = conn.Rows(ctx, "SELECT name, value FROM service_values WHERE name IN (?1, ?2, ?3)",
+		[]any{AccountDays, MarginEntries, OrderDays}, func(row engine.Row) error {
+			var name string
+			var text []byte
+			err := row.Scan(&name, &text)
+			return cmp.Or(err, json.Unmarshal(text, values[name]))
+		})
 	if err != nil {
 		return nil, fmt.Errorf("verify that %s: %w", accountSums, err)
 	}
@@ -254,7 +262,7 @@ func findDays(ctx context.Context, conn engine.Conn, month int64) (faults []port
 	slices.SortFunc(faults, func(a, b ports.Fault) int {
 		return slices.Compare([]string{a.Where, a.Detail}, []string{b.Where, b.Detail})
 	})
-	more, err = findDeliveries(ctx, conn, month)
+	more, err = findDeliveries(ctx, conn, KeptDays{max(ordered.From, month), ordered.To}, month)
 	return append(faults[:min(len(faults), maxFaults)], more...), err
 }
 

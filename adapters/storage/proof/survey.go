@@ -294,7 +294,7 @@ func (s *survey) read(ctx context.Context, conn engine.Conn, scope string, r rea
 	if err != nil {
 		return err
 	}
-	if err := errors.Join(s.readHours(ctx, conn, scope, args), s.readOpenDays(ctx, conn, scope, args)); err != nil {
+	if err := s.readHours(ctx, conn, scope, args); err != nil {
 		return err
 	}
 	charged, found, sums, prices, use, life := false, 0, s.mixed, s.mixed, s.mixed, s.mixed

@@ -86,6 +86,9 @@ func (s *survey) readCounts(ctx context.Context, conn engine.Conn, scope string,
 			return err
 		}
 		s.doubt[deliveredHere] = s.doubt[deliveredHere] || delivered < 0 || delivered > u.up+u.down
+		if delivered != u.up+u.down {
+			s.open[agentDay{k.agent, k.hour - k.hour%dayMicros}] = true
+		}
 		k.of = strconv.FormatInt(of, 10)
 		sum := s.sums[k]
 		sum.add(used{-u.up, -u.down, -u.connections, -u.charged, -u.refunded, -u.recharged})

@@ -10,7 +10,6 @@ import (
 
 	"agentproxy/adapters/storage/column"
 	"agentproxy/adapters/storage/engine"
-	"agentproxy/adapters/storage/work"
 	"agentproxy/ports"
 )
 
@@ -95,16 +94,13 @@ func (p *Prover) findIn(ctx context.Context, conn engine.Conn, r reading) (fault
 	if r.month > 0 {
 		scope, args = p.open(), append(args, r.month)
 	}
-	if r.days, err = summedDays(conn, r.month); err != nil {
+	var mark int64
+	if r.days, mark, err = summedDays(conn, r.month); err != nil {
 		return nil, err
-	}
-	var of SummedDays
-	if err := ValueOf(conn, MarginEntries, &of); err != nil {
-		return nil, work.Wrap("read up to which entry days are summed", err)
 	}
 	number := func(n int64) string { return strconv.FormatInt(n, 10) }
 	bounds := strings.NewReplacer("{month}", number(r.month), "{from}", number(r.days.From), "{to}", number(r.days.To),
-		"{mark}", number(of.Mark))
+		"{mark}", number(mark))
 	if err := r.survey.read(ctx, conn, scope, r, args); err != nil {
 		return nil, err
 	}
