@@ -153,7 +153,7 @@ func (s *shelf) Lock(ctx context.Context, name string) error {
 // TryLock takes a lock, which is extended until Unlock, and reports whether it was free.
 func (s *shelf) TryLock(ctx context.Context, name string) (bool, error) {
 	owner := rand.Text()
-	has, err := s.take(ctx, name, owner)
+	has, err := s.takeLock(ctx, name, owner)
 	if err != nil || !has {
 		return false, err
 	}
@@ -169,7 +169,7 @@ func (s *shelf) TryLock(ctx context.Context, name string) (bool, error) {
 		for {
 			select {
 			case <-tick.C:
-				_, _ = s.take(extending, name, owner) // the next one may succeed
+				_, _ = s.takeLock(extending, name, owner) // the next one may succeed
 			case <-extending.Done():
 				return
 			}
@@ -178,8 +178,8 @@ func (s *shelf) TryLock(ctx context.Context, name string) (bool, error) {
 	return true, nil
 }
 
-// take takes or extends a lock for an owner.
-func (s *shelf) take(ctx context.Context, name, owner string) (has bool, err error) {
+// takeLock takes or extends a lock for an owner.
+func (s *shelf) takeLock(ctx context.Context, name, owner string) (has bool, err error) {
 	err = s.store.Update(ctx, ports.ReadSet{}, func(ctx context.Context, tx ports.Tx) (err error) {
 		now := s.now()
 		has, err = tx.Certificates().Lock(ctx, name, owner, now, now.Add(lockTime))

@@ -188,7 +188,7 @@ func (l *loader) places(m fields, p *catalog.Product) {
 			of = p.Cities
 		}
 		if len(of) > 0 && len(in) > 1 {
-			find(m.of, "sources["+strconv.Itoa(i)+"]").fault("has cities in %d countries; write one source for each country",
+			partAt(m.of, "sources["+strconv.Itoa(i)+"]").fault("has cities in %d countries; write one source for each country",
 				len(in))
 		}
 	}
@@ -248,7 +248,7 @@ func (l *loader) check(places []value) {
 	var notes []note
 	for _, problem := range catalog.Problems(l.config.Products) {
 		product := places[problem.Index]
-		at := find(product, problem.Field)
+		at := partAt(product, problem.Field)
 		if problem.Field == "provider" { // that of the first source
 			continue
 		}
@@ -265,9 +265,9 @@ func (l *loader) check(places []value) {
 	}
 }
 
-// find returns the part of a value at a path such as durations[1].price, or the
+// partAt returns the part of a value at a path such as durations[1].price, or the
 // nearest part around it that exists.
-func find(v value, path string) value {
+func partAt(v value, path string) value {
 	for part := range strings.SplitSeq(path, ".") {
 		name, index, listed := strings.Cut(part, "[")
 		v = entry(v, name)

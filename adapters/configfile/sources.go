@@ -119,7 +119,7 @@ func (l *loader) margins(m fields, p catalog.Product) {
 	allowed := m.get("allow_below_cost").boolean(false)
 	compare := func(field string, price, cost domain.Money, source int) {
 		if price > 0 && cost > price && !allowed {
-			find(m.of, field).fault("%s USD is below the cost of %s USD of sources[%d]; set allow_below_cost: true to "+
+			partAt(m.of, field).fault("%s USD is below the cost of %s USD of sources[%d]; set allow_below_cost: true to "+
 				"sell at a loss",
 				price, cost, source)
 		}
@@ -136,7 +136,7 @@ func (l *loader) margins(m fields, p catalog.Product) {
 			}
 		}
 		if !known && s.Provider != l.EmbeddedProvider { // which costs nothing
-			at := find(m.of, fmt.Sprintf("sources[%d]", i))
+			at := partAt(m.of, fmt.Sprintf("sources[%d]", i))
 			l.warnings = append(l.warnings, Fault{at.doc.file, at.line, at.path,
 				"has no cost, so a price below the cost would not be noticed"})
 		}

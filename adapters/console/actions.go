@@ -83,8 +83,8 @@ func (c *Console) endPage(v *view) error {
 	return v.show(http.StatusOK, "end", v.frame("End "+s.ID+"?", endData{s, e}))
 }
 
-// end ends a session. Repeating it changes nothing.
-func (c *Console) end(v *view) error {
+// endSession ends a session. Repeating it changes nothing.
+func (c *Console) endSession(v *view) error {
 	id, err := v.sessionID()
 	if err != nil {
 		return err

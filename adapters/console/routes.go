@@ -52,7 +52,7 @@ func New(cfg Config, deps Deps) *Console {
 		"GET /sessions/{session_id}/traffic":                  {c.addPage, account.SessionsWrite},
 		"POST /sessions/{session_id}/traffic":                 {c.addTraffic, account.SessionsWrite},
 		"GET /sessions/{session_id}/end":                      {c.endPage, account.SessionsWrite},
-		"POST /sessions/{session_id}/end":                     {c.end, account.SessionsWrite},
+		"POST /sessions/{session_id}/end":                     {c.endSession, account.SessionsWrite},
 		"GET /money":                                          {c.money, account.BillingRead},
 		"GET /money/ledger.csv":                               {c.ledgerCSV, account.BillingRead},
 		"POST /money/budget":                                  {c.setBudget, account.BillingWrite},

@@ -55,9 +55,9 @@ func (s search) filter() (f ports.SessionFilter, err error) {
 	return f, err
 }
 
-// find lists a page of sessions. Searching by a part, by the risk, and every order but the newest first
+// pageOf returns a page of sessions. Searching by a part, by the risk, and every order but the newest first
 // list live sessions alone: ended ones are too many to walk.
-func (c *Console) find(v *view, s search, page domain.Page) (list domain.List[sessions.View], err error) {
+func (c *Console) pageOf(v *view, s search, page domain.Page) (list domain.List[sessions.View], err error) {
 	if len(s.Text) > 64 {
 		return list, domain.InvalidField("q", "must have at most 64 characters")
 	}
@@ -122,7 +122,7 @@ func (sessionsData) IPs(s sessions.View) []string {
 func (c *Console) sessions(v *view) error {
 	d := sessionsData{search: searchOf(v.r.URL.Query()), MayBuy: v.may(account.SessionsWrite)}
 	page := v.pageOf("page")
-	list, err := c.find(v, d.search, page)
+	list, err := c.pageOf(v, d.search, page)
 	if err != nil {
 		return err
 	}
@@ -148,7 +148,7 @@ func (c *Console) proxyList(v *view) error {
 	if s.Status == "" {
 		s.Status = string(session.Active)
 	}
-	list, err := c.find(v, s, page)
+	list, err := c.pageOf(v, s, page)
 	if err != nil {
 		return err
 	}
@@ -173,7 +173,7 @@ func (c *Console) proxyList(v *view) error {
 			break
 		}
 		page.After = list.Next // 0 where there is no cursor: the number of the page counts
-		if list, err = c.find(v, s, domain.Page{Number: page.Number + 1, Size: page.Size, After: page.After}); err != nil {
+		if list, err = c.pageOf(v, s, domain.Page{Number: page.Number + 1, Size: page.Size, After: page.After}); err != nil {
 			return err
 		}
 	}

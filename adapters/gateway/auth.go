@@ -131,9 +131,9 @@ type path struct {
 	once   bool                 // the exit is for one connection or request
 }
 
-// find decides by the session's state whether a user may connect now, and from which
+// findPath decides by the session's state whether a user may connect now, and from which
 // exit. It performs a timed rotation that is due.
-func (g *Gateway) find(ctx context.Context, c *client.Conn, u credential) (path, *refusal.Refusal) {
+func (g *Gateway) findPath(ctx context.Context, c *client.Conn, u credential) (path, *refusal.Refusal) {
 	e := c.Entry()
 	r, err := g.routes.Route(ctx, e)
 	if err == nil && (!u.Static && u.Number > r.Rotation && r.Type == session.Dynamic || c.PasswordNo > r.PasswordNo) {

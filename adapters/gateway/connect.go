@@ -68,7 +68,7 @@ func (g *Gateway) connect(c *client.Conn, h *handshake) *relay.Tunnel {
 // open opens a tunnel for either protocol: it checks the session's state, takes a
 // place in its pool and connects to the target.
 func (g *Gateway) open(c *client.Conn, u credential, target hostport.Target) (*relay.Tunnel, *refusal.Refusal) {
-	p, ref := g.find(g.ctx, c, u)
+	p, ref := g.findPath(g.ctx, c, u)
 	if ref != nil {
 		g.observeRefusal(c, p.exit.IP, target.Host, ref, 0)
 		return nil, ref

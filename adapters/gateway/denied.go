@@ -57,8 +57,8 @@ func newDeniedNames() *deniedNames {
 	return &deniedNames{addrs: map[deniedAddr]deniedName{}, lookups: map[lookedUp]time.Duration{}}
 }
 
-// begin reports whether a denied name is to be looked up. If so the caller calls end.
-func (d *deniedNames) begin(in scope, name string) bool {
+// beginLookup reports whether a denied name is to be looked up. If so the caller calls endLookup.
+func (d *deniedNames) beginLookup(in scope, name string) bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	key := lookedUp{in, name}
@@ -71,8 +71,8 @@ func (d *deniedNames) begin(in scope, name string) bool {
 	return true
 }
 
-// end undoes begin.
-func (d *deniedNames) end() {
+// endLookup undoes beginLookup.
+func (d *deniedNames) endLookup() {
 	d.mu.Lock()
 	d.now--
 	d.mu.Unlock()
@@ -97,8 +97,8 @@ func makeRoom[K comparable, V any](m map[K]V) {
 	}
 }
 
-// of returns the denial of an address that a denied name resolved to.
-func (d *deniedNames) of(addr netip.Addr, layers policy.Layers, product, session string) policy.Denial {
+// denialOf returns the denial of an address that a denied name resolved to.
+func (d *deniedNames) denialOf(addr netip.Addr, layers policy.Layers, product, session string) policy.Denial {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if len(d.addrs) == 0 {

@@ -21,13 +21,13 @@ func TestAnAddressOfADeniedNameCountsForTenMinutes(t *testing.T) {
 	layers, addr := policy.Layers{Operator: b.Rules()}, netip.MustParseAddr("198.51.100.7")
 	synctest.Test(t, func(t *testing.T) {
 		d := newDeniedNames()
-		denied := func() bool { return d.of(addr, layers, "", "").Refuses() }
+		denied := func() bool { return d.denialOf(addr, layers, "", "").Refuses() }
 		d.add(scope{layer: policy.Operator}, "bad.test", addr)
 		time.Sleep(10*time.Minute - 1)
 		if !denied() {
 			t.Error("it is not denied before ten minutes are over")
 		}
-		if d.of(addr, policy.Layers{}, "", "").Refuses() {
+		if d.denialOf(addr, policy.Layers{}, "", "").Refuses() {
 			t.Error("it is denied without the rule")
 		}
 		time.Sleep(time.Nanosecond)
@@ -53,15 +53,15 @@ func TestDeniedNamesAreBounded(t *testing.T) {
 	}
 	begun := 0
 	for n := range maxLookups + 10 {
-		if d.begin(mine, fmt.Sprintf("h%d.bad.test", n)) {
+		if d.beginLookup(mine, fmt.Sprintf("h%d.bad.test", n)) {
 			begun++
 		}
 	}
 	if begun != maxLookups {
 		t.Errorf("%d names are looked up at once, want %d", begun, maxLookups)
 	}
-	d.end()
-	if d.begin(mine, "h0.bad.test") || !d.begin(mine, "another.bad.test") {
+	d.endLookup()
+	if d.beginLookup(mine, "h0.bad.test") || !d.beginLookup(mine, "another.bad.test") {
 		t.Error("a name is looked up again, or another one is not")
 	}
 }

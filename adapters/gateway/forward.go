@@ -73,7 +73,7 @@ func (x *exchange) admit() *refusal.Refusal {
 	}
 	x.entry = c.Entry()
 	x.key = targetKey{session: x.entry.ID, target: req.Target()}
-	p, ref := g.find(g.ctx, c, u)
+	p, ref := g.findPath(g.ctx, c, u)
 	if ref == nil {
 		x.path = p
 		x.key.exit, x.key.session = p.exit.IP, ownerOf(p)

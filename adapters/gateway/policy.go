@@ -42,7 +42,7 @@ func (v *targetCheck) begin(g *Gateway, c *client.Conn, p path, t hostport.Targe
 	}
 	d := v.layers.Name(v.Host, t.Port)
 	if d.Layer == "" && addr.IsValid() {
-		d = g.denied.of(addr, v.layers, v.product, c.Entry().ID)
+		d = g.denied.denialOf(addr, v.layers, v.product, c.Entry().ID)
 	}
 	if d.Refuses() {
 		g.remember(v, d.Layer)
@@ -120,10 +120,10 @@ func (g *Gateway) remember(v *targetCheck, layer policy.Layer) {
 		return
 	}
 	in := v.scope(layer)
-	if !g.denied.begin(in, v.Host) {
+	if !g.denied.beginLookup(in, v.Host) {
 		return
 	}
-	defer g.denied.end()
+	defer g.denied.endLookup()
 	ctx, cancel := context.WithTimeout(g.ctx, g.cfg.Timing.Resolve)
 	defer cancel()
 	answers, err := g.deps.Resolver.LookupNetIP(ctx, "ip", dial.Absolute(v.Host))

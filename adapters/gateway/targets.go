@@ -77,7 +77,7 @@ func newIdleTargets(keep time.Duration) *idleTargets {
 // it used last are taken.
 func (ts *idleTargets) get(key targetKey, client netip.AddrPort) *targetConn {
 	for {
-		t := ts.take(key, client)
+		t := ts.takeIdle(key, client)
 		if t == nil || socket.Quiet(t.tcp) {
 			return t
 		}
@@ -85,8 +85,8 @@ func (ts *idleTargets) get(key targetKey, client netip.AddrPort) *targetConn {
 	}
 }
 
-// take removes and returns a connection, nil if there is none. See get.
-func (ts *idleTargets) take(key targetKey, client netip.AddrPort) *targetConn {
+// takeIdle removes and returns a connection, nil if there is none. See get.
+func (ts *idleTargets) takeIdle(key targetKey, client netip.AddrPort) *targetConn {
 	ts.mu.Lock()
 	defer ts.mu.Unlock()
 	list := ts.free[key]

@@ -34,7 +34,7 @@ func (t *term) hook() rivertype.Hook {
 
 func (t *term) begin(ctx context.Context) { t.ctx.Store(&ctx) }
 
-func (t *term) end() { t.ctx.Store(nil) }
+func (t *term) resign() { t.ctx.Store(nil) }
 
 // Leads reports whether this process is the replica for work that one replica is enough for. The work
 // must be correct when two do it.

@@ -310,7 +310,7 @@ func (b *background) stop() {
 func (q *Queue) Stop(ctx context.Context) error {
 	q.behind.stop() // so that it does not start any more
 	q.stopping.Store(true)
-	q.term.end()
+	q.term.resign()
 	ctx, cancel := context.WithTimeout(ctx, stopWithin)
 	defer cancel()
 	if err := q.client.Stop(ctx); err == nil {

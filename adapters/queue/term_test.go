@@ -18,7 +18,7 @@ func TestATermEndsWithItsContext(t *testing.T) {
 		t.Error("it leads though River's leader ended")
 	}
 	q.term.begin(t.Context())
-	if q.term.end(); q.Leads() {
+	if q.term.resign(); q.Leads() {
 		t.Error("it leads after it has stopped")
 	}
 }

@@ -117,7 +117,7 @@ func (u *keyUses) add(k *knownKey) {
 	}
 }
 
-func (u *keyUses) take() map[string]*knownKey {
+func (u *keyUses) takeUses() map[string]*knownKey {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	taken := u.keys

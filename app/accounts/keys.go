@@ -328,7 +328,7 @@ const usesAtOnce = 16
 // the next use is stored by a later call.
 func (u Keys) StoreUses(ctx context.Context) error {
 	var agentIDs, keyIDs []string
-	for _, k := range u.a.uses.take() {
+	for _, k := range u.a.uses.takeUses() {
 		if k.First {
 			agentIDs = append(agentIDs, k.AgentID)
 		} else {

@@ -49,7 +49,7 @@ func (u SignIns) Start(
 // Caller returns who signed in; ErrSignedOut if the token is no longer good. The caller of a disabled
 // account comes with account.ErrDisabled.
 func (u SignIns) Caller(ctx context.Context, token string) (Caller, error) {
-	in, err := u.find(ctx, token)
+	in, err := u.findLive(ctx, token)
 	if err != nil {
 		return Caller{}, err
 	}
@@ -70,7 +70,7 @@ func (u SignIns) Caller(ctx context.Context, token string) (Caller, error) {
 
 // End ends a sign-in; repeating it is not an error.
 func (u SignIns) End(ctx context.Context, token string) error {
-	in, err := u.find(ctx, token)
+	in, err := u.findLive(ctx, token)
 	switch {
 	case errors.Is(err, ErrSignedOut):
 		return nil
@@ -82,8 +82,8 @@ func (u SignIns) End(ctx context.Context, token string) error {
 	})
 }
 
-// find returns a sign-in that was not ended and is not too old.
-func (u SignIns) find(ctx context.Context, token string) (in ports.Call, err error) {
+// findLive returns a sign-in that was not ended and is not too old.
+func (u SignIns) findLive(ctx context.Context, token string) (in ports.Call, err error) {
 	if token == "" || len(token) > maxCredential {
 		return in, ErrSignedOut
 	}

@@ -42,20 +42,20 @@ func (v Visitors) Admit(ctx context.Context, from Visitor) (a Admitted, err erro
 	if v.Limits.Stored.Scarce() {
 		return a, errNoSpace
 	}
-	if err := v.take(a.counted); err != nil {
+	if err := v.countVisit(a.counted); err != nil {
 		return a, err
 	}
 	if a.fromExit, err = v.Accounts.IsExit(ctx, from.Addr, from.Peer); err != nil || !a.fromExit {
 		return a, err
 	}
 	a.counted = netip.Addr{}
-	return a, v.take(a.counted)
+	return a, v.countVisit(a.counted)
 }
 
 // errNoSpace refuses new accounts while the space of the database is about to end.
 var errNoSpace = domain.ErrUnavailable.Msgf("no accounts are opened at the moment; try again later").After(time.Minute)
 
-func (v Visitors) take(from netip.Addr) error {
+func (v Visitors) countVisit(from netip.Addr) error {
 	if d, of := v.Limits.TakeRegistration(from); !d.Allowed {
 		return tooMany("registrations "+of, d.RetryAfter)
 	}

@@ -72,15 +72,15 @@ func (s *settlement) run(ctx context.Context) error {
 		return err
 	}
 	for _, t := range s.Transfers {
-		if err := s.take(ctx, t); err != nil {
+		if err := s.storeTransfer(ctx, t); err != nil {
 			return err
 		}
 	}
 	return s.match(ctx)
 }
 
-// take stores a transfer, or sets it aside to be credited.
-func (s *settlement) take(ctx context.Context, t recharge.Transfer) error {
+// storeTransfer stores a transfer, or sets it aside to be credited.
+func (s *settlement) storeTransfer(ctx context.Context, t recharge.Transfer) error {
 	old, known, err := s.tx.Transfers().Transfer(ctx, t.Key)
 	if err != nil || known && old.State == recharge.Final {
 		return err // what is final was credited, and never changes

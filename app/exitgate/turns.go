@@ -93,7 +93,7 @@ func (g *Gate) choose(ctx context.Context, t Turns) (int, error) {
 			if turn-t.From == n {
 				break
 			}
-			if a := t.Seen[turn%n]; a == t.Avoid || !filter.meets(a, g.of(bounded, a)) {
+			if a := t.Seen[turn%n]; a == t.Avoid || !filter.meets(a, g.measuredOf(bounded, a)) {
 				continue
 			}
 		} else if t.Seen != nil {
@@ -160,8 +160,8 @@ func (g *Gate) through(ctx context.Context, seller string, e procurement.Endpoin
 	return exit.Measured{IP: seen, At: g.clock.Now(), Known: g.facts.Facts(ctx, seen)}, nil
 }
 
-// of returns the facts of an address that a provider has as that of an exit, at most ten minutes old.
-func (g *Gate) of(ctx context.Context, a netip.Addr) exit.Measured {
+// measuredOf returns the facts of an address that a provider has as that of an exit, at most ten minutes old.
+func (g *Gate) measuredOf(ctx context.Context, a netip.Addr) exit.Measured {
 	g.mu.RLock()
 	e, is := g.known[a]
 	g.mu.RUnlock()
@@ -193,7 +193,7 @@ func (g *Gate) LearnSeen(ctx context.Context, rule exit.Rule, of []netip.Addr) e
 		slots <- struct{}{}
 		wg.Go(func() {
 			defer func() { <-slots }()
-			g.of(bounded, a)
+			g.measuredOf(bounded, a)
 		})
 	}
 	wg.Wait()

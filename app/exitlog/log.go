@@ -96,7 +96,7 @@ func (l *Log) Flush(ctx context.Context) error {
 	l.flushing.Lock()
 	defer l.flushing.Unlock()
 	now := l.clock.Now()
-	batch := l.take(now)
+	batch := l.takeDue(now)
 	if len(batch) == 0 {
 		return nil
 	}
@@ -109,8 +109,8 @@ func (l *Log) Flush(ctx context.Context) error {
 	return err
 }
 
-// take removes and returns what is to be stored.
-func (l *Log) take(now time.Time) []exitlog.Connection {
+// takeDue removes and returns what is to be stored.
+func (l *Log) takeDue(now time.Time) []exitlog.Connection {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	batch := l.waiting

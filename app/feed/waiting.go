@@ -133,14 +133,14 @@ func (s *waiting) checkDue() bool {
 // AgentChanged has the credentials of calls of an agent checked, twice: a cache of them may be notified a moment later.
 // "" is any agent.
 func (s *waiting) AgentChanged(agentID string) {
-	s.of(agentID, func(w *waiter) { w.checks = 2 })
+	s.visitCalls(agentID, func(w *waiter) { w.checks = 2 })
 }
 
 // SessionChanged does nothing: no call waits for a session.
 func (s *waiting) SessionChanged(string) {}
 
-// of visits the calls of an agent; "" is any.
-func (s *waiting) of(agentID string, visit func(*waiter)) {
+// visitCalls visits the calls of an agent; "" is any.
+func (s *waiting) visitCalls(agentID string, visit func(*waiter)) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for id, list := range s.agents {
@@ -177,7 +177,7 @@ func (s *waiting) drop(w *waiter) {
 
 // FeedGrew wakes the calls of an agent; "" is any.
 func (s *waiting) FeedGrew(agentID string) {
-	s.of(agentID, func(w *waiter) { notify(w.grew) })
+	s.visitCalls(agentID, func(w *waiter) { notify(w.grew) })
 }
 
 // Stop has calls that wait answer at once, as the process is about to end.

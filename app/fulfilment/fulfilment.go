@@ -59,9 +59,9 @@ func (f *Service) Open(o procurement.Order) (d Delivered, err error) {
 	return d, nil
 }
 
-// of returns what was delivered for a session. It returns ports.ErrProvider if
+// deliveredTo returns what was delivered for a session. It returns ports.ErrProvider if
 // nothing was bought.
-func (f *Service) of(ctx context.Context, s session.Session) (d Delivered, err error) {
+func (f *Service) deliveredTo(ctx context.Context, s session.Session) (d Delivered, err error) {
 	var orders []procurement.Order
 	err = f.store.Read(ctx, func(ctx context.Context, tx repos) (err error) {
 		orders, err = tx.Orders().Of(ctx, s.ID)
@@ -92,7 +92,7 @@ func (f *Service) Upstreams(ctx context.Context, s session.Session) ([]procureme
 	var d Delivered
 	if !caps.InProcess {
 		var err error
-		if d, err = f.of(ctx, s); err != nil {
+		if d, err = f.deliveredTo(ctx, s); err != nil {
 			return nil, err
 		}
 	}
@@ -118,7 +118,7 @@ func (f *Service) Direct(ctx context.Context, s session.Session) ([]DirectProxy,
 	if known && !p.Capabilities().Direct {
 		return nil, nil
 	}
-	d, err := f.of(ctx, s)
+	d, err := f.deliveredTo(ctx, s)
 	if errors.Is(err, ports.ErrProvider) {
 		return nil, nil // the provider has no orders
 	}

@@ -55,7 +55,7 @@ func (f *Service) Turns(ctx context.Context, s session.Session) (WorkerExits, er
 	if caps.InProcess {
 		return c, nil
 	}
-	d, err := f.of(ctx, s)
+	d, err := f.deliveredTo(ctx, s)
 	if err == nil && d.Direct {
 		err = worker.ErrParameter.Msgf("a session at its seller's own proxy has no workers")
 	}

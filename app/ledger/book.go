@@ -132,7 +132,7 @@ func (b Book) Release(ctx context.Context, s *session.Session, ref, why string, 
 	}
 	spent, day := s.SpentLast(held)
 	s.Money.Held = billing.Funds{}
-	return b.back(ctx, *s, w.Release(kept, b.now), "release:"+s.ID+ref, why, ports.Posting{Spent: -spent, Day: day})
+	return b.postReturn(ctx, *s, w.Release(kept, b.now), "release:"+s.ID+ref, why, ports.Posting{Spent: -spent, Day: day})
 }
 
 // refund returns x of what the session was charged.
@@ -152,12 +152,12 @@ func (b Book) Refund(ctx context.Context, s *session.Session, x domain.Money, re
 	}
 	entries := w.Refund(s.Money.Charged.Add(s.Money.Refunded.Neg()), x, b.now)
 	s.Money.Refunded = s.Money.Refunded.Add(entries[0].Available)
-	return b.back(ctx, *s, entries, ref, why, ports.Posting{})
+	return b.postReturn(ctx, *s, entries, ref, why, ports.Posting{})
 }
 
-// back posts what returns money, and the write-off of expired trial credit that
+// postReturn posts what returns money, and the write-off of expired trial credit that
 // may follow it in the same unit.
-func (b Book) back(
+func (b Book) postReturn(
 	ctx context.Context, s session.Session, entries []billing.Entry, ref, why string, first ports.Posting,
 ) error {
 	for i, e := range entries {

@@ -86,15 +86,15 @@ func (a *Addresses) check(ctx context.Context, pool ports.ExitPool, owners map[s
 		if now.Sub(since) < lostAfter {
 			continue
 		}
-		if err := a.end(ctx, id, now); err != nil {
+		if err := a.endSession(ctx, id, now); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// end ends a session whose address is lost.
-func (a *Addresses) end(ctx context.Context, id string, now time.Time) error {
+// endSession ends a session whose address is lost.
+func (a *Addresses) endSession(ctx context.Context, id string, now time.Time) error {
 	err := a.store.Update(ctx, ports.ReadSet{}, func(ctx context.Context, tx repos) error {
 		s, err := tx.Sessions().Load(ctx, id)
 		if err != nil || s.Status != session.Active {

@@ -67,8 +67,8 @@ func New(cfg Config, store ports.Store, clock ports.Clock, chain ports.Chain, ke
 		chain: chain, keys: keys, busy: make(chan struct{}, 1)}
 }
 
-// of reports whether an index is used, and whether that is known.
-func (u *Indexes) of(index uint32, now time.Time) (used, known bool) {
+// isUsed reports whether an index is used, and whether that is known.
+func (u *Indexes) isUsed(index uint32, now time.Time) (used, known bool) {
 	if index < u.from || index-u.from >= uint32(len(u.used)) || now.Sub(u.at).Abs() > lookEvery {
 		return false, false
 	}
@@ -109,7 +109,7 @@ func (u *Indexes) Take(ctx context.Context) (index uint32, err error) {
 		if err := u.look(ctx); err != nil {
 			return 0, err
 		}
-		if index, err = u.take(ctx); err != nil || index > 0 {
+		if index, err = u.takeIndex(ctx); err != nil || index > 0 {
 			return index, err
 		}
 	}
@@ -127,7 +127,7 @@ func (u *Indexes) look(ctx context.Context) error {
 		return err
 	}
 	now := u.clock.Now()
-	if _, known := u.of(next, now); known {
+	if _, known := u.isUsed(next, now); known {
 		return nil
 	}
 	addresses := make([]string, indexesAtOnce)
@@ -152,8 +152,8 @@ func (u *Indexes) look(ctx context.Context) error {
 	return nil
 }
 
-// take takes the next index that is not used; 0 if it is not known of the next one.
-func (u *Indexes) take(ctx context.Context) (index uint32, err error) {
+// takeIndex takes the next index that is not used; 0 if it is not known of the next one.
+func (u *Indexes) takeIndex(ctx context.Context) (index uint32, err error) {
 	network, key := u.chain.Network(), u.keys.Fingerprint()
 	var skipped []uint32
 	err = u.store.Update(ctx, ports.ReadSet{}, func(ctx context.Context, tx repos) error {
@@ -163,7 +163,7 @@ func (u *Indexes) take(ctx context.Context) (index uint32, err error) {
 			if err != nil {
 				return err
 			}
-			used, known := u.of(next, u.at)
+			used, known := u.isUsed(next, u.at)
 			switch {
 			case used:
 				skipped = append(skipped, next)

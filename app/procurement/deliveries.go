@@ -33,7 +33,7 @@ func (u deliveries) await(ctx context.Context, _ session.Session, o procurement.
 		case c.session.Status != session.Creating && !c.session.AwaitsOutcome():
 			return nil // another process has activated or settled it meanwhile
 		case gone:
-			return u.miss(ctx, c)
+			return u.noteMissing(ctx, c)
 		}
 		var frozen bool
 		if c.order, frozen = c.order.Await(d, c.now); frozen {
@@ -44,9 +44,9 @@ func (u deliveries) await(ctx context.Context, _ session.Session, o procurement.
 	})
 }
 
-// end cancels the order of a session that has ended, once nothing of it is left to
+// cancelEnded cancels the order of a session that has ended, once nothing of it is left to
 // settle. One that cannot be cancelled runs to its end.
-func (u deliveries) end(ctx context.Context, s session.Session, o procurement.Order) error {
+func (u deliveries) cancelEnded(ctx context.Context, s session.Session, o procurement.Order) error {
 	if settled, err := u.direct.Settle(ctx, s, o); err != nil || !settled {
 		return err
 	}
@@ -102,7 +102,7 @@ func (u deliveries) check(ctx context.Context, s session.Session, o procurement.
 		case c.session.Status != session.Active:
 			return nil
 		case gone:
-			return u.miss(ctx, c)
+			return u.noteMissing(ctx, c)
 		}
 		return u.refresh(ctx, c, d, g.Direct)
 	})
@@ -112,9 +112,9 @@ func (u deliveries) check(ctx context.Context, s session.Session, o procurement.
 	return err
 }
 
-// miss notes that an order is not found at its provider. Once it is lost its session
+// noteMissing notes that an order is not found at its provider. Once it is lost its session
 // ends, and it is cancelled too, so that it costs nothing should it come back.
-func (u deliveries) miss(ctx context.Context, c *change) error {
+func (u deliveries) noteMissing(ctx context.Context, c *change) error {
 	if c.session.Status.Over() && !c.session.AwaitsOutcome() || !c.order.ClosedAt.IsZero() {
 		return nil // another process has ended it meanwhile
 	}
@@ -126,12 +126,12 @@ func (u deliveries) miss(ctx context.Context, c *change) error {
 	if err != nil || !c.order.Lost(owed[c.order.Provider], c.now) {
 		return err
 	}
-	return u.lose(ctx, c)
+	return u.endLost(ctx, c)
 }
 
-// lose ends what was bought because its provider does not have it: its session, or what is
+// endLost ends what was bought because its provider does not have it: its session, or what is
 // held for it. What an ended session holds for traffic is settled next (app/direct).
-func (u deliveries) lose(ctx context.Context, c *change) error {
+func (u deliveries) endLost(ctx context.Context, c *change) error {
 	c.order.State = procurement.Gone
 	switch {
 	case c.session.Status.Over() && !c.session.AwaitsOutcome():

@@ -92,7 +92,7 @@ func (u *Desk) Lost(ctx context.Context, id string) (o procurement.Order, err er
 			refused = procurement.ErrDecided.Msgf("the session has ended, and nothing is held for it")
 			return refused
 		}
-		return deliveries{u.driver}.lose(ctx, c)
+		return deliveries{u.driver}.endLost(ctx, c)
 	})
 	if err = cmp.Or(refused, err); err == nil {
 		_, err = u.driver.Drive(ctx, o.SessionID)

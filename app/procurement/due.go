@@ -224,7 +224,7 @@ func (u *Driver) next(s session.Session, o procurement.Order,
 	case s.AwaitsOutcome() && o.Undelivered():
 		return deliveries{u}.await
 	case s.Status.Over():
-		return deliveries{u}.end
+		return deliveries{u}.cancelEnded
 	case s.Status == session.Active: // whatever State the order has at the moment
 		return deliveries{u}.check
 	}

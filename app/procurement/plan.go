@@ -91,7 +91,7 @@ func orderLocal(
 	}
 	filter := u.Gate.Filter(s.Require, s.Location.Country)
 	if filter != nil {
-		if _, local := provider.(ports.ExitPool); !local && !turn.of(s) {
+		if _, local := provider.(ports.ExitPool); !local && !turn.fits(s) {
 			return s, d, exit.ErrNotMet
 		}
 		in.Passes, s = filter.Passes, turn.Take(s)
@@ -167,7 +167,7 @@ func (u *Driver) NewExit(s session.Session, turn *Turn) (session.Exit, error) {
 	if filter != nil {
 		if _, local := known.(ports.ExitPool); local {
 			in.Passes = filter.Passes
-		} else if !turn.of(s) {
+		} else if !turn.fits(s) {
 			return session.Exit{}, exit.ErrNotMet
 		}
 	}

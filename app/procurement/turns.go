@@ -22,8 +22,8 @@ type Turn struct {
 	turn     int
 }
 
-// of reports whether the exit may be given to a session as it is now.
-func (t *Turn) of(s session.Session) bool {
+// fits reports whether the exit may be given to a session as it is now.
+func (t *Turn) fits(s session.Session) bool {
 	return t != nil && t.provider == s.Provider && t.rule == s.Require.Key() && t.turn >= nextTurn(s)
 }
 

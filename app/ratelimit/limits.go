@@ -76,7 +76,7 @@ func New(cfg Config, clock ports.Clock, shared ports.RateLimits, log *slog.Logge
 
 // Take counts one call of an agent with a limit; 0 is unlimited.
 func (l *Limits) Take(agentID string, perMinute int) ratelimit.Decision {
-	return l.agents.take(agentID, ratelimit.Limit{PerMinute: perMinute})
+	return l.agents.takeTokens(agentID, ratelimit.Limit{PerMinute: perMinute})
 }
 
 // TakeMore counts what a call costs beyond the first of its agent: all of it, or nothing if it is refused.
@@ -109,15 +109,15 @@ func (l *Limits) DebitTrials(network string, cost int) {
 // network of 64 bits counts, because one host has all of it. It counts by the network around it and in all too,
 // and of refers to what was too many: an address, a network, or all.
 func (l *Limits) TakeRegistration(addr netip.Addr) (d ratelimit.Decision, of string) {
-	d = l.registrations.take(client(addr), ratelimit.Limit{PerMinute: l.cfg.RegistrationsPerMinute})
+	d = l.registrations.takeTokens(client(addr), ratelimit.Limit{PerMinute: l.cfg.RegistrationsPerMinute})
 	if !d.Allowed {
 		return d, "from this address"
 	}
-	network := l.networks.take(account.Network(addr), ratelimit.Limit{PerMinute: l.cfg.NetworkRegistrations})
+	network := l.networks.takeTokens(account.Network(addr), ratelimit.Limit{PerMinute: l.cfg.NetworkRegistrations})
 	if !network.Allowed {
 		return network, "from this network"
 	}
-	if all := l.networks.take("all", ratelimit.Limit{PerMinute: l.cfg.AllRegistrations}); !all.Allowed {
+	if all := l.networks.takeTokens("all", ratelimit.Limit{PerMinute: l.cfg.AllRegistrations}); !all.Allowed {
 		return all, "at the moment"
 	}
 	return d, ""
@@ -125,7 +125,7 @@ func (l *Limits) TakeRegistration(addr netip.Addr) (d ratelimit.Decision, of str
 
 // TakeCallback counts one call for a provider from a client address, on each replica.
 func (l *Limits) TakeCallback(provider string, addr netip.Addr) ratelimit.Decision {
-	return l.callbacks.take(provider+" "+client(addr), ratelimit.Limit{PerMinute: callbacksPerMinute})
+	return l.callbacks.takeTokens(provider+" "+client(addr), ratelimit.Limit{PerMinute: callbacksPerMinute})
 }
 
 // client returns what an address is counted as.
@@ -167,12 +167,12 @@ func (f Failures) Left(addr netip.Addr) ratelimit.Decision {
 
 // Record counts one that was not found.
 func (f Failures) Record(addr netip.Addr) {
-	f.limiter.take(client(addr), f.limit)
+	f.limiter.takeTokens(client(addr), f.limit)
 }
 
 // TakeCheck counts one check of an agent.
 func (l *Limits) TakeCheck(agentID string) ratelimit.Decision {
-	return l.checks.take(agentID, ratelimit.Limit{PerMinute: checksPerMinute})
+	return l.checks.takeTokens(agentID, ratelimit.Limit{PerMinute: checksPerMinute})
 }
 
 // exitsPerMinute is how many exits of sellers are probed for an agent whose calls have a rule. Each moves about 1 kB,
@@ -181,7 +181,7 @@ const exitsPerMinute = 60
 
 // TakeExit counts one exit of a seller that is probed for an agent.
 func (l *Limits) TakeExit(agentID string) ratelimit.Decision {
-	return l.checks.take("exit "+agentID, ratelimit.Limit{PerMinute: exitsPerMinute})
+	return l.checks.takeTokens("exit "+agentID, ratelimit.Limit{PerMinute: exitsPerMinute})
 }
 
 // rotationsPerMinute is how often an agent may replace its API secret. Each is an event for its webhook, which no
@@ -193,7 +193,7 @@ func (l *Limits) TakeRotation(agentID string, perMinute int) ratelimit.Decision 
 	if perMinute <= 0 {
 		return ratelimit.Decision{Allowed: true}
 	}
-	return l.checks.take("secret "+agentID, ratelimit.Limit{PerMinute: rotationsPerMinute})
+	return l.checks.takeTokens("secret "+agentID, ratelimit.Limit{PerMinute: rotationsPerMinute})
 }
 
 // passwordsPerMinute is how many proxy passwords of its sessions an agent may replace. Each is an event of the
@@ -205,7 +205,7 @@ func (l *Limits) TakePassword(agentID string, perMinute int) ratelimit.Decision 
 	if perMinute <= 0 {
 		return ratelimit.Decision{Allowed: true}
 	}
-	return l.checks.take("password "+agentID, ratelimit.Limit{PerMinute: passwordsPerMinute})
+	return l.checks.takeTokens("password "+agentID, ratelimit.Limit{PerMinute: passwordsPerMinute})
 }
 
 // Purge removes states that shared limits no longer need.
@@ -235,8 +235,8 @@ type limiter struct {
 
 // caller is what is kept of a caller: an *alone, or a *share if the limits are shared.
 type caller interface {
-	// take decides what costs n, at least 1 and at most the limit.
-	take(l *limiter, limit ratelimit.Limit, n int, how taking) ratelimit.Decision
+	// takeTokens decides what costs n, at least 1 and at most the limit.
+	takeTokens(l *limiter, limit ratelimit.Limit, n int, how taking) ratelimit.Decision
 }
 
 // taking is what happens where less is left than is asked for.
@@ -257,7 +257,7 @@ func newLimiter(clock ports.Clock, store *sharedLimits, prefix string) *limiter 
 		callers: cache.New(cache.Bounds[string, caller]{Most: limitedCallers, Accessed: callersAfter})}
 }
 
-func (l *limiter) take(key string, limit ratelimit.Limit) ratelimit.Decision {
+func (l *limiter) takeTokens(key string, limit ratelimit.Limit) ratelimit.Decision {
 	return l.takeMany(key, limit, 1, whole)
 }
 
@@ -270,7 +270,7 @@ func (l *limiter) takeMany(key string, limit ratelimit.Limit, n int, how taking)
 	if !ok {
 		c, _ = l.callers.SetIfAbsent(key, l.newCaller(key))
 	}
-	return c.take(l, limit, max(min(n, limit.PerMinute), 1), how)
+	return c.takeTokens(l, limit, max(min(n, limit.PerMinute), 1), how)
 }
 
 func (l *limiter) newCaller(key string) caller {
@@ -286,7 +286,7 @@ type alone struct {
 	state ratelimit.State
 }
 
-func (a *alone) take(l *limiter, limit ratelimit.Limit, n int, how taking) (d ratelimit.Decision) {
+func (a *alone) takeTokens(l *limiter, limit ratelimit.Limit, n int, how taking) (d ratelimit.Decision) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	now := l.clock.Now()

@@ -84,9 +84,9 @@ func newShare(name string) *share {
 	return s
 }
 
-// take decides a call. Of the callers that need tokens at the same time one
+// takeTokens decides a call. Of the callers that need tokens at the same time one
 // makes the request, for all of them.
-func (s *share) take(of *limiter, limit ratelimit.Limit, n int, how taking) (d ratelimit.Decision) {
+func (s *share) takeTokens(of *limiter, limit ratelimit.Limit, n int, how taking) (d ratelimit.Decision) {
 	l := of.store
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -141,7 +141,7 @@ func (s *Stored) Check(ctx context.Context, agentID string) error {
 		return nil
 	}
 	if a.used < int64(a.limit) && !a.full {
-		s.take(a, agentID, day)
+		s.takePart(a, agentID, day)
 		if a.used < a.granted {
 			return nil
 		}
@@ -250,8 +250,8 @@ func (s *Stored) Scarce() bool {
 	return scarce
 }
 
-// take takes what the agent has used beyond its parts, and the next one. It releases the lock meanwhile.
-func (s *Stored) take(a *storedBy, agentID string, day int64) {
+// takePart takes what the agent has used beyond its parts, and the next one. It releases the lock meanwhile.
+func (s *Stored) takePart(a *storedBy, agentID string, day int64) {
 	if s.shared == nil || !s.shared.allowRequest(s.clock.Now()) {
 		a.granted = min(a.used+a.limit.Part(), int64(a.limit))
 		return

@@ -336,7 +336,7 @@ func (r *run) make(ctx context.Context) error {
 		return err
 	}
 	if !by.IsValid() {
-		return r.end(ctx)
+		return r.endAddress(ctx)
 	}
 	if r.session, err = r.session.ReplaceExit(r.made.Index, by); err != nil {
 		return err
@@ -389,8 +389,8 @@ func (r *run) another(ctx context.Context) (by netip.Addr, err error) {
 	return netip.Addr{}, err
 }
 
-// end ends the address and refunds its unused days. With the last address the session ends.
-func (r *run) end(ctx context.Context) (err error) {
+// endAddress ends the address and refunds its unused days. With the last address the session ends.
+func (r *run) endAddress(ctx context.Context) (err error) {
 	var refund domain.Money
 	if r.session, refund, r.made.Kept, err = r.session.EndExit(r.made.Index, r.now); err != nil {
 		return err

@@ -95,7 +95,7 @@ func (u *Service) Redeem(ctx context.Context, token string) (v sessions.View, er
 	}
 	var link ports.Call
 	err = u.store.View(ctx, ports.ReadSet{}, func(ctx context.Context, tx Repos) (err error) {
-		link, err = u.find(ctx, tx, token)
+		link, err = u.findUnused(ctx, tx, token)
 		return err
 	})
 	if err != nil {
@@ -105,7 +105,7 @@ func (u *Service) Redeem(ctx context.Context, token string) (v sessions.View, er
 		return v, err
 	}
 	err = u.store.Update(ctx, ports.ReadSet{}, func(ctx context.Context, tx Repos) error {
-		if _, err := u.find(ctx, tx, token); err != nil { // another call may have used it
+		if _, err := u.findUnused(ctx, tx, token); err != nil { // another call may have used it
 			return err
 		}
 		if err := tx.Idempotency().SetOutcome(ctx, "", issued, link.Key, link.Resource, ports.Completed); err != nil {
@@ -136,9 +136,9 @@ func (u *Service) bound(ctx context.Context, link ports.Call) (v sessions.View, 
 	return v, err
 }
 
-// find returns a link that was not used and is not too old. In a unit that updates, it waits for
+// findUnused returns a link that was not used and is not too old. In a unit that updates, it waits for
 // other units that look for the same link.
-func (u *Service) find(ctx context.Context, tx Repos, token string) (ports.Call, error) {
+func (u *Service) findUnused(ctx context.Context, tx Repos, token string) (ports.Call, error) {
 	now := u.clock.Now()
 	link, found, err := tx.Idempotency().Find(ctx, "", issued, keyOf(token), now.Add(-idempotency.Retention))
 	switch {

@@ -55,8 +55,8 @@ func (u *Checks) SessionChanged(id string) {
 	}
 }
 
-// take returns up to measuredInAll sessions that changed.
-func (c *changedSessions) take() (ids []string) {
+// takeChanged returns up to measuredInAll sessions that changed.
+func (c *changedSessions) takeChanged() (ids []string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for id := range c.ids {
@@ -161,7 +161,7 @@ func (u *Checks) again(ctx context.Context, r exit.Record) error {
 
 // noticeChanges makes the measurement of exits due that are others than those measured.
 func (u *Checks) noticeChanges(ctx context.Context) error {
-	ids := u.changed.take()
+	ids := u.changed.takeChanged()
 	if ids == nil {
 		return nil
 	}

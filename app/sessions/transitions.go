@@ -88,7 +88,7 @@ func (t *Transitions) Fail(
 	if err := tx.Idempotency().DropFor(ctx, s.AgentID, s.ID); err != nil {
 		return err
 	}
-	_, err = t.end(ctx, tx, s, webhook.SessionFailed, eventlog.Failed, failure.Code, now)
+	_, err = t.storeEnded(ctx, tx, s, webhook.SessionFailed, eventlog.Failed, failure.Code, now)
 	return err
 }
 
@@ -101,7 +101,7 @@ func (t *Transitions) Terminate(
 	if !changed {
 		return s, nil
 	}
-	return t.end(ctx, tx, s, webhook.SessionTerminated, eventlog.Terminated, string(why), now)
+	return t.storeEnded(ctx, tx, s, webhook.SessionTerminated, eventlog.Terminated, string(why), now)
 }
 
 // Expire ends a session because its time or its traffic is used up.
@@ -112,12 +112,12 @@ func (t *Transitions) Expire(
 	if err != nil {
 		return err
 	}
-	_, err = t.end(ctx, tx, s, webhook.SessionExpired, eventlog.Expired, string(why), now)
+	_, err = t.storeEnded(ctx, tx, s, webhook.SessionExpired, eventlog.Expired, string(why), now)
 	return err
 }
 
-// end stores a session that has just ended, with all that its end entails.
-func (t *Transitions) end(ctx context.Context, tx procurement.Repos, s session.Session, of webhook.Type,
+// storeEnded stores a session that has just ended, with all that its end entails.
+func (t *Transitions) storeEnded(ctx context.Context, tx procurement.Repos, s session.Session, of webhook.Type,
 	what, code string, now time.Time) (session.Session, error) {
 	keeps, err := settlement.Unit{Tx: tx, IDs: t.ids, Now: now}.EndOrders(ctx, t.catalog, &s)
 	if err != nil {

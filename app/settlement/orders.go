@@ -43,7 +43,7 @@ func (u Unit) EndOrders(ctx context.Context, c *catalog.Catalog, s *session.Sess
 	if err != nil || len(orders) == 0 {
 		return false, err
 	}
-	e := end{tx: u.Tx, book: u.book(), catalog: c, session: s, now: u.Now}
+	e := ending{tx: u.Tx, book: u.book(), catalog: c, session: s, now: u.Now}
 	for _, o := range orders {
 		kept, err := e.order(ctx, o)
 		if err != nil {
@@ -61,8 +61,8 @@ func (u Unit) EndOrders(ctx context.Context, c *catalog.Catalog, s *session.Sess
 	return keeps, u.Tx.Jobs().Insert(ctx, ports.Job{Kind: ports.DriveOrdersJob, SessionID: s.ID}, u.Now)
 }
 
-// end is the end of a session, in its transaction.
-type end struct {
+// ending is the end of a session, in its transaction.
+type ending struct {
 	tx      Repos
 	book    ledger.Book
 	catalog *catalog.Catalog
@@ -72,7 +72,7 @@ type end struct {
 
 // order ends one order, unless its outcome is still to come. It reports whether
 // the session keeps what it holds for the order.
-func (e end) order(ctx context.Context, o procurement.Order) (keeps bool, err error) {
+func (e ending) order(ctx context.Context, o procurement.Order) (keeps bool, err error) {
 	renewing := o.Renewing()
 	if renewing {
 		// A repeated call is then checked by the session as it is now: it has ended.
@@ -101,7 +101,7 @@ func (e end) order(ctx context.Context, o procurement.Order) (keeps bool, err er
 
 // fault returns the reason of an end that the provider caused, or an empty one: the
 // agent pays for nothing then that is not delivered yet.
-func (e end) fault() session.Reason {
+func (e ending) fault() session.Reason {
 	if r := e.session.Reason; r == session.ProviderFailed || r == session.ProviderLost {
 		return r
 	}

@@ -63,8 +63,8 @@ func (f *free) add(e eventlog.Event, allowed func() bool) {
 	f.rest.TargetHost, f.rest.Count = "", count
 }
 
-// take removes and returns what is to be stored.
-func (f *free) take(now time.Time, allowed func() bool) []eventlog.Event {
+// takeDue removes and returns what is to be stored.
+func (f *free) takeDue(now time.Time, allowed func() bool) []eventlog.Event {
 	events := f.events
 	f.events, f.index = nil, nil
 	if f.rest.Count > 0 && now.Sub(f.restAt) >= freeRestEvery && allowed() {
@@ -97,8 +97,8 @@ func (b freeBudgets) allow(session, agent string, now time.Time) bool {
 	if len(b) > maxFreeBudgets {
 		return false
 	}
-	s, inSession := b[session].take(now, sessionFree, sessionFreeDay)
-	a, inAgent := b[agent].take(now, agentFree, agentFreeDay)
+	s, inSession := b[session].spend(now, sessionFree, sessionFreeDay)
+	a, inAgent := b[agent].spend(now, agentFree, agentFreeDay)
 	if !inSession || !inAgent {
 		return false
 	}
@@ -106,8 +106,8 @@ func (b freeBudgets) allow(session, agent string, now time.Time) bool {
 	return true
 }
 
-// take returns the budget after one event, and whether the event is within it.
-func (f freeBudget) take(now time.Time, perMinute, perDay int) (freeBudget, bool) {
+// spend returns the budget after one event, and whether the event is within it.
+func (f freeBudget) spend(now time.Time, perMinute, perDay int) (freeBudget, bool) {
 	if day := now.Unix() / int64(freeBudgetsKeep/time.Second); day != f.day {
 		f.day, f.used = day, 0
 	}

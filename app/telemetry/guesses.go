@@ -61,8 +61,8 @@ func (g guesses) due(now time.Time) (ids []string) {
 	return ids
 }
 
-// take returns the failures of a session, and counts anew.
-func (g guesses) take(id string) eventlog.Event {
+// takeFailures returns the failures of a session, and counts anew.
+func (g guesses) takeFailures(id string) eventlog.Event {
 	e := g[id].last
 	g[id].last = eventlog.Event{}
 	return e
@@ -93,7 +93,7 @@ func (o *Observer) logGuesses(ctx context.Context, now time.Time) error {
 	}
 	for _, id := range ids {
 		o.mu.Lock()
-		e := o.guesses.take(id)
+		e := o.guesses.takeFailures(id)
 		o.mu.Unlock()
 		if read, ok := found[id]; ok && !read.Status.Over() {
 			o.add(id, read.AgentID, e, health.Event{})

@@ -150,7 +150,7 @@ func (o *Observer) drain(now time.Time) []batch {
 	var out []batch
 	for id, s := range o.sessions {
 		s.ready = s.ring.Expire(now, s.ready)
-		s.events = append(s.events, s.free.take(now, func() bool { return o.budgets.allow(id.session, s.agent, now) })...)
+		s.events = append(s.events, s.free.takeDue(now, func() bool { return o.budgets.allow(id.session, s.agent, now) })...)
 		if len(s.events) == 0 && len(s.ready) == 0 {
 			if s.ring.Len() == 0 && s.free.idle(now) {
 				delete(o.sessions, id)

@@ -35,21 +35,21 @@ func newPeers(now time.Time) peers { return peers{sessions: map[string]*traffic.
 func (p *peers) add(o traffic.Observation) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if s := p.of(o.SessionID); s != nil {
+	if s := p.countsOf(o.SessionID); s != nil {
 		s.Add(o)
 	}
 }
 
-// of returns what is counted of a session, or nil if there are too many. The caller holds mu.
-func (p *peers) of(sessionID string) *traffic.Peers {
+// countsOf returns what is counted of a session, or nil if there are too many. The caller holds mu.
+func (p *peers) countsOf(sessionID string) *traffic.Peers {
 	if p.sessions[sessionID] == nil && len(p.sessions) < observedSessions {
 		p.sessions[sessionID] = &traffic.Peers{}
 	}
 	return p.sessions[sessionID]
 }
 
-// take removes and returns what was counted, if it is to be stored.
-func (p *peers) take(now time.Time, all bool) map[string]*traffic.Peers {
+// takeCounts removes and returns what was counted, if it is to be stored.
+func (p *peers) takeCounts(now time.Time, all bool) map[string]*traffic.Peers {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if len(p.sessions) == 0 || !all && now.Sub(p.stored) < storePeersEvery {
@@ -64,7 +64,7 @@ func (p *peers) take(now time.Time, all bool) map[string]*traffic.Peers {
 func (p *peers) restore(id string, before *traffic.Peers) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if s := p.of(id); s != nil {
+	if s := p.countsOf(id); s != nil {
 		before.Merge(*s)
 		p.sessions[id] = before
 	}
@@ -72,7 +72,7 @@ func (p *peers) restore(id string, before *traffic.Peers) {
 
 // flush stores what was counted, in the order of the sessions so that replicas do not deadlock.
 func (p *peers) flush(ctx context.Context, store ports.Unit[repos], now time.Time, all bool) error {
-	taken := p.take(now, all)
+	taken := p.takeCounts(now, all)
 	ids := slices.Sorted(maps.Keys(taken))
 	for len(ids) > 0 {
 		part := ids[:min(flushLimit, len(ids))]

@@ -23,8 +23,8 @@ type intake struct {
 	folded  bool // by the queue: found is older than the fold
 }
 
-// take has the valid events of a call folded: within the call or, with a queue, by whichever replica folds it.
-func (t *Service) take(ctx context.Context, agentID string, events []ReportedEvent) (*intake, error) {
+// acceptEvents has the valid events of a call folded: within the call or, with a queue, by whichever replica folds it.
+func (t *Service) acceptEvents(ctx context.Context, agentID string, events []ReportedEvent) (*intake, error) {
 	in := &intake{events: make([]queuedEvent, len(events)), call: queuedCall{Version: callVersion, Agent: agentID}}
 	in.call.Events = make([]*queuedEvent, len(events))
 	for i, e := range events {

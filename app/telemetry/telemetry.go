@@ -22,7 +22,7 @@ func (t *Service) Report(ctx context.Context, agentID string, e ReportedEvent) (
 	if issues := e.Issues(t.clock.Now()); issues != nil {
 		return Reported{}, domain.InvalidFields(issues...)
 	}
-	in, err := t.take(ctx, agentID, []ReportedEvent{e})
+	in, err := t.acceptEvents(ctx, agentID, []ReportedEvent{e})
 	if err != nil {
 		return Reported{}, err
 	}
@@ -59,7 +59,7 @@ func (t *Service) Batch(ctx context.Context, agentID string, events []ReportedEv
 	if issues != nil {
 		return nil, domain.InvalidFields(issues...)
 	}
-	in, err := t.take(ctx, agentID, events)
+	in, err := t.acceptEvents(ctx, agentID, events)
 	return in.results, err
 }
 

@@ -211,11 +211,11 @@ func (b *batch) renew(ctx context.Context, request traffic.LeaseRequest) (traffi
 	if err := b.notifyLow(ctx, b.tx, s, low, b.now); err != nil {
 		return g, false, err
 	}
-	return b.end(ctx, g, s, m.Usage)
+	return b.answerEnded(ctx, g, s, m.Usage)
 }
 
-// end answers a request whose session is over, or is so now.
-func (b *batch) end(
+// answerEnded answers a request whose session is over, or is so now.
+func (b *batch) answerEnded(
 	ctx context.Context, g traffic.Grant, s session.Session, u traffic.Usage,
 ) (_ traffic.Grant, ended bool, err error) {
 	if s.Status.Over() {

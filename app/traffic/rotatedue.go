@@ -27,8 +27,8 @@ type choosing struct {
 // choosingAtMost bounds them; the others keep their exits until their next time.
 const choosingAtMost = 256
 
-// begin reports whether the caller is to choose, and whether another one does.
-func (c *choosing) begin(id string) (may, busy bool) {
+// beginChoice reports whether the caller is to choose, and whether another one does.
+func (c *choosing) beginChoice(id string) (may, busy bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	switch {
@@ -43,7 +43,7 @@ func (c *choosing) begin(id string) (may, busy bool) {
 	return true, false
 }
 
-func (c *choosing) end(id string) {
+func (c *choosing) endChoice(id string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	delete(c.ids, id)
@@ -79,7 +79,7 @@ func (t *Service) RotateDue(ctx context.Context, id string) (traffic.Route, erro
 
 // rotateLater chooses an exit of a seller for a session and rotates it then.
 func (t *Service) rotateLater(ctx context.Context, s session.Session) {
-	may, busy := t.choosing.begin(s.ID)
+	may, busy := t.choosing.beginChoice(s.ID)
 	if busy {
 		return
 	}
@@ -90,7 +90,7 @@ func (t *Service) rotateLater(ctx context.Context, s session.Session) {
 		var turn *procurement.Turn
 		var err error
 		if may {
-			defer t.choosing.end(s.ID)
+			defer t.choosing.endChoice(s.ID)
 			turn, err = sessions.LearnToRotate(bounded, t.sessions, s)
 		}
 		if err != nil && !ports.NothingBought(err) && !errors.Is(err, account.ErrRateLimited) {

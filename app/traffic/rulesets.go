@@ -39,20 +39,20 @@ func writeLength(h hash.Hash, n int) {
 	h.Write(b[:])
 }
 
-// of returns the compiled rules of a session, nil if they are off.
-func (s *ruleSets) of(own policy.Own) *policy.Rules {
+// rulesOf returns the compiled rules of a session, nil if they are off.
+func (s *ruleSets) rulesOf(own policy.Own) *policy.Rules {
 	if !own.InForce() {
 		return nil
 	}
 	key := keyOf(own)
-	if rules := s.find(key, nil); rules != nil {
+	if rules := s.setOf(key, nil); rules != nil {
 		return rules
 	}
-	return s.find(key, own.Compile())
+	return s.setOf(key, own.Compile())
 }
 
-// find returns the set of a key. If there is none it keeps fresh, unless that is nil.
-func (s *ruleSets) find(key ruleKey, fresh *policy.Rules) *policy.Rules {
+// setOf returns the set of a key. If there is none it keeps fresh, unless that is nil.
+func (s *ruleSets) setOf(key ruleKey, fresh *policy.Rules) *policy.Rules {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if rules := s.by[key].Value(); rules != nil || fresh == nil {

@@ -81,7 +81,7 @@ func (t *Service) routed(ctx context.Context, s session.Session) (traffic.Route,
 		}
 		r.Trial = agent.Tier(w.Credited(), t.sessions.FundedFrom) == account.TrialTier
 		own, err := tx.Policies().Get(ctx, s.ID)
-		r.Policy, r.PolicyReports = t.rules.of(own), own.Mode == policy.Report
+		r.Policy, r.PolicyReports = t.rules.rulesOf(own), own.Mode == policy.Report
 		if err != nil || s.FairUse == 0 {
 			return err
 		}

@@ -65,8 +65,8 @@ type attempts struct {
 	next   time.Time // when the last of the agent's requeued deliveries asks again
 }
 
-// take returns the attempts after one more, or how long it has to wait.
-func (a attempts) take(answered bool, now time.Time) (after attempts, wait time.Duration) {
+// afterOne returns the attempts after one more, or how long it has to wait.
+func (a attempts) afterOne(answered bool, now time.Time) (after attempts, wait time.Duration) {
 	if answered {
 		var d ratelimit.Decision
 		a.minute, d = unprovenLimit.Take(a.minute, now, 1)
@@ -211,7 +211,7 @@ func (s *slots) resting(agentID, host string, answered bool, now time.Time) time
 	if a == nil {
 		return 0
 	}
-	_, wait := a.take(answered, now)
+	_, wait := a.afterOne(answered, now)
 	if wait == 0 {
 		return 0
 	}
@@ -240,7 +240,7 @@ func (s *slots) count(agentID string, answered bool, now time.Time) {
 		a = &attempts{}
 		s.attempts[agentID] = a
 	}
-	*a, _ = a.take(answered, now)
+	*a, _ = a.afterOne(answered, now)
 }
 
 func (s *slots) releaseUnproven(agentID string, sem chan struct{}) {

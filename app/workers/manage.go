@@ -109,7 +109,7 @@ func (u *Service) create(
 		if err := set.require(ctx, in.Require); err != nil {
 			return err
 		}
-		if err := set.room(in); err != nil {
+		if err := set.checkRoom(in); err != nil {
 			return err
 		}
 		set.turns = has
@@ -132,13 +132,13 @@ func (u *Service) create(
 		if lacks.needs != nil {
 			return lacks
 		}
-		return u.see(ctx, tx, s.ID, list)
+		return u.addKept(ctx, tx, s.ID, list)
 	})
 	return list, made, err
 }
 
-// room checks that workers may be made, and that those there are are those that are asked for.
-func (set *workerSet) room(in Create) error {
+// checkRoom checks that workers may be made, and that those there are are those that are asked for.
+func (set *workerSet) checkRoom(in Create) error {
 	missing := 0
 	for _, name := range in.Names {
 		w, known := set.workers[name]
@@ -207,8 +207,8 @@ type View struct {
 // healthByName is for how many workers of a session the health of each is read instead of that of all: a page.
 const healthByName = 100
 
-// see fills in what is kept beside workers.
-func (u *Service) see(ctx context.Context, tx Repos, sessionID string, list []View) error {
+// addKept fills in what is kept beside workers.
+func (u *Service) addKept(ctx context.Context, tx Repos, sessionID string, list []View) error {
 	if len(list) == 0 {
 		return nil
 	}
@@ -275,7 +275,7 @@ func (u *Service) List(
 		for _, w := range found.Items {
 			list.Items = append(list.Items, View{Worker: w})
 		}
-		return u.see(ctx, tx, sessionID, list.Items)
+		return u.addKept(ctx, tx, sessionID, list.Items)
 	})
 	return list, err
 }
@@ -298,7 +298,7 @@ func (u *Service) view(ctx context.Context, tx Repos, sessionID, name string) (V
 		return View{}, err
 	}
 	list := []View{{Worker: w}}
-	err = u.see(ctx, tx, sessionID, list)
+	err = u.addKept(ctx, tx, sessionID, list)
 	return list[0], err
 }
 

@@ -23,8 +23,8 @@ func codes() []string {
 	return list
 }
 
-// find returns the entry of one of Codes.
-func find(code string) (entry, bool) {
+// entryOf returns the entry of one of Codes.
+func entryOf(code string) (entry, bool) {
 	i, ok := slices.BinarySearch(Codes, code)
 	if !ok {
 		return entry{}, false
@@ -34,7 +34,7 @@ func find(code string) (entry, bool) {
 
 // Known reports whether Codes contains code.
 func Known(code string) bool {
-	_, ok := find(code)
+	_, ok := entryOf(code)
 	return ok
 }
 
@@ -42,7 +42,7 @@ func Known(code string) bool {
 // the code in upper case if it is not one of Codes.
 func Name(code string) string {
 	code = strings.ToUpper(code)
-	if e, ok := find(code); ok {
+	if e, ok := entryOf(code); ok {
 		return e.name
 	}
 	return code
@@ -63,7 +63,7 @@ func Alpha2(alpha3 string) string { return alpha2[strings.ToUpper(alpha3)] }
 
 // Alpha3 returns the three-letter code for one of Codes. It is empty for any other.
 func Alpha3(code string) string {
-	e, _ := find(code)
+	e, _ := entryOf(code)
 	return e.alpha3
 }
 

@@ -12,8 +12,8 @@ type reportCap struct {
 	sum   uint8
 }
 
-// take counts one report at a moment; false when the minute is full.
-func (c *reportCap) take(at micros) bool {
+// countReport counts one report at a moment; false when the minute is full.
+func (c *reportCap) countReport(at micros) bool {
 	c.advance(int64(at / second))
 	if c.sum >= reportsPerMinute {
 		return false

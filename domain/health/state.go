@@ -120,7 +120,7 @@ func (s *State) moment(t time.Time) micros { return max(microsOf(t), s.lastAt) }
 // Evidence above the limit is recorded, so that a rotation for it adds
 // nothing either.
 func (s *State) scoreReport(found evidence, host string, at micros) bool {
-	if !s.recent.take(at) {
+	if !s.recent.countReport(at) {
 		s.remember(found, at)
 		return false
 	}

@@ -32,8 +32,8 @@ func (n *networks) add(p netip.Prefix) {
 	}
 }
 
-// find returns a network that has an address.
-func (n *networks) find(addr netip.Addr) (netip.Prefix, bool) {
+// networkOf returns a network that has an address.
+func (n *networks) networkOf(addr netip.Addr) (netip.Prefix, bool) {
 	lengths := n.v6
 	if addr.Is4() {
 		lengths = n.v4

@@ -22,8 +22,8 @@ func (r portRange) String() string {
 // ports is a list of ranges. After sort they neither overlap nor touch.
 type ports []portRange
 
-// find returns the index of the range that has a port, or -1.
-func (ps ports) find(port uint16) int {
+// rangeOf returns the index of the range that has a port, or -1.
+func (ps ports) rangeOf(port uint16) int {
 	i, found := slices.BinarySearchFunc(ps, port, func(r portRange, port uint16) int {
 		switch {
 		case port < r.first:

@@ -64,17 +64,17 @@ func (r *Rules) Name(host string, port uint16) string {
 	switch {
 	case r == nil:
 		return ""
-	case len(r.ports) > 0 && r.ports.find(port) < 0:
+	case len(r.ports) > 0 && r.ports.rangeOf(port) < 0:
 		return otherPort
 	}
-	if i := r.deny.ports.find(port); i >= 0 {
+	if i := r.deny.ports.rangeOf(port); i >= 0 {
 		return r.deny.ports[i].String()
 	}
 	if rule := r.DeniedBy(host); rule != "" {
 		return rule
 	}
 	switch {
-	case len(r.allow.ports) > 0 && r.allow.ports.find(port) < 0:
+	case len(r.allow.ports) > 0 && r.allow.ports.rangeOf(port) < 0:
 		return notAllowed
 	case r.allow.places() && r.allow.networks.empty() && !r.allow.hasHost(host):
 		return notAllowed
@@ -84,9 +84,9 @@ func (r *Rules) Name(host string, port uint16) string {
 
 // closes reports whether what Name refuses it refuses for the port.
 func (r *Rules) closes(host string, port uint16) bool {
-	only := len(r.ports) > 0 && r.ports.find(port) < 0
-	allowed := len(r.allow.ports) > 0 && r.allow.ports.find(port) < 0
-	return only || r.deny.ports.find(port) >= 0 || r.DeniedBy(host) == "" && allowed
+	only := len(r.ports) > 0 && r.ports.rangeOf(port) < 0
+	allowed := len(r.allow.ports) > 0 && r.allow.ports.rangeOf(port) < 0
+	return only || r.deny.ports.rangeOf(port) >= 0 || r.DeniedBy(host) == "" && allowed
 }
 
 // Address returns the rule that refuses an address, or "". It is called for what Name did
@@ -96,13 +96,13 @@ func (r *Rules) Address(host string, addr netip.Addr) string {
 		return ""
 	}
 	addr = egress.Unmap(addr)
-	if p, ok := r.deny.networks.find(addr); ok {
+	if p, ok := r.deny.networks.networkOf(addr); ok {
 		return networkText(p)
 	}
 	if !r.allow.places() || r.allow.hasHost(host) {
 		return ""
 	}
-	if _, ok := r.allow.networks.find(addr); !ok {
+	if _, ok := r.allow.networks.networkOf(addr); !ok {
 		return notAllowed
 	}
 	return ""

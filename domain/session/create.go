@@ -123,8 +123,8 @@ func (c *checker) add(field, format string, args ...any) {
 	c.issues = append(c.issues, domain.FieldIssue{Field: field, Issue: fmt.Sprintf(format, args...)})
 }
 
-// take adds the issues of another check.
-func (c *checker) take(err error) {
+// addIssues adds the issues of another check.
+func (c *checker) addIssues(err error) {
 	if e, ok := errors.AsType[*domain.Error](err); ok {
 		issues, _ := e.Details["fields"].([]domain.FieldIssue)
 		c.issues = append(c.issues, issues...)
@@ -183,7 +183,7 @@ func (r CreateRequest) Check() (Spec, error) {
 	}
 	var err error
 	if s.AllowedIPs, err = ParseAllowedIPs(r.AllowedIPs); err != nil {
-		c.take(err)
+		c.addIssues(err)
 	}
 	r.checkAutoTopUp(&c, &s)
 	if s.Existing && (s.Labels != nil || s.AllowedIPs != nil || r.AutoTopUp != nil) {

@@ -55,7 +55,7 @@ func (p *Peers) Add(o Observation) {
 		p.clients, p.hosts = map[string]*Client{}, map[string]*Host{}
 	}
 	if o.Client.IsValid() {
-		c := apart(p.clients, o.Client.String(), func(name string) *Client { return &Client{Address: name, FirstAt: o.At} })
+		c := entryOf(p.clients, o.Client.String(), func(name string) *Client { return &Client{Address: name, FirstAt: o.At} })
 		c.Connections++
 		c.Bytes += o.Bytes
 		c.LastAt = o.At
@@ -69,7 +69,7 @@ func (p *Peers) Add(o Observation) {
 			name = ""
 		}
 	}
-	h := apart(p.hosts, name, func(name string) *Host { return &Host{Name: name} })
+	h := entryOf(p.hosts, name, func(name string) *Host { return &Host{Name: name} })
 	h.Connections++
 	h.Bytes += o.Bytes
 	if failure {
@@ -77,8 +77,8 @@ func (p *Peers) Add(o Observation) {
 	}
 }
 
-// apart returns the entry of a name; that of the empty name if there is no room for another.
-func apart[T any](all map[string]*T, name string, add func(string) *T) *T {
+// entryOf returns the entry of a name; that of the empty name if there is no room for another.
+func entryOf[T any](all map[string]*T, name string, add func(string) *T) *T {
 	if all[name] == nil && len(all) >= maxPeers {
 		name = ""
 	}
@@ -95,13 +95,13 @@ func (p *Peers) Merge(later Peers) {
 	}
 	for _, c := range later.Clients() {
 		first := func(name string) *Client { return &Client{Address: name, FirstAt: c.FirstAt} }
-		mine := apart(p.clients, c.Address, first)
+		mine := entryOf(p.clients, c.Address, first)
 		mine.Connections += c.Connections
 		mine.Bytes += c.Bytes
 		mine.LastAt = c.LastAt
 	}
 	for _, h := range later.Hosts() {
-		mine := apart(p.hosts, h.Name, func(name string) *Host { return &Host{Name: name} })
+		mine := entryOf(p.hosts, h.Name, func(name string) *Host { return &Host{Name: name} })
 		mine.Connections += h.Connections
 		mine.Failures += h.Failures
 		mine.Bytes += h.Bytes

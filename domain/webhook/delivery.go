@@ -67,13 +67,13 @@ func (d Delivery) After(e Endpoint, o Outcome, now time.Time, rnd float64) (Deli
 	d.LastStatusCode, d.LastError = o.StatusCode, o.Problem()
 	switch {
 	case o.OK():
-		return d.end(Delivered), e
+		return d.endedAs(Delivered), e
 	case d.Status == Failed:
 		return d, e
 	}
 	d.Tries++
 	if d.Type == Test || e.State() != Enabled || d.Tries > len(retries) {
-		return d.end(Failed), e
+		return d.endedAs(Failed), e
 	}
 	d.NextAttemptAt = now.Add(pause(d.Tries, o.RetryAfter, rnd))
 	return d, e
@@ -85,7 +85,7 @@ func (d Delivery) Abandon(e Endpoint) Delivery {
 	if err := e.Ready(); err != nil && d.Status == Pending {
 		d.LastStatusCode, d.LastError = 0, "the webhook was off when the delivery was due; set webhook_url and ask "+
 			"for it again"
-		return d.end(Failed)
+		return d.endedAs(Failed)
 	}
 	return d
 }
@@ -100,7 +100,7 @@ const KeepRefused = 3 * 24 * time.Hour
 // Refuse fails a pending delivery of an agent that has MaxPending others.
 func (d Delivery) Refuse() Delivery {
 	d.LastStatusCode, d.LastError = 0, "too many deliveries were waiting; make the endpoint answer and ask for it again"
-	return d.end(Failed)
+	return d.endedAs(Failed)
 }
 
 // Redeliver makes the delivery due at now, whatever its status. A completed one
@@ -123,7 +123,7 @@ func (d Delivery) Redeliver(e Endpoint, now time.Time) (Delivery, error) {
 	return d, nil
 }
 
-func (d Delivery) end(s Status) Delivery {
+func (d Delivery) endedAs(s Status) Delivery {
 	d.Status, d.NextAttemptAt = s, time.Time{}
 	return d
 }

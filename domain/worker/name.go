@@ -124,12 +124,12 @@ func misplaced(at, last int) string {
 func (p *Parameters) set(at int, value string) string {
 	switch at {
 	case country:
-		if len(value) != 2 || !of(value, letter) {
+		if len(value) != 2 || !allBytes(value, letter) {
 			return "is not a country: two letters of ISO 3166-1 are"
 		}
 		p.Country = strings.ToUpper(value)
 	case city:
-		if value == "" || len(value) > maxCity || !of(value, nameByte) {
+		if value == "" || len(value) > maxCity || !allBytes(value, nameByte) {
 			return "is not a city: letters, digits and _ are"
 		}
 		p.City = strings.ToLower(value)
@@ -151,11 +151,11 @@ func (p *Parameters) set(at int, value string) string {
 }
 
 // IsName reports whether a text can be the name of a worker.
-func IsName(text string) bool { return text != "" && len(text) <= MaxName && of(text, nameByte) }
+func IsName(text string) bool { return text != "" && len(text) <= MaxName && allBytes(text, nameByte) }
 
 // parseTTL parses a count and its unit. It is false for another text.
 func parseTTL(text string) (time.Duration, bool) {
-	if len(text) < 2 || len(text) > 6 || !of(text[:len(text)-1], digit) {
+	if len(text) < 2 || len(text) > 6 || !allBytes(text[:len(text)-1], digit) {
 		return 0, false
 	}
 	n, _ := strconv.Atoi(text[:len(text)-1]) // at most five digits
@@ -170,8 +170,8 @@ func parseTTL(text string) (time.Duration, bool) {
 	return 0, false
 }
 
-// of reports whether all bytes of a text are of a kind.
-func of(text string, kind func(byte) bool) bool {
+// allBytes reports whether all bytes of a text are of a kind.
+func allBytes(text string, kind func(byte) bool) bool {
 	for i := range len(text) {
 		if !kind(text[i]) {
 			return false

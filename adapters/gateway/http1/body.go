@@ -50,7 +50,7 @@ func TakeAll(m Meter, n int) error {
 		return nil
 	}
 	for taken := 0; taken < n; {
-		k, err := take(m, n-taken)
+		k, err := takeBytes(m, n-taken)
 		if err != nil {
 			if taken > 0 {
 				m.Return(taken)
@@ -64,7 +64,7 @@ func TakeAll(m Meter, n int) error {
 
 var errNoGrant = errors.New("http1: a meter granted nothing and gave no reason")
 
-func take(m Meter, n int) (int, error) {
+func takeBytes(m Meter, n int) (int, error) {
 	k, err := m.Take(n)
 	if err != nil {
 		return 0, err

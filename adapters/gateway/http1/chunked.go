@@ -82,7 +82,7 @@ func (c *copier) data(p []byte, framed bool) error {
 	}
 	const frame = len("7fff\r\n") + len("\r\n")
 	for len(p) > 0 {
-		if err := c.room(frame + min(len(p), largeBuffer/8)); err != nil {
+		if err := c.makeRoom(frame + min(len(p), largeBuffer/8)); err != nil {
 			return err
 		}
 		n := min(len(p), cap(c.out)-len(c.out)-frame)

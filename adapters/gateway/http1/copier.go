@@ -101,7 +101,7 @@ func (c *copier) some(limit int64) ([]byte, error) {
 		p = p[:limit]
 	}
 	if c.up != nil {
-		n, err := take(c.up, len(p))
+		n, err := takeBytes(c.up, len(p))
 		if err != nil {
 			return nil, &CopyError{Metering, err}
 		}
@@ -144,15 +144,15 @@ func (c *copier) gather(p []byte) error {
 		}
 		return c.write(p)
 	}
-	if err := c.room(len(p)); err != nil {
+	if err := c.makeRoom(len(p)); err != nil {
 		return err
 	}
 	c.out = append(c.out, p...)
 	return nil
 }
 
-// room makes space for n more gathered bytes, n at most 32 KiB.
-func (c *copier) room(n int) error {
+// makeRoom makes space for n more gathered bytes, n at most 32 KiB.
+func (c *copier) makeRoom(n int) error {
 	if n <= cap(c.out)-len(c.out) {
 		return nil
 	}
@@ -189,7 +189,7 @@ func (c *copier) write(p []byte) error {
 		granted := len(p)
 		if c.down != nil {
 			var err error
-			if granted, err = take(c.down, len(p)); err != nil {
+			if granted, err = takeBytes(c.down, len(p)); err != nil {
 				return &CopyError{Metering, err}
 			}
 		}

@@ -171,7 +171,7 @@ func (p *Pool) Admit(m *Member, s *Share, most Limits, limit time.Duration) Verd
 	if p.end != Granted {
 		return p.end
 	}
-	if !p.room(s, most) {
+	if !p.mayOpen(s, most) {
 		return Limited
 	}
 	p.touched = monotime.Now()
@@ -265,8 +265,8 @@ type Limits struct {
 	Ceiling int // of a session, whatever is in use
 }
 
-// room reports whether another connection may be open. It is called under mu.
-func (p *Pool) room(s *Share, most Limits) bool {
+// mayOpen reports whether another connection may be open. It is called under mu.
+func (p *Pool) mayOpen(s *Share, most Limits) bool {
 	workers := p.inUse
 	if s != nil {
 		if s.places >= most.Worker {

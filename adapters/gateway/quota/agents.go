@@ -113,7 +113,7 @@ func (as *Agents) Enter(p *Place, e Entry) Verdict {
 		a = &agent{id: e.Agent, trial: e.Trial}
 	}
 	as.classify(a, e.Trial)
-	victim, v := as.room(a, e)
+	victim, v := as.placeFor(a, e)
 	if v == Entered {
 		if victim != nil { // before a is counted: it may be a's own
 			as.remove(victim)
@@ -132,9 +132,9 @@ func (as *Agents) Enter(p *Place, e Entry) Verdict {
 	return v
 }
 
-// room decides whether an agent may have one more place, and which one is taken for it, if
+// placeFor decides whether an agent may have one more place, and which one is taken for it, if
 // any.
-func (as *Agents) room(a *agent, e Entry) (victim *Place, v Verdict) {
+func (as *Agents) placeFor(a *agent, e Entry) (victim *Place, v Verdict) {
 	n := len(a.places)
 	if e.Limit > 0 && n >= e.Limit {
 		return nil, TooMany

@@ -91,7 +91,7 @@ func (s *Starts) Take(agent string, t Target, l StartLimits, now time.Time) (Ref
 			return TooOften, d.RetryAfter
 		}
 	}
-	if wait := s.see(a, uint32(t), l.Targets); wait > 0 {
+	if wait := s.countTarget(a, uint32(t), l.Targets); wait > 0 {
 		return TooWide, wait
 	}
 	return NotRefused, 0
@@ -111,9 +111,9 @@ func (s *Starts) agent(id string, now time.Time) *starting {
 	return a
 }
 
-// see counts a target of an agent. If the agent had that many others in the last minute it returns
+// countTarget counts a target of an agent. If the agent had that many others in the last minute it returns
 // how long to wait.
-func (s *Starts) see(a *starting, t uint32, most int) time.Duration {
+func (s *Starts) countTarget(a *starting, t uint32, most int) time.Duration {
 	if most <= 0 {
 		return 0
 	}

@@ -75,7 +75,7 @@ func (ts *Targets) Take(agent string, t Target, perMinute int, now time.Time) ti
 	key := ts.key(agent, t)
 	ts.mu.Lock()
 	defer ts.mu.Unlock()
-	return ts.take(key, perMinute, now)
+	return ts.takeLocked(key, perMinute, now)
 }
 
 // TakeAddress counts a new connection of an agent to an address by itself and by its network, an
@@ -99,14 +99,14 @@ func (ts *Targets) TakeAddress(agent string, addr netip.Addr, named, trial bool,
 	ts.mu.Lock()
 	defer ts.mu.Unlock()
 	if named {
-		if wait := ts.take(address, perMinute*byAddress, now); wait > 0 {
+		if wait := ts.takeLocked(address, perMinute*byAddress, now); wait > 0 {
 			return wait
 		}
 	}
 	if !named && bits == 64 {
 		return 0 // it was counted as this network
 	}
-	return ts.take(network, perMinute*byNetwork, now)
+	return ts.takeLocked(network, perMinute*byNetwork, now)
 }
 
 // key returns what identifies an agent's use of a target.
@@ -120,8 +120,8 @@ func (ts *Targets) key(agent string, t Target) uint64 {
 	return h.Sum64()
 }
 
-// take is Take under the lock.
-func (ts *Targets) take(key uint64, perMinute int, now time.Time) time.Duration {
+// takeLocked is Take under the lock.
+func (ts *Targets) takeLocked(key uint64, perMinute int, now time.Time) time.Duration {
 	before, known := ts.used[key]
 	if !known && len(ts.used) >= ts.max {
 		ts.forgetOne()

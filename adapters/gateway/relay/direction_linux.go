@@ -104,7 +104,7 @@ func (d *direction) run() ending {
 // to be written, or err or v is set.
 func (d *direction) read(fd uintptr) bool {
 	p := d.t.pool
-	n, epoch, v := p.Reserve(int64(d.room()))
+	n, epoch, v := p.Reserve(int64(d.readSize()))
 	if v != lease.Granted {
 		if v == lease.Blocked && !d.peek(fd) {
 			return false // wait for the lease only if there is something to relay
@@ -114,7 +114,7 @@ func (d *direction) read(fd uintptr) bool {
 		}
 		return true
 	}
-	got, err := d.take(int(fd), int(n))
+	got, err := d.readSome(int(fd), int(n))
 	switch {
 	case err == unix.EAGAIN:
 		p.Settle(epoch, n, 0, 0)
@@ -139,9 +139,9 @@ func (d *direction) read(fd uintptr) bool {
 	return true
 }
 
-// room returns how much one read may take. It gets a pipe for a direction that moves
+// readSize returns how much one read may take. It gets a pipe for a direction that moves
 // much; if none is available the direction continues in user space.
-func (d *direction) room() int {
+func (d *direction) readSize() int {
 	if d.bulk && d.pipe == nil && d.buf == nil {
 		d.pipe = d.t.relay.pipes.get()
 	}
@@ -151,8 +151,8 @@ func (d *direction) room() int {
 	return len(buffer{})
 }
 
-// take reads at most n bytes into the pipe or a buffer.
-func (d *direction) take(fd, n int) (got int, err error) {
+// readSome reads at most n bytes into the pipe or a buffer.
+func (d *direction) readSome(fd, n int) (got int, err error) {
 	if d.pipe != nil {
 		return splice(fd, d.pipe.w, n)
 	}

@@ -216,8 +216,8 @@ func (c *Cache) share(e *Entry, rules *policy.Rules) {
 	}
 }
 
-// find returns the entry of a session without pinning it, nil if there is none.
-func (c *Cache) find(id string) *Entry {
+// entryOf returns the entry of a session without pinning it, nil if there is none.
+func (c *Cache) entryOf(id string) *Entry {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.byID[id]

@@ -26,17 +26,17 @@ func TestEviction(t *testing.T) {
 	c.Add(sessionID(2), "p").Unpin()
 	c.Pin(sessionID(1)).Unpin()
 	used := c.Add(sessionID(3), "p")
-	if c.Len() != 2 || c.find(sessionID(2)) != nil {
+	if c.Len() != 2 || c.entryOf(sessionID(2)) != nil {
 		t.Errorf("%d entries are left, want 1 and 3", c.Len())
 	}
 	c.Pin(sessionID(1)) // stays pinned
 	c.Add(sessionID(4), "p").Unpin()
-	if c.find(sessionID(1)) == nil || c.find(sessionID(3)) != used {
+	if c.entryOf(sessionID(1)) == nil || c.entryOf(sessionID(3)) != used {
 		t.Error("an entry in use was evicted")
 	}
 	used.Unpin()
 	c.Add(sessionID(5), "p").Unpin()
-	if c.find(sessionID(3)) != nil {
+	if c.entryOf(sessionID(3)) != nil {
 		t.Error("an entry stays after its last use")
 	}
 }
@@ -115,7 +115,7 @@ func TestRulesAreBoundedByTheirBytes(t *testing.T) {
 	if c.ruleBytes > maxRuleBytes || c.ruleBytes < maxRuleBytes/2 {
 		t.Errorf("rules take %d bytes, want %d at most", c.ruleBytes, maxRuleBytes)
 	}
-	if c.find(sessionID(5000)) != held || c.find(sessionID(6149)) == nil || c.find(sessionID(6000)) != nil {
+	if c.entryOf(sessionID(5000)) != held || c.entryOf(sessionID(6149)) == nil || c.entryOf(sessionID(6000)) != nil {
 		t.Error("another entry was removed than the oldest unused one")
 	}
 	held.Unpin()

@@ -17,7 +17,7 @@ import (
 // block.
 func (c *Cache) Changed(sessionID string) {
 	if sessionID != "" {
-		if e := c.find(sessionID); e != nil {
+		if e := c.entryOf(sessionID); e != nil {
 			c.changed(e)
 		}
 		return
@@ -37,7 +37,7 @@ func (c *Cache) changed(e *Entry) {
 // Ended notifies the cache that the core grants a session no more traffic. Why a
 // session is closed is part of its route.
 func (c *Cache) Ended(sessionID string, v lease.Verdict) {
-	e := c.find(sessionID)
+	e := c.entryOf(sessionID)
 	if e == nil {
 		return
 	}
@@ -96,8 +96,8 @@ func (r *refresher) request(e *Entry) {
 	}
 }
 
-// take returns the pending entries and forgets them.
-func (r *refresher) take() map[*Entry]struct{} {
+// takePending returns the pending entries and forgets them.
+func (r *refresher) takePending() map[*Entry]struct{} {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	pending := r.pending
@@ -113,7 +113,7 @@ func (c *Cache) Run(ctx context.Context) {
 			return
 		case <-c.refresh.wakeup:
 		}
-		failed := c.rereadAll(ctx, c.refresh.take())
+		failed := c.rereadAll(ctx, c.refresh.takePending())
 		if len(failed) == 0 {
 			continue
 		}
