@@ -22,34 +22,34 @@ type Info struct {
 	PerMinute int // the rate limit in force; 0: unlimited
 }
 
-func (a *Service) info(agent account.Agent, w billing.Wallet, now time.Time) Info {
-	return Info{Agent: agent, Wallet: w, IsTrial: w.IsTrial(now), Tier: a.TierOf(agent, w),
-		PerMinute: a.perMinute(agent)}
+func (s *Service) info(agent account.Agent, w billing.Wallet, now time.Time) Info {
+	return Info{Agent: agent, Wallet: w, IsTrial: w.IsTrial(now), Tier: s.TierOf(agent, w),
+		PerMinute: s.perMinute(agent)}
 }
 
 // TierOf returns the tier of an account with a wallet.
-func (a *Service) TierOf(agent account.Agent, w billing.Wallet) account.Tier {
-	return agent.Tier(w.Credited(), a.cfg.FundedFrom)
+func (s *Service) TierOf(agent account.Agent, w billing.Wallet) account.Tier {
+	return agent.Tier(w.Credited(), s.cfg.FundedFrom)
 }
 
-func (a *Service) perMinute(agent account.Agent) int {
+func (s *Service) perMinute(agent account.Agent) int {
 	if agent.PerMinute != nil {
 		return *agent.PerMinute
 	}
-	return a.cfg.PerMinute
+	return s.cfg.PerMinute
 }
 
 // Info returns an account with its wallet.
-func (a *Service) Info(ctx context.Context, agentID string) (Info, error) {
+func (s *Service) Info(ctx context.Context, agentID string) (Info, error) {
 	var out Info
 	reads := ports.ReadSet{Agent: agentID, Money: true}
-	err := a.store.View(ctx, reads, func(ctx context.Context, tx repos) error {
+	err := s.store.View(ctx, reads, func(ctx context.Context, tx repos) error {
 		agent, err := tx.Agents().Get(ctx, agentID)
 		if err != nil {
 			return err
 		}
 		w, err := tx.Ledger().Wallet(ctx, agentID)
-		out = a.info(agent, w, a.clock.Now())
+		out = s.info(agent, w, s.clock.Now())
 		return err
 	})
 	return out, err
@@ -69,15 +69,15 @@ type Updated struct {
 }
 
 // Update changes an account.
-func (a *Service) Update(ctx context.Context, in Update) (Updated, error) {
+func (s *Service) Update(ctx context.Context, in Update) (Updated, error) {
 	var out Updated
-	err := a.store.Update(ctx, ports.ReadSet{}, func(ctx context.Context, tx repos) error {
-		now := a.clock.Now()
+	err := s.store.Update(ctx, ports.ReadSet{}, func(ctx context.Context, tx repos) error {
+		now := s.clock.Now()
 		agent, err := tx.Agents().Get(ctx, in.AgentID)
 		if err != nil {
 			return err
 		}
-		if agent, err = agent.Apply(in.Update, a.cfg.Dev, now); err != nil {
+		if agent, err = agent.Apply(in.Update, s.cfg.Dev, now); err != nil {
 			return err
 		}
 		first := false
@@ -90,14 +90,14 @@ func (a *Service) Update(ctx context.Context, in Update) (Updated, error) {
 			return err
 		}
 		w, err := tx.Ledger().Wallet(ctx, agent.ID)
-		out = Updated{Info: a.info(agent, w, now)}
+		out = Updated{Info: s.info(agent, w, now)}
 		if first {
-			out.WebhookSecret = a.secrets.WebhookSecret(agent.ID, agent.WebhookVersion)
+			out.WebhookSecret = s.secrets.WebhookSecret(agent.ID, agent.WebhookVersion)
 		}
 		return err
 	})
 	if err == nil {
-		a.hub.AgentChanged(in.AgentID)
+		s.hub.AgentChanged(in.AgentID)
 	}
 	return out, err
 }
@@ -120,22 +120,22 @@ func setWebhook(ctx context.Context, tx repos, agent *account.Agent) (first bool
 // RotateSecret issues a new API secret, which is returned only here, and
 // invalidates every token of the old one. old is the current one; without it, empty, the new one replaces no
 // key for account.SecretHold. A wrong one is account.ErrInvalidKey.
-func (a *Service) RotateSecret(ctx context.Context, c Caller, old string) (secret string, at time.Time, err error) {
+func (s *Service) RotateSecret(ctx context.Context, c Caller, old string) (secret string, at time.Time, err error) {
 	if err := c.MayChangeCredentials(); err != nil {
 		return "", at, err
 	}
-	secret = a.secrets.NewSecret()
-	hash, agentID := a.secrets.Hash(secret), c.AgentID
-	err = a.changeIn(ctx, agentID, func(ctx context.Context, tx repos, agent *account.Agent, now time.Time) error {
+	secret = s.secrets.NewSecret()
+	hash, agentID := s.secrets.Hash(secret), c.AgentID
+	err = s.changeIn(ctx, agentID, func(ctx context.Context, tx repos, agent *account.Agent, now time.Time) error {
 		proof := account.NoSecret
 		if old != "" {
-			if proof, err = proveSecret(a.secrets, *agent, old, now); err != nil {
+			if proof, err = proveSecret(s.secrets, *agent, old, now); err != nil {
 				return err
 			}
 		}
 		*agent = agent.ReplaceSecret(hash, proof, now)
 		at = now
-		_, err := notify.Enqueue(ctx, tx, a.ids, now, notify.Notification{AgentID: agentID, Of: webhook.AccountSecretRotated,
+		_, err := notify.Enqueue(ctx, tx, s.ids, now, notify.Notification{AgentID: agentID, Of: webhook.AccountSecretRotated,
 			Data: map[string]string{"agent_id": agentID}})
 		return err
 	})
@@ -153,18 +153,18 @@ func proveSecret(s ports.Secrets, agent account.Agent, secret string, now time.T
 }
 
 // change edits an agent alone.
-func (a *Service) change(ctx context.Context, agentID string, edit func(*account.Agent, time.Time)) error {
-	return a.changeIn(ctx, agentID, func(_ context.Context, _ repos, agent *account.Agent, now time.Time) error {
+func (s *Service) change(ctx context.Context, agentID string, edit func(*account.Agent, time.Time)) error {
+	return s.changeIn(ctx, agentID, func(_ context.Context, _ repos, agent *account.Agent, now time.Time) error {
 		edit(agent, now)
 		return nil
 	})
 }
 
 // changeIn edits an agent in one transaction and announces the change.
-func (a *Service) changeIn(ctx context.Context, agentID string,
+func (s *Service) changeIn(ctx context.Context, agentID string,
 	edit func(context.Context, repos, *account.Agent, time.Time) error) error {
-	err := a.store.Update(ctx, ports.ReadSet{}, func(ctx context.Context, tx repos) error {
-		now := a.clock.Now()
+	err := s.store.Update(ctx, ports.ReadSet{}, func(ctx context.Context, tx repos) error {
+		now := s.clock.Now()
 		agent, err := tx.Agents().Get(ctx, agentID)
 		if err != nil {
 			return err
@@ -176,7 +176,7 @@ func (a *Service) changeIn(ctx context.Context, agentID string,
 		return tx.Agents().Put(ctx, agent)
 	})
 	if err == nil {
-		a.hub.AgentChanged(agentID)
+		s.hub.AgentChanged(agentID)
 	}
 	return err
 }

@@ -107,28 +107,28 @@ func (c Caller) May(s account.Scope) error {
 // the key was not used lately. For one without a tag, of an early version or made up, allowLookup is called
 // then, as its client may have guessed, and its error is returned; nil always allows. The caller of a
 // disabled account comes with account.ErrDisabled.
-func (a *Service) AuthenticateKey(ctx context.Context, key string, allowLookup func() error) (Caller, error) {
+func (s *Service) AuthenticateKey(ctx context.Context, key string, allowLookup func() error) (Caller, error) {
 	if !strings.HasPrefix(key, account.APIKeyPrefix) || len(key) > maxCredential {
 		return Caller{}, account.ErrInvalidKey
 	}
-	hashes := a.secrets.Hashes(key)
-	found, known := a.cache.keys.GetIfPresent(string(hashes[0]))
+	hashes := s.secrets.Hashes(key)
+	found, known := s.cache.keys.GetIfPresent(string(hashes[0]))
 	if !known {
 		var err error
-		if found, err = unusedKey(ctx, a, key, hashes, allowLookup); err != nil {
+		if found, err = unusedKey(ctx, s, key, hashes, allowLookup); err != nil {
 			return Caller{}, notFoundIs(err, account.ErrInvalidKey)
 		}
 	}
-	agent, err := a.agentByID(ctx, found.agentID)
+	agent, err := s.agentByID(ctx, found.agentID)
 	if err != nil {
 		return Caller{}, notFoundIs(err, account.ErrInvalidKey)
 	}
 	k := agent.key(found.hash)
-	if k == nil || !k.Expires.IsZero() && k.Expired(a.clock.Now()) {
+	if k == nil || !k.Expires.IsZero() && k.Expired(s.clock.Now()) {
 		return Caller{}, account.ErrInvalidKey
 	}
-	a.uses.add(k)
-	c, err := a.caller(agent, ByAPIKey, k.Grants())
+	s.uses.add(k)
+	c, err := s.caller(agent, ByAPIKey, k.Grants())
 	c.key = k
 	return c, err
 }
@@ -162,32 +162,32 @@ func unusedKey(ctx context.Context, a *Service, key string, hashes [][]byte, all
 const maxCredential = 4096
 
 // AuthenticateToken finds the caller of a Bearer token.
-func (a *Service) AuthenticateToken(ctx context.Context, text string) (Caller, error) {
+func (s *Service) AuthenticateToken(ctx context.Context, text string) (Caller, error) {
 	if len(text) > maxCredential {
 		return Caller{}, account.ErrExpiredToken
 	}
-	token, err := a.tokens.Read(text, a.clock.Now())
+	token, err := s.tokens.Read(text, s.clock.Now())
 	if err != nil {
 		return Caller{}, err
 	}
-	agent, err := a.agentByID(ctx, token.AgentID)
+	agent, err := s.agentByID(ctx, token.AgentID)
 	if err != nil {
 		return Caller{}, notFoundIs(err, account.ErrExpiredToken)
 	}
 	if token.Version != agent.TokenVersion {
 		return Caller{}, account.ErrExpiredToken
 	}
-	k := agent.keyByTag(token.Key, a.clock.Now())
+	k := agent.keyByTag(token.Key, s.clock.Now())
 	if k == nil && len(token.Key) > 0 {
 		return Caller{}, account.ErrExpiredToken
 	}
-	c, err := a.caller(agent, ByToken, token.Scopes)
+	c, err := s.caller(agent, ByToken, token.Scopes)
 	c.token, c.key = token, k
 	return c, err
 }
 
-func (a *Service) caller(agent *knownAgent, mode AuthMode, scopes []account.Scope) (Caller, error) {
-	c := Caller{AgentID: agent.ID, Mode: mode, Scopes: scopes, PerMinute: a.perMinute(agent.Agent),
+func (s *Service) caller(agent *knownAgent, mode AuthMode, scopes []account.Scope) (Caller, error) {
+	c := Caller{AgentID: agent.ID, Mode: mode, Scopes: scopes, PerMinute: s.perMinute(agent.Agent),
 		Trial: agent.trial, agent: agent}
 	if agent.Status != account.Active {
 		return c, account.ErrDisabled
@@ -251,12 +251,12 @@ type IssuedToken struct {
 
 // IssueToken checks the pair and signs a token. A wrong pair is
 // account.ErrInvalidKey.
-func (a *Service) IssueToken(ctx context.Context, in IssueToken) (IssuedToken, error) {
+func (s *Service) IssueToken(ctx context.Context, in IssueToken) (IssuedToken, error) {
 	if _, err := account.CheckScopes(in.Scopes); err != nil {
 		return IssuedToken{}, err
 	}
 	wrong := account.ErrInvalidKey.Msgf("the api_key and the api_secret do not belong together; check both")
-	c, err := a.AuthenticateKey(ctx, in.APIKey, in.AllowLookup)
+	c, err := s.AuthenticateKey(ctx, in.APIKey, in.AllowLookup)
 	// The secret is compared for a disabled account too: without it the answer would
 	// confirm that the key is right.
 	if c.AgentID == "" {
@@ -265,7 +265,7 @@ func (a *Service) IssueToken(ctx context.Context, in IssueToken) (IssuedToken, e
 		}
 		return IssuedToken{}, err
 	}
-	if len(in.APISecret) > maxCredential || !a.secrets.Same(in.APISecret, c.agent.SecretHash) {
+	if len(in.APISecret) > maxCredential || !s.secrets.Same(in.APISecret, c.agent.SecretHash) {
 		return IssuedToken{}, wrong
 	}
 	if err != nil {
@@ -275,7 +275,7 @@ func (a *Service) IssueToken(ctx context.Context, in IssueToken) (IssuedToken, e
 	if err != nil {
 		return IssuedToken{}, err
 	}
-	return a.sign(c, scopes, a.clock.Now())
+	return s.sign(c, scopes, s.clock.Now())
 }
 
 // TokenLifetime is how long a Bearer token lives.
@@ -287,17 +287,17 @@ const TokenChainLifetime = 24 * time.Hour
 
 // RefreshToken signs a new token with the permissions of the caller's. Near the end of the chain it
 // lives less than TokenLifetime.
-func (a *Service) RefreshToken(c Caller) (IssuedToken, error) {
+func (s *Service) RefreshToken(c Caller) (IssuedToken, error) {
 	if c.Mode != ByToken {
 		return IssuedToken{}, account.ErrExpiredToken.Msgf("only a live token can be refreshed; send it as " +
 			"Authorization: Bearer")
 	}
-	return a.sign(c, c.Scopes, c.token.Since)
+	return s.sign(c, c.Scopes, c.token.Since)
 }
 
 // sign signs a token of a chain that began at since.
-func (a *Service) sign(c Caller, scopes []account.Scope, since time.Time) (IssuedToken, error) {
-	now := a.clock.Now()
+func (s *Service) sign(c Caller, scopes []account.Scope, since time.Time) (IssuedToken, error) {
+	now := s.clock.Now()
 	life := min(TokenLifetime, since.Add(TokenChainLifetime).Sub(now))
 	if c.key != nil && !c.key.Expires.IsZero() {
 		life = min(life, c.key.Expires.Sub(now).Truncate(time.Second))
@@ -307,16 +307,16 @@ func (a *Service) sign(c Caller, scopes []account.Scope, since time.Time) (Issue
 			"the token was refreshed for %d hours; get a new one with your API key and secret",
 			int(TokenChainLifetime/time.Hour))
 	}
-	text, err := a.tokens.Sign(ports.Token{AgentID: c.AgentID, Version: c.agent.TokenVersion, Key: c.KeyTag(),
+	text, err := s.tokens.Sign(ports.Token{AgentID: c.AgentID, Version: c.agent.TokenVersion, Key: c.KeyTag(),
 		Since: since, Scopes: scopes, Expires: now.Add(life)}, now)
 	return IssuedToken{Text: text, Expires: life, AgentID: c.AgentID, Name: c.agent.Name, Scopes: scopes}, err
 }
 
 // lookUpKey finds the agent of a key by its hashes. Of callers at once one reads the database.
-func (a *Service) lookUpKey(ctx context.Context, hashes [][]byte) (cachedKey, error) {
-	return a.cache.keys.Load(ctx, string(hashes[0]),
+func (s *Service) lookUpKey(ctx context.Context, hashes [][]byte) (cachedKey, error) {
+	return s.cache.keys.Load(ctx, string(hashes[0]),
 		func(ctx context.Context, _ string) (found cachedKey, err error) {
-			err = a.store.View(ctx, ports.ReadSet{}, func(ctx context.Context, tx repos) (err error) {
+			err = s.store.View(ctx, ports.ReadSet{}, func(ctx context.Context, tx repos) (err error) {
 				for _, hash := range hashes {
 					var id string
 					if id, err = tx.Keys().Owner(ctx, hash); !errors.Is(err, account.ErrNotFound) {
@@ -341,24 +341,24 @@ func Unchecked(ctx context.Context) context.Context {
 
 // agentByID returns the agent of an id, from memory where possible: not when a change may be
 // unknown, unless the call is Unchecked.
-func (a *Service) agentByID(ctx context.Context, id string) (*knownAgent, error) {
-	if a.hub.Stale() && ctx.Value(uncheckedKey{}) == nil {
+func (s *Service) agentByID(ctx context.Context, id string) (*knownAgent, error) {
+	if s.hub.Stale() && ctx.Value(uncheckedKey{}) == nil {
 		// Calls that come meanwhile share the read: where the feed of changes is late the store is
 		// slow, and a read for each call would take all of its connections.
-		read, err, _ := a.reads.Do(id, func() (any, error) { return a.readAgent(context.WithoutCancel(ctx), id) })
+		read, err, _ := s.reads.Do(id, func() (any, error) { return s.readAgent(context.WithoutCancel(ctx), id) })
 		if err != nil {
 			return nil, err
 		}
 		return read.(*knownAgent), nil
 	}
-	key := cachedAgent{a.cache.since.Load(), id}
-	return a.cache.agents.Load(ctx, key,
-		func(ctx context.Context, key cachedAgent) (*knownAgent, error) { return a.readAgent(ctx, key.id) })
+	key := cachedAgent{s.cache.since.Load(), id}
+	return s.cache.agents.Load(ctx, key,
+		func(ctx context.Context, key cachedAgent) (*knownAgent, error) { return s.readAgent(ctx, key.id) })
 }
 
 // readAgent reads an agent and its keys.
-func (a *Service) readAgent(ctx context.Context, id string) (agent *knownAgent, err error) {
-	err = a.store.View(ctx, ports.ReadSet{}, func(ctx context.Context, tx repos) error {
+func (s *Service) readAgent(ctx context.Context, id string) (agent *knownAgent, err error) {
+	err = s.store.View(ctx, ports.ReadSet{}, func(ctx context.Context, tx repos) error {
 		found, err := tx.Agents().Get(ctx, id)
 		if err != nil {
 			return err
@@ -368,11 +368,11 @@ func (a *Service) readAgent(ctx context.Context, id string) (agent *knownAgent, 
 		for _, k := range list {
 			agent.keys = append(agent.keys, &knownKey{Key: k})
 		}
-		if err != nil || a.cfg.Dev {
+		if err != nil || s.cfg.Dev {
 			return err
 		}
 		w, err := tx.Ledger().Wallet(ctx, id)
-		if a.TierOf(found, w) == account.TrialTier {
+		if s.TierOf(found, w) == account.TrialTier {
 			agent.trial, agent.network = true, account.Network(found.Origin.Addr)
 		}
 		return err

@@ -13,36 +13,36 @@ import (
 )
 
 // SetTier verifies an account with the operator's evidence, or withdraws that, and returns the tier.
-func (a *Service) SetTier(ctx context.Context, agentID string, to account.Tier,
+func (s *Service) SetTier(ctx context.Context, agentID string, to account.Tier,
 	evidence string) (tier account.Tier, err error) {
-	err = a.changeIn(ctx, agentID, func(ctx context.Context, tx repos, agent *account.Agent, _ time.Time) error {
+	err = s.changeIn(ctx, agentID, func(ctx context.Context, tx repos, agent *account.Agent, _ time.Time) error {
 		w, err := tx.Ledger().Wallet(ctx, agentID)
 		if err != nil {
 			return err
 		}
-		*agent, err = agent.SetTier(to, evidence, w.Credited(), a.cfg.FundedFrom)
-		tier = agent.Tier(w.Credited(), a.cfg.FundedFrom)
+		*agent, err = agent.SetTier(to, evidence, w.Credited(), s.cfg.FundedFrom)
+		tier = agent.Tier(w.Credited(), s.cfg.FundedFrom)
 		return err
 	})
 	return tier, err
 }
 
 // SetRateLimit gives an agent a rate limit of its own; 0 is unlimited.
-func (a *Service) SetRateLimit(ctx context.Context, agentID string, perMinute int) error {
+func (s *Service) SetRateLimit(ctx context.Context, agentID string, perMinute int) error {
 	if perMinute < 0 || perMinute > MaxPerMinute {
 		return domain.InvalidField("per_minute", "must be 0 to %d", MaxPerMinute)
 	}
-	return a.change(ctx, agentID, func(agent *account.Agent, _ time.Time) { agent.PerMinute = &perMinute })
+	return s.change(ctx, agentID, func(agent *account.Agent, _ time.Time) { agent.PerMinute = &perMinute })
 }
 
 // MaxPerMinute bounds a rate limit.
 const MaxPerMinute = 10_000_000
 
 // Disable shuts an agent out and ends its sessions; the unused part is refunded.
-func (a *Service) Disable(ctx context.Context, agentID, reason string) error {
+func (s *Service) Disable(ctx context.Context, agentID, reason string) error {
 	var ids []string
-	err := a.store.Update(ctx, ports.ReadSet{}, func(ctx context.Context, tx repos) error {
-		now := a.clock.Now()
+	err := s.store.Update(ctx, ports.ReadSet{}, func(ctx context.Context, tx repos) error {
+		now := s.clock.Now()
 		agent, err := tx.Agents().Get(ctx, agentID)
 		if err != nil {
 			return err
@@ -51,15 +51,15 @@ func (a *Service) Disable(ctx context.Context, agentID, reason string) error {
 		if err := tx.Agents().Put(ctx, agent); err != nil {
 			return err
 		}
-		ids, err = endSessions(ctx, a, tx, agentID, session.AccountDisabled, now)
+		ids, err = endSessions(ctx, s, tx, agentID, session.AccountDisabled, now)
 		return err
 	})
 	if err != nil {
 		return err
 	}
-	a.hub.AgentChanged(agentID)
+	s.hub.AgentChanged(agentID)
 	for _, id := range ids {
-		a.hub.SessionChanged(id)
+		s.hub.SessionChanged(id)
 	}
 	return nil
 }
@@ -88,17 +88,17 @@ func endSessions(ctx context.Context, a *Service, tx repos, agentID string, why 
 }
 
 // Enable lets a disabled account in again. Its sessions stay ended.
-func (a *Service) Enable(ctx context.Context, agentID string) error {
-	return a.change(ctx, agentID, func(agent *account.Agent, _ time.Time) {
+func (s *Service) Enable(ctx context.Context, agentID string) error {
+	return s.change(ctx, agentID, func(agent *account.Agent, _ time.Time) {
 		agent.Status, agent.DisabledFor = account.Active, ""
 	})
 }
 
 // List lists the accounts that match a filter, newest first.
-func (a *Service) List(
+func (s *Service) List(
 	ctx context.Context, f ports.AgentFilter, page domain.Page,
 ) (list domain.List[account.Agent], err error) {
-	err = a.store.View(ctx, ports.ReadSet{}, func(ctx context.Context, tx repos) error {
+	err = s.store.View(ctx, ports.ReadSet{}, func(ctx context.Context, tx repos) error {
 		list, err = tx.Agents().List(ctx, f, page)
 		return err
 	})
@@ -107,9 +107,9 @@ func (a *Service) List(
 
 // DisableFrom disables the active accounts that registered from a network, and returns their ids.
 // If one cannot be disabled, those before it are.
-func (a *Service) DisableFrom(ctx context.Context, network netip.Prefix, reason string) (ids []string, err error) {
+func (s *Service) DisableFrom(ctx context.Context, network netip.Prefix, reason string) (ids []string, err error) {
 	for page := (domain.Page{Number: 1, Size: domain.MaxPageSize}); ; page.Number++ {
-		list, err := a.List(ctx, ports.AgentFilter{RegisteredFrom: network}, page)
+		list, err := s.List(ctx, ports.AgentFilter{RegisteredFrom: network}, page)
 		if err != nil || len(list.Items) == 0 {
 			return ids, err
 		}
@@ -117,7 +117,7 @@ func (a *Service) DisableFrom(ctx context.Context, network netip.Prefix, reason 
 			if agent.Status != account.Active {
 				continue
 			}
-			if err := a.Disable(audit.ForSubject(ctx, agent.ID), agent.ID, reason); err != nil {
+			if err := s.Disable(audit.ForSubject(ctx, agent.ID), agent.ID, reason); err != nil {
 				return ids, err
 			}
 			ids = append(ids, agent.ID)

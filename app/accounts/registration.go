@@ -16,14 +16,14 @@ import (
 // IsExit reports whether a registration comes through an exit of the service, and so from any
 // agent: addr is the client's, peer the socket's. Behind a trusted proxy the client's address may
 // be the agent's invention, but a peer that is sold as an exit is an exit.
-func (a *Service) IsExit(ctx context.Context, addr, peer netip.Addr) (bool, error) {
+func (s *Service) IsExit(ctx context.Context, addr, peer netip.Addr) (bool, error) {
 	addr, peer = addr.Unmap(), peer.Unmap()
-	known := a.cfg.Exits
+	known := s.cfg.Exits
 	if known.Sold != nil && (known.Sold(addr) || known.Sold(peer)) || known.Other != nil && known.Other(addr) {
 		return true, nil
 	}
 	sold := false
-	err := a.store.Read(ctx, func(ctx context.Context, tx repos) (err error) {
+	err := s.store.Read(ctx, func(ctx context.Context, tx repos) (err error) {
 		sold, err = tx.Addresses().Sold(ctx, addr.String())
 		return err
 	})
@@ -31,12 +31,12 @@ func (a *Service) IsExit(ctx context.Context, addr, peer netip.Addr) (bool, erro
 }
 
 // mayRegister refuses what the operator's way of registration does not take.
-func (a *Service) mayRegister(in Register, code string) error {
+func (s *Service) mayRegister(in Register, code string) error {
 	switch {
 	case in.Operator:
-	case a.cfg.Registration == account.ClosedRegistration:
+	case s.cfg.Registration == account.ClosedRegistration:
 		return account.ErrRegistrationClosed
-	case a.cfg.Registration == account.ReferralRegistration && code == "":
+	case s.cfg.Registration == account.ReferralRegistration && code == "":
 		return account.ErrReferralCode.Msgf("an account needs a referral_code here; ask who recommended the service for one")
 	}
 	return nil
@@ -55,8 +55,8 @@ const newNetworks = 5
 
 // trialOf returns the trial credit of a new account: none if its network or all accounts together
 // have had what the operator grants on a day.
-func (a *Service) trialOf(ctx context.Context, tx repos, in Register, now time.Time) (domain.Money, error) {
-	x, day := a.cfg.TrialBalance, billing.Day(now)
+func (s *Service) trialOf(ctx context.Context, tx repos, in Register, now time.Time) (domain.Money, error) {
+	x, day := s.cfg.TrialBalance, billing.Day(now)
 	if x <= 0 {
 		return 0, nil
 	}
@@ -64,17 +64,17 @@ func (a *Service) trialOf(ctx context.Context, tx repos, in Register, now time.T
 	if in.FromExit {
 		network = exitTrials
 	}
-	counted := a.cfg.TrialPerNetwork > 0 && network != networkTrials
+	counted := s.cfg.TrialPerNetwork > 0 && network != networkTrials
 	if counted {
-		if granted, err := tx.Trials().Take(ctx, day, network, 1, int64(a.cfg.TrialPerNetwork)); err != nil || !granted {
+		if granted, err := tx.Trials().Take(ctx, day, network, 1, int64(s.cfg.TrialPerNetwork)); err != nil || !granted {
 			return 0, err
 		}
 	}
-	if a.cfg.TrialDailyTotal <= 0 {
+	if s.cfg.TrialDailyTotal <= 0 {
 		_, err := tx.Trials().Take(ctx, day, allTrials, int64(x), unlimited)
 		return x, err
 	}
-	most := a.cfg.TrialDailyTotal
+	most := s.cfg.TrialDailyTotal
 	if counted {
 		n, err := tx.Trials().Granted(ctx, day, network)
 		if err != nil {
@@ -98,9 +98,9 @@ func (a *Service) trialOf(ctx context.Context, tx repos, in Register, now time.T
 const unlimited = 1 << 60
 
 // TrialGranted returns the trial credit that was granted on the current UTC day.
-func (a *Service) TrialGranted(ctx context.Context) (granted domain.Money, err error) {
-	err = a.store.Read(ctx, func(ctx context.Context, tx repos) error {
-		n, err := tx.Trials().Granted(ctx, billing.Day(a.clock.Now()), allTrials)
+func (s *Service) TrialGranted(ctx context.Context) (granted domain.Money, err error) {
+	err = s.store.Read(ctx, func(ctx context.Context, tx repos) error {
+		n, err := tx.Trials().Granted(ctx, billing.Day(s.clock.Now()), allTrials)
 		granted = domain.Money(n)
 		return err
 	})
@@ -164,15 +164,15 @@ func removeUnused(ctx context.Context, a *Service) error {
 
 // Purge removes what is past its retention: where agents registered from, what was granted on
 // days long ago, and accounts that were never used.
-func (a *Service) Purge(ctx context.Context) error {
-	if err := removeUnused(ctx, a); err != nil {
+func (s *Service) Purge(ctx context.Context) error {
+	if err := removeUnused(ctx, s); err != nil {
 		return err
 	}
-	now := a.clock.Now()
-	origins := now.AddDate(0, 0, -a.cfg.KeepOriginDays)
+	now := s.clock.Now()
+	origins := now.AddDate(0, 0, -s.cfg.KeepOriginDays)
 	for {
 		var n, m int
-		err := a.store.Update(ctx, ports.ReadSet{}, func(ctx context.Context, tx repos) (err error) {
+		err := s.store.Update(ctx, ports.ReadSet{}, func(ctx context.Context, tx repos) (err error) {
 			if n, err = tx.Agents().ForgetOrigins(ctx, origins, purgeSize); err != nil {
 				return err
 			}
@@ -205,24 +205,24 @@ type Registered struct {
 
 // Register opens an account: its wallet, its trial credit and its referring
 // agent, all in one transaction.
-func (a *Service) Register(ctx context.Context, in Register) (Registered, error) {
-	reg, err := in.Profile.Check(a.cfg.Dev)
+func (s *Service) Register(ctx context.Context, in Register) (Registered, error) {
+	reg, err := in.Profile.Check(s.cfg.Dev)
 	if err != nil {
 		return Registered{}, err
 	}
-	if err := a.mayRegister(in, strings.TrimSpace(in.ReferralCode)); err != nil {
+	if err := s.mayRegister(in, strings.TrimSpace(in.ReferralCode)); err != nil {
 		return Registered{}, err
 	}
 	in.Origin = in.Origin.Cleaned()
 	kept := in.Origin
-	if a.cfg.KeepOriginDays <= 0 {
+	if s.cfg.KeepOriginDays <= 0 {
 		kept = account.Origin{}
 	}
-	out := Registered{APIKey: a.secrets.NewKey(), APISecret: a.secrets.NewSecret()}
-	keyHash, secretHash := a.secrets.Hash(out.APIKey), a.secrets.Hash(out.APISecret)
-	id, user, txn := a.ids.New("agt_"), a.ids.New("usr_"), a.ids.New(billing.IDPrefix)
-	err = a.store.Update(ctx, ports.ReadSet{}, func(ctx context.Context, tx repos) error {
-		now := a.clock.Now()
+	out := Registered{APIKey: s.secrets.NewKey(), APISecret: s.secrets.NewSecret()}
+	keyHash, secretHash := s.secrets.Hash(out.APIKey), s.secrets.Hash(out.APISecret)
+	id, user, txn := s.ids.New("agt_"), s.ids.New("usr_"), s.ids.New(billing.IDPrefix)
+	err = s.store.Update(ctx, ports.ReadSet{}, func(ctx context.Context, tx repos) error {
+		now := s.clock.Now()
 		referrer, referred, err := assign(ctx, tx, in.ReferralCode)
 		if err != nil {
 			return err
@@ -237,15 +237,15 @@ func (a *Service) Register(ctx context.Context, in Register) (Registered, error)
 		if err := tx.Agents().Insert(ctx, agent); err != nil {
 			return err
 		}
-		trial, err := a.trialOf(ctx, tx, in, now)
+		trial, err := s.trialOf(ctx, tx, in, now)
 		if err != nil {
 			return err
 		}
-		wallet, err := a.openWallet(ctx, tx, agent, trial, txn, now)
+		wallet, err := s.openWallet(ctx, tx, agent, trial, txn, now)
 		if err != nil {
 			return err
 		}
-		out.Info, out.Referred = a.info(agent, wallet, now), referred
+		out.Info, out.Referred = s.info(agent, wallet, now), referred
 		audit.SetSubject(ctx, id)
 		return nil
 	})
@@ -253,7 +253,7 @@ func (a *Service) Register(ctx context.Context, in Register) (Registered, error)
 		return Registered{}, err
 	}
 	if out.Agent.WebhookVersion > 0 {
-		out.WebhookSecret = a.secrets.WebhookSecret(id, out.Agent.WebhookVersion)
+		out.WebhookSecret = s.secrets.WebhookSecret(id, out.Agent.WebhookVersion)
 	}
 	return out, nil
 }
@@ -266,12 +266,12 @@ func assign(ctx context.Context, tx repos, code string) (account.Referrer, bool,
 	return a.Referrer, a.Named, err
 }
 
-func (a *Service) openWallet(
+func (s *Service) openWallet(
 	ctx context.Context, tx repos, agent account.Agent, trial domain.Money, txn string, now time.Time,
 ) (billing.Wallet, error) {
 	w := billing.Wallet{AgentID: agent.ID}
 	if trial > 0 {
-		w.TrialExpiresAt = now.AddDate(0, 0, a.cfg.TrialDays)
+		w.TrialExpiresAt = now.AddDate(0, 0, s.cfg.TrialDays)
 	}
 	if err := tx.Ledger().Open(ctx, w); err != nil || trial <= 0 {
 		return w, err

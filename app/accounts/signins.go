@@ -28,68 +28,68 @@ const signIns = "/console"
 
 // Start signs in with an API key; allowLookup is as of AuthenticateKey. admit may refuse the caller
 // before anything is stored. The token is returned only here.
-func (u SignIns) Start(
+func (s SignIns) Start(
 	ctx context.Context, key string, allowLookup func() error, admit func(Caller) error,
 ) (token string, c Caller, err error) {
-	c, err = u.a.AuthenticateKey(ctx, key, allowLookup)
+	c, err = s.a.AuthenticateKey(ctx, key, allowLookup)
 	if err == nil {
 		err = admit(c)
 	}
 	if err != nil {
 		return "", c, err
 	}
-	token = u.a.ids.New("") + u.a.ids.New("")
-	err = u.a.store.Update(ctx, ports.ReadSet{}, func(ctx context.Context, tx repos) error {
+	token = s.a.ids.New("") + s.a.ids.New("")
+	err = s.a.store.Update(ctx, ports.ReadSet{}, func(ctx context.Context, tx repos) error {
 		return tx.Idempotency().Put(ctx, ports.Call{Path: signIns, Key: signInKey(token), Request: c.binding(),
-			Resource: c.AgentID, Outcome: ports.InFlight, CreatedAt: u.a.clock.Now()})
+			Resource: c.AgentID, Outcome: ports.InFlight, CreatedAt: s.a.clock.Now()})
 	})
 	return token, c, err
 }
 
 // Caller returns who signed in; ErrSignedOut if the token is no longer good. The caller of a disabled
 // account comes with account.ErrDisabled.
-func (u SignIns) Caller(ctx context.Context, token string) (Caller, error) {
-	in, err := u.findLive(ctx, token)
+func (s SignIns) Caller(ctx context.Context, token string) (Caller, error) {
+	in, err := s.findLive(ctx, token)
 	if err != nil {
 		return Caller{}, err
 	}
-	agent, err := u.a.agentByID(ctx, in.Resource)
+	agent, err := s.a.agentByID(ctx, in.Resource)
 	if err != nil {
 		return Caller{}, notFoundIs(err, ErrSignedOut)
 	}
 	version := binary.BigEndian.AppendUint64(nil, uint64(agent.TokenVersion))
 	hash, same := bytes.CutPrefix(in.Request, version)
 	k := agent.key(hash)
-	if !same || k == nil || !k.Expires.IsZero() && k.Expired(u.a.clock.Now()) {
+	if !same || k == nil || !k.Expires.IsZero() && k.Expired(s.a.clock.Now()) {
 		return Caller{}, ErrSignedOut
 	}
-	c, err := u.a.caller(agent, ByAPIKey, k.Grants())
+	c, err := s.a.caller(agent, ByAPIKey, k.Grants())
 	c.key = k
 	return c, err
 }
 
 // End ends a sign-in; repeating it is not an error.
-func (u SignIns) End(ctx context.Context, token string) error {
-	in, err := u.findLive(ctx, token)
+func (s SignIns) End(ctx context.Context, token string) error {
+	in, err := s.findLive(ctx, token)
 	switch {
 	case errors.Is(err, ErrSignedOut):
 		return nil
 	case err != nil:
 		return err
 	}
-	return u.a.store.Update(ctx, ports.ReadSet{}, func(ctx context.Context, tx repos) error {
+	return s.a.store.Update(ctx, ports.ReadSet{}, func(ctx context.Context, tx repos) error {
 		return tx.Idempotency().SetOutcome(ctx, "", signIns, in.Key, in.Resource, ports.Ended)
 	})
 }
 
 // findLive returns a sign-in that was not ended and is not too old.
-func (u SignIns) findLive(ctx context.Context, token string) (in ports.Call, err error) {
+func (s SignIns) findLive(ctx context.Context, token string) (in ports.Call, err error) {
 	if token == "" || len(token) > maxCredential {
 		return in, ErrSignedOut
 	}
-	now := u.a.clock.Now()
+	now := s.a.clock.Now()
 	var found bool
-	err = u.a.store.View(ctx, ports.ReadSet{}, func(ctx context.Context, tx repos) (err error) {
+	err = s.a.store.View(ctx, ports.ReadSet{}, func(ctx context.Context, tx repos) (err error) {
 		in, found, err = tx.Idempotency().Find(ctx, "", signIns, signInKey(token), now.Add(-idempotency.Retention))
 		return err
 	})

@@ -55,7 +55,7 @@ type LookupInput struct {
 
 // Lookup returns the connections that match, the nearest first. It returns ErrNoneFound if there is
 // none, and ErrTooMany beyond exitlog.MaxFound, after the look-up was kept.
-func (u *Service) Lookup(ctx context.Context, in LookupInput) ([]exitlog.Connection, error) {
+func (s *Service) Lookup(ctx context.Context, in LookupInput) ([]exitlog.Connection, error) {
 	if err := checkReason(in.Reason); err != nil {
 		return nil, err
 	}
@@ -72,7 +72,7 @@ func (u *Service) Lookup(ctx context.Context, in LookupInput) ([]exitlog.Connect
 	}
 	var found []exitlog.Connection
 	more := false
-	err := u.store.View(ctx, ports.ReadSet{}, func(ctx context.Context, tx repos) error {
+	err := s.store.View(ctx, ports.ReadSet{}, func(ctx context.Context, tx repos) error {
 		answer := exitlog.NewAnswer(in.Query)
 		from, to := in.Stored()
 		err := tx.ExitLog().Between(ctx, from, to, answer.Add)
@@ -82,10 +82,10 @@ func (u *Service) Lookup(ctx context.Context, in LookupInput) ([]exitlog.Connect
 	if err != nil {
 		return nil, err
 	}
-	l := exitlog.Lookup{ID: u.ids.New("look_"), At: u.clock.Now(), Operator: cmp.Or(in.Operator, SystemUser),
+	l := exitlog.Lookup{ID: s.ids.New("look_"), At: s.clock.Now(), Operator: cmp.Or(in.Operator, SystemUser),
 		Reason: in.Reason, Query: in.Query, Found: len(found)}
 	// What was found is shown only after it was kept that it was looked for.
-	if err := u.store.Update(ctx, ports.ReadSet{}, func(ctx context.Context, tx repos) error {
+	if err := s.store.Update(ctx, ports.ReadSet{}, func(ctx context.Context, tx repos) error {
 		return tx.ExitLog().AddLookup(ctx, l)
 	}); err != nil {
 		return nil, err
@@ -107,8 +107,8 @@ func checkReason(reason string) error {
 }
 
 // Lookups lists the newest look-ups.
-func (u *Service) Lookups(ctx context.Context, limit int) (list []exitlog.Lookup, err error) {
-	err = u.store.View(ctx, ports.ReadSet{}, func(ctx context.Context, tx repos) error {
+func (s *Service) Lookups(ctx context.Context, limit int) (list []exitlog.Lookup, err error) {
+	err = s.store.View(ctx, ports.ReadSet{}, func(ctx context.Context, tx repos) error {
 		list, err = tx.ExitLog().Lookups(ctx, limit)
 		return err
 	})
@@ -116,24 +116,24 @@ func (u *Service) Lookups(ctx context.Context, limit int) (list []exitlog.Lookup
 }
 
 // Hold keeps UTC days from deletion, from one day to another, both inclusive.
-func (u *Service) Hold(ctx context.Context, from, to time.Time, operator, reason string) (exitlog.Hold, error) {
+func (s *Service) Hold(ctx context.Context, from, to time.Time, operator, reason string) (exitlog.Hold, error) {
 	if to.Before(from) {
 		return exitlog.Hold{}, domain.InvalidField("to", "must not be before from")
 	}
 	if err := checkReason(reason); err != nil {
 		return exitlog.Hold{}, err
 	}
-	h := exitlog.Hold{ID: u.ids.New("hold_"), From: from, To: to.Add(24 * time.Hour),
-		Operator: cmp.Or(operator, SystemUser), Reason: reason, CreatedAt: u.clock.Now()}
-	return h, u.store.Update(ctx, ports.ReadSet{}, func(ctx context.Context, tx repos) error {
+	h := exitlog.Hold{ID: s.ids.New("hold_"), From: from, To: to.Add(24 * time.Hour),
+		Operator: cmp.Or(operator, SystemUser), Reason: reason, CreatedAt: s.clock.Now()}
+	return h, s.store.Update(ctx, ports.ReadSet{}, func(ctx context.Context, tx repos) error {
 		return tx.ExitLog().AddHold(ctx, h)
 	})
 }
 
 // Release ends a hold.
-func (u *Service) Release(ctx context.Context, id string) error {
-	return u.store.Update(ctx, ports.ReadSet{}, func(ctx context.Context, tx repos) error {
-		ended, err := tx.ExitLog().EndHold(ctx, id, u.clock.Now())
+func (s *Service) Release(ctx context.Context, id string) error {
+	return s.store.Update(ctx, ports.ReadSet{}, func(ctx context.Context, tx repos) error {
+		ended, err := tx.ExitLog().EndHold(ctx, id, s.clock.Now())
 		if err == nil && !ended {
 			err = ErrNoHold
 		}
@@ -142,8 +142,8 @@ func (u *Service) Release(ctx context.Context, id string) error {
 }
 
 // Holds lists all holds.
-func (u *Service) Holds(ctx context.Context) (list []exitlog.Hold, err error) {
-	err = u.store.View(ctx, ports.ReadSet{}, func(ctx context.Context, tx repos) error {
+func (s *Service) Holds(ctx context.Context) (list []exitlog.Hold, err error) {
+	err = s.store.View(ctx, ports.ReadSet{}, func(ctx context.Context, tx repos) error {
 		list, err = tx.ExitLog().Holds(ctx)
 		return err
 	})
@@ -157,12 +157,12 @@ const (
 )
 
 // Purge deletes the records of UTC days that are past their time, in small transactions.
-func (u *Service) Purge(ctx context.Context) error {
+func (s *Service) Purge(ctx context.Context) error {
 	day := 24 * time.Hour
-	before := u.clock.Now().Truncate(day).Add(-time.Duration(u.cfg.Days) * day)
+	before := s.clock.Now().Truncate(day).Add(-time.Duration(s.cfg.Days) * day)
 	for range purgeBatches {
 		n := 0
-		err := u.store.Update(ctx, ports.ReadSet{}, func(ctx context.Context, tx repos) (err error) {
+		err := s.store.Update(ctx, ports.ReadSet{}, func(ctx context.Context, tx repos) (err error) {
 			n, err = tx.ExitLog().Purge(ctx, before, exitlog.Margin, purgeBatch)
 			return err
 		})

@@ -13,10 +13,10 @@ const healthAtOnce = 50
 
 // KeyOverview is like Overview of the sessions that a key bought. The balance is what the key has left for one purchase
 // if its money is limited; the reported events are those of the sessions that live.
-func (u *Stats) KeyOverview(ctx context.Context, agentID, keyID string) (Overview, error) {
+func (s *Stats) KeyOverview(ctx context.Context, agentID, keyID string) (Overview, error) {
 	var o Overview
-	err := u.store.View(ctx, ports.ReadSet{}, func(ctx context.Context, tx repos) error {
-		now := u.clock.Now()
+	err := s.store.View(ctx, ports.ReadSet{}, func(ctx context.Context, tx repos) error {
+		now := s.clock.Now()
 		b, err := balance(ctx, tx, agentID, now)
 		if err != nil {
 			return err

@@ -36,10 +36,10 @@ type Overview struct {
 }
 
 // Overview reads the counters of an account.
-func (u *Stats) Overview(ctx context.Context, agentID string) (Overview, error) {
+func (s *Stats) Overview(ctx context.Context, agentID string) (Overview, error) {
 	var o Overview
-	err := u.store.View(ctx, ports.ReadSet{}, func(ctx context.Context, tx repos) error {
-		b, err := balance(ctx, tx, agentID, u.clock.Now())
+	err := s.store.View(ctx, ports.ReadSet{}, func(ctx context.Context, tx repos) error {
+		b, err := balance(ctx, tx, agentID, s.clock.Now())
 		if err != nil {
 			return err
 		}
@@ -131,14 +131,14 @@ func ParseDate(field, text string) (time.Time, error) {
 
 // Series sums an agent's traffic and money in buckets, oldest first, empty ones
 // included. What is used up and not charged yet counts in the bucket of its traffic.
-func (u *Stats) Series(ctx context.Context, agentID string, r Range) ([]ports.Hour, error) {
-	return u.KeySeries(ctx, agentID, "", r)
+func (s *Stats) Series(ctx context.Context, agentID string, r Range) ([]ports.Hour, error) {
+	return s.KeySeries(ctx, agentID, "", r)
 }
 
 // KeySeries is like Series of the sessions that a key bought; of all if keyID is empty.
-func (u *Stats) KeySeries(ctx context.Context, agentID, keyID string, r Range) ([]ports.Hour, error) {
+func (s *Stats) KeySeries(ctx context.Context, agentID, keyID string, r Range) ([]ports.Hour, error) {
 	var hours []ports.Hour
-	err := u.store.View(ctx, ports.ReadSet{}, func(ctx context.Context, tx repos) (err error) {
+	err := s.store.View(ctx, ports.ReadSet{}, func(ctx context.Context, tx repos) (err error) {
 		hours, err = hoursOf(ctx, tx, agentID, keyID, r)
 		return err
 	})

@@ -38,8 +38,8 @@ func New(network Network, store ports.Store, clock ports.Clock, ids ports.IDs) *
 }
 
 // List lists the wallets with money that was paid on other networks than the main one, where it costs nothing.
-func (u *Service) List(ctx context.Context) (list []recharge.Play, err error) {
-	err = u.store.View(ctx, ports.ReadSet{}, func(ctx context.Context, tx repos) error {
+func (s *Service) List(ctx context.Context) (list []recharge.Play, err error) {
+	err = s.store.View(ctx, ports.ReadSet{}, func(ctx context.Context, tx repos) error {
 		list, err = tx.Transfers().PlayMoney(ctx, recharge.MainNetwork, "")
 		return err
 	})
@@ -51,11 +51,11 @@ func (u *Service) List(ctx context.Context) (list []recharge.Play, err error) {
 
 // Check returns an error while wallets have money that was paid where it costs nothing, and payments are real: it
 // would buy what costs the operator money.
-func (u *Service) Check(ctx context.Context) error {
-	if u.network != recharge.MainNetwork {
+func (s *Service) Check(ctx context.Context) error {
+	if s.network != recharge.MainNetwork {
 		return nil
 	}
-	list, err := u.List(ctx)
+	list, err := s.List(ctx)
 	if err != nil || len(list) == 0 {
 		return err
 	}
@@ -66,14 +66,14 @@ func (u *Service) Check(ctx context.Context) error {
 
 // WriteOff takes the money that List lists out of the wallets, each in a unit of its own. It returns of how many,
 // how much, and how much purchases still hold.
-func (u *Service) WriteOff(ctx context.Context, reason string) (wallets int, taken, held domain.Money, err error) {
-	list, err := u.List(ctx)
+func (s *Service) WriteOff(ctx context.Context, reason string) (wallets int, taken, held domain.Money, err error) {
+	list, err := s.List(ctx)
 	if err != nil {
 		return 0, 0, 0, err
 	}
 	for _, p := range list {
 		var booked billing.Entry
-		err := u.store.Update(ctx, ports.ReadSet{}, func(ctx context.Context, tx repos) error {
+		err := s.store.Update(ctx, ports.ReadSet{}, func(ctx context.Context, tx repos) error {
 			booked = billing.Entry{}
 			w, err := tx.Ledger().Wallet(ctx, p.AgentID)
 			if err != nil {
@@ -87,12 +87,12 @@ func (u *Service) WriteOff(ctx context.Context, reason string) (wallets int, tak
 			if err != nil {
 				return err
 			}
-			e.ID, e.AgentID, e.At = u.ids.New(billing.IDPrefix), p.AgentID, u.clock.Now()
+			e.ID, e.AgentID, e.At = s.ids.New(billing.IDPrefix), p.AgentID, s.clock.Now()
 			e.Ref = "adjust:" + e.ID
 			if booked, err = tx.Ledger().Post(ctx, ports.Posting{Entry: e}); err != nil {
 				return err
 			}
-			return notify.BalanceChanged(ctx, tx, u.ids, e.At, booked)
+			return notify.BalanceChanged(ctx, tx, s.ids, e.At, booked)
 		})
 		if err != nil {
 			return wallets, taken, 0, fmt.Errorf("write off money of %s: %w", p.AgentID, err)
@@ -101,7 +101,7 @@ func (u *Service) WriteOff(ctx context.Context, reason string) (wallets int, tak
 			wallets, taken = wallets+1, taken-booked.Amount()
 		}
 	}
-	if list, err = u.List(ctx); err != nil {
+	if list, err = s.List(ctx); err != nil {
 		return wallets, taken, 0, err
 	}
 	held, _ = recharge.PlayTotal(list)

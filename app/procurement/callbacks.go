@@ -29,19 +29,19 @@ func NewCallbacks(store ports.Store, clock ports.Clock, catalog *catalog.Catalog
 
 // Receive takes a provider's call that an order has changed. It is only a hint:
 // the orders that it may be about become due at once.
-func (u *Callbacks) Receive(ctx context.Context, provider string, header map[string][]string, body []byte) error {
-	p, _ := u.catalog.Provider(provider)
+func (c *Callbacks) Receive(ctx context.Context, provider string, header map[string][]string, body []byte) error {
+	p, _ := c.catalog.Provider(provider)
 	calls, ok := p.(ports.Callbacks)
 	if !ok {
 		return ErrNoCallback
 	}
-	refs, err := calls.Callback(header, body, u.clock.Now())
-	u.driver.calls.Count(p, "callback", err)
+	refs, err := calls.Callback(header, body, c.clock.Now())
+	c.driver.calls.Count(p, "callback", err)
 	if err != nil {
 		return domain.ErrInvalid.Msgf("the signature of the call is invalid")
 	}
 	var orders []procurement.Order
-	err = u.store.View(ctx, ports.ReadSet{}, func(ctx context.Context, tx Repos) error {
+	err = c.store.View(ctx, ports.ReadSet{}, func(ctx context.Context, tx Repos) error {
 		orders, err = named(ctx, tx, provider, refs)
 		return err
 	})
@@ -49,7 +49,7 @@ func (u *Callbacks) Receive(ctx context.Context, provider string, header map[str
 		return err
 	}
 	for _, o := range orders {
-		if err := u.driver.mark(ctx, o, makeDue); err != nil {
+		if err := c.driver.mark(ctx, o, makeDue); err != nil {
 			return err
 		}
 	}

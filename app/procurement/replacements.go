@@ -31,15 +31,15 @@ type Exchanges struct{ Driver *Driver }
 
 // Another returns an address of this host that a static session can have in place of one, in the same place
 // and by its rule. It returns an error for which ports.NothingBought is true if there is none.
-func (u Exchanges) Another(
+func (e Exchanges) Another(
 	ctx context.Context, tx Repos, s session.Session, now time.Time,
 ) (netip.Addr, error) {
-	product, err := u.Driver.catalog.Product(s.ProductNo)
+	product, err := e.Driver.catalog.Product(s.ProductNo)
 	if err != nil {
 		return netip.Addr{}, ports.ErrProvider.Msgf("the product is no longer sold")
 	}
 	s.Quantity = 1
-	_, d, err := orderLocal(ctx, u.Driver, tx, s, product.Source(s.Provider), nil, now)
+	_, d, err := orderLocal(ctx, e.Driver, tx, s, product.Source(s.Provider), nil, now)
 	if err != nil {
 		return netip.Addr{}, err
 	}
@@ -48,7 +48,7 @@ func (u Exchanges) Another(
 
 // Plan stores that the seller of a session is to be asked for another address, in the transaction that
 // stores the replacement under the order's id.
-func (u Exchanges) Plan(
+func (e Exchanges) Plan(
 	ctx context.Context, tx Repos, s session.Session, now time.Time,
 ) (o procurement.Order, err error) {
 	list, err := tx.Orders().Of(ctx, s.ID)
@@ -59,7 +59,7 @@ func (u Exchanges) Plan(
 	if !ok {
 		return o, ports.ErrProvider.Msgf("the provider has no record of this session; buy a new one")
 	}
-	o = procurement.Order{ID: u.Driver.ids.New(orderPrefix), Kind: procurement.Exchange, SessionID: s.ID,
+	o = procurement.Order{ID: e.Driver.ids.New(orderPrefix), Kind: procurement.Exchange, SessionID: s.ID,
 		Provider: s.Provider, Intent: bought.Intent, Status: procurement.Planned, Ref: bought.Ref, PlannedAt: now,
 		NextAt: now.Add(sendWithin)}
 	o.Intent.Key, o.Intent.MaxCost = o.ID, 0
@@ -70,20 +70,20 @@ func (u Exchanges) Plan(
 type exchanges struct{ *Driver }
 
 // send asks the seller, once. What becomes of it is read later: most answer before they have another address.
-func (u exchanges) send(ctx context.Context, s session.Session, o procurement.Order) error {
-	known, _ := u.catalog.Provider(o.Provider)
+func (e exchanges) send(ctx context.Context, s session.Session, o procurement.Order) error {
+	known, _ := e.catalog.Provider(o.Provider)
 	p, ok := known.(ports.Replacer)
 	if !ok {
-		return u.refuse(ctx, o, procurement.Invalid, notConfigured)
+		return e.refuse(ctx, o, procurement.Invalid, notConfigured)
 	}
 	if s.Status != session.Active {
-		return u.refuse(ctx, o, procurement.Temporary, "the session has ended")
+		return e.refuse(ctx, o, procurement.Temporary, "the session has ended")
 	}
 	var r replacement.Replacement
 	var avoid map[string]bool
-	err := u.store.View(ctx, ports.ReadSet{}, func(ctx context.Context, tx Repos) (err error) {
+	err := e.store.View(ctx, ports.ReadSet{}, func(ctx context.Context, tx Repos) (err error) {
 		if r, _, err = tx.Replacements().OfOrder(ctx, o.ID); err == nil {
-			avoid, err = givenBack(ctx, tx, s.AgentID, u.clock.Now())
+			avoid, err = givenBack(ctx, tx, s.AgentID, e.clock.Now())
 		}
 		return err
 	})
@@ -94,21 +94,21 @@ func (u exchanges) send(ctx context.Context, s session.Session, o procurement.Or
 	if list, ok := known.(ports.ExitLister); ok && !s.Require.Empty() {
 		one := s
 		one.Quantity = 1
-		if err := learnListed(ctx, u.Driver, list, one); ports.NothingBought(err) {
-			return u.refuse(ctx, o, procurement.OutOfStock, "no exit meets the rule of the session")
+		if err := learnListed(ctx, e.Driver, list, one); ports.NothingBought(err) {
+			return e.refuse(ctx, o, procurement.OutOfStock, "no exit meets the rule of the session")
 		} else if err != nil {
-			return u.refuse(ctx, o, procurement.Temporary, "the exits could not be measured")
+			return e.refuse(ctx, o, procurement.Temporary, "the exits could not be measured")
 		}
-		in.Passes = u.Gate.Filter(s.Require, s.Location.Country).Passes
+		in.Passes = e.Gate.Filter(s.Require, s.Location.Country).Passes
 	}
-	d, err := u.read(ctx, p, o.Ref)
+	d, err := e.read(ctx, p, o.Ref)
 	if err != nil {
-		return u.refuse(ctx, o, procurement.ProvenClass(err), procurement.ReasonOf(err))
+		return e.refuse(ctx, o, procurement.ProvenClass(err), procurement.ReasonOf(err))
 	}
 	if d.State != procurement.Live {
-		return u.refuse(ctx, o, procurement.Temporary, "the addresses are not there at the moment")
+		return e.refuse(ctx, o, procurement.Temporary, "the addresses are not there at the moment")
 	}
-	err = u.mark(ctx, o, func(ctx context.Context, c *change) (err error) {
+	err = e.mark(ctx, o, func(ctx context.Context, c *change) (err error) {
 		if c.order, err = c.order.Send(procurement.Snapshot{Ends: d.Ends(), At: c.now}, c.now); err != nil {
 			return err
 		}
@@ -121,53 +121,53 @@ func (u exchanges) send(ctx context.Context, s session.Session, o procurement.Or
 	bounded, cancel := context.WithTimeout(ctx, moneyTimeout)
 	defer cancel()
 	err = p.Replace(bounded, o.Ref, in)
-	u.calls.Count(p, "replace", err)
+	e.calls.Count(p, "replace", err)
 	switch c := procurement.ClassOf(err); c {
 	case "":
-		return u.look(ctx, p, s, o, "accepted; the other address is to come")
+		return e.look(ctx, p, s, o, "accepted; the other address is to come")
 	case procurement.Ambiguous:
-		return u.markUnknown(ctx, o, procurement.ReasonOf(err))
+		return e.markUnknown(ctx, o, procurement.ReasonOf(err))
 	default:
-		return u.refuse(ctx, o, c, procurement.ReasonOf(err))
+		return e.refuse(ctx, o, c, procurement.ReasonOf(err))
 	}
 }
 
 // resolve reads the order again.
-func (u exchanges) resolve(ctx context.Context, s session.Session, o procurement.Order) error {
-	p, ok := u.catalog.Provider(o.Provider)
+func (e exchanges) resolve(ctx context.Context, s session.Session, o procurement.Order) error {
+	p, ok := e.catalog.Provider(o.Provider)
 	if !ok {
-		return u.markUnknown(ctx, o, notConfigured)
+		return e.markUnknown(ctx, o, notConfigured)
 	}
-	return u.look(ctx, p, s, o, "")
+	return e.look(ctx, p, s, o, "")
 }
 
 // look reads whether the seller has replaced the address. What it has not replaced in procurement.FreezeAfter is
 // refused; should it do so later, that is taken over like everything that it changes by itself.
-func (u exchanges) look(
+func (e exchanges) look(
 	ctx context.Context, p ports.Provider, s session.Session, o procurement.Order, why string,
 ) error {
 	if s.Status != session.Active {
-		return u.refuse(ctx, o, procurement.Temporary, "the session has ended")
+		return e.refuse(ctx, o, procurement.Temporary, "the session has ended")
 	}
-	d, err := u.read(ctx, p, o.Ref)
+	d, err := e.read(ctx, p, o.Ref)
 	if err == nil {
 		var done bool
-		if done, err = u.exchanged(ctx, o, d); done && err == nil {
-			return u.confirm(ctx, o, d)
+		if done, err = e.exchanged(ctx, o, d); done && err == nil {
+			return e.confirm(ctx, o, d)
 		}
 	}
-	if u.clock.Now().Sub(o.SentAt) >= procurement.FreezeAfter {
-		return u.refuse(ctx, o, procurement.Temporary, "the seller has not replaced the address in a day")
+	if e.clock.Now().Sub(o.SentAt) >= procurement.FreezeAfter {
+		return e.refuse(ctx, o, procurement.Temporary, "the seller has not replaced the address in a day")
 	}
 	if err != nil {
 		why = procurement.ReasonOf(err)
 	}
-	return u.markUnknown(ctx, o, why)
+	return e.markUnknown(ctx, o, why)
 }
 
 // exchanged reports whether a delivery has another address in place of that of an order.
-func (u exchanges) exchanged(ctx context.Context, o procurement.Order, d procurement.Delivery) (done bool, err error) {
-	err = u.store.View(ctx, ports.ReadSet{}, func(ctx context.Context, tx Repos) error {
+func (e exchanges) exchanged(ctx context.Context, o procurement.Order, d procurement.Delivery) (done bool, err error) {
+	err = e.store.View(ctx, ports.ReadSet{}, func(ctx context.Context, tx Repos) error {
 		r, _, err := tx.Replacements().OfOrder(ctx, o.ID)
 		if err != nil {
 			return err
@@ -181,8 +181,8 @@ func (u exchanges) exchanged(ctx context.Context, o procurement.Order, d procure
 }
 
 // confirm gives the session the address that its seller has in place of the old one.
-func (u exchanges) confirm(ctx context.Context, o procurement.Order, d procurement.Delivery) error {
-	return u.change(ctx, o, func(ctx context.Context, c *change) (err error) {
+func (e exchanges) confirm(ctx context.Context, o procurement.Order, d procurement.Delivery) error {
+	return e.change(ctx, o, func(ctx context.Context, c *change) (err error) {
 		r, _, err := c.tx.Replacements().OfOrder(ctx, o.ID)
 		if err != nil {
 			return err
@@ -209,12 +209,12 @@ func (u exchanges) confirm(ctx context.Context, o procurement.Order, d procureme
 		if err := c.tx.Replacements().Put(ctx, r); err != nil {
 			return err
 		}
-		return u.takeOver(ctx, c, d)
+		return e.takeOver(ctx, c, d)
 	})
 }
 
 // takeOver stores what the seller has of the purchase now.
-func (u exchanges) takeOver(ctx context.Context, c *change, d procurement.Delivery) error {
+func (e exchanges) takeOver(ctx context.Context, c *change, d procurement.Delivery) error {
 	list, err := c.tx.Orders().Of(ctx, c.session.ID)
 	if err != nil {
 		return err
@@ -223,16 +223,16 @@ func (u exchanges) takeOver(ctx context.Context, c *change, d procurement.Delive
 	if !ok {
 		return ports.ErrProvider.Msgf("nothing was bought for this session")
 	}
-	g, err := u.access.Open(bought)
+	g, err := e.access.Open(bought)
 	if err != nil {
 		return err
 	}
 	p := change{tx: c.tx, now: c.now, session: c.session, order: bought}
-	return deliveries(u).refresh(ctx, &p, d, g.Direct)
+	return deliveries(e).refresh(ctx, &p, d, g.Direct)
 }
 
 // refused leaves the session its address, gives back the fee, and frees the Idempotency-Key.
-func (u exchanges) refused(ctx context.Context, tx Repos, s session.Session, o procurement.Order, now time.Time) error {
+func (e exchanges) refused(ctx context.Context, tx Repos, s session.Session, o procurement.Order, now time.Time) error {
 	r, found, err := tx.Replacements().OfOrder(ctx, o.ID)
 	if err != nil || !found {
 		return err
@@ -251,7 +251,7 @@ func (u exchanges) refused(ctx context.Context, tx Repos, s session.Session, o p
 		return err
 	}
 	if r.Fee > 0 {
-		err := ledger.NewBook(tx, u.ids, now).Refund(ctx, &s, r.Fee, "refund:"+s.ID+":"+r.ID, "a replacement was refused")
+		err := ledger.NewBook(tx, e.ids, now).Refund(ctx, &s, r.Fee, "refund:"+s.ID+":"+r.ID, "a replacement was refused")
 		if err != nil {
 			return err
 		}
@@ -259,5 +259,5 @@ func (u exchanges) refused(ctx context.Context, tx Repos, s session.Session, o p
 			return err
 		}
 	}
-	return notify.LogEvent(ctx, tx, u.ids, s.ID, eventlog.ReplacementRefused, ports.Refusal(o.Class).Code, now)
+	return notify.LogEvent(ctx, tx, e.ids, s.ID, eventlog.ReplacementRefused, ports.Refusal(o.Class).Code, now)
 }

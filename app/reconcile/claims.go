@@ -12,12 +12,12 @@ import (
 // claims looks up the records of each entry of a list, in transactions of
 // lookupBatch entries. They begin after the list was read: what was ordered meanwhile
 // is not in it.
-func (u *Service) claims(ctx context.Context, p ports.Lister,
+func (s *Service) claims(ctx context.Context, p ports.Lister,
 	listed []procurement.Delivery) ([]procurement.Match, error) {
 	all := make([]procurement.Match, len(listed))
 	for from := 0; from < len(listed); from += lookupBatch {
 		part := listed[from:min(from+lookupBatch, len(listed))]
-		err := u.store.View(ctx, ports.ReadSet{}, func(ctx context.Context, tx repos) error {
+		err := s.store.View(ctx, ports.ReadSet{}, func(ctx context.Context, tx repos) error {
 			open, _, err := tx.Orders().CountOpen(ctx, procurement.Order{Provider: p.Name()})
 			if err != nil {
 				return err

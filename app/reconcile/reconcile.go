@@ -16,36 +16,36 @@ import (
 
 // RunDue reconciles the providers that were not for Every, the longest ago first. One
 // that cannot be read is logged and tried again by the next run.
-func (u *Service) RunDue(ctx context.Context) error {
-	last, err := u.Last(ctx)
+func (s *Service) RunDue(ctx context.Context) error {
+	last, err := s.Last(ctx)
 	if err != nil {
 		return err
 	}
-	now := u.clock.Now()
-	due := slices.DeleteFunc(u.listers(), func(p ports.Lister) bool { return now.Sub(last[p.Name()].At) < Every })
+	now := s.clock.Now()
+	due := slices.DeleteFunc(s.listers(), func(p ports.Lister) bool { return now.Sub(last[p.Name()].At) < Every })
 	slices.SortStableFunc(due, func(a, b ports.Lister) int { return last[a.Name()].At.Compare(last[b.Name()].At) })
 	for _, p := range due {
 		if ctx.Err() != nil {
 			return nil // the rest is the next run's
 		}
-		r, err := u.reconcile(ctx, p)
+		r, err := s.reconcile(ctx, p)
 		if err != nil {
 			return err
 		}
-		u.report(r)
+		s.report(r)
 		if r.Err != nil {
-			u.log.Warn("what a provider has could not be compared with its orders", "provider", p.Name(), "err", r.Err)
+			s.log.Warn("what a provider has could not be compared with its orders", "provider", p.Name(), "err", r.Err)
 		}
 	}
 	return nil
 }
 
 // Run reconciles one provider, or all that have a list for an empty name.
-func (u *Service) Run(ctx context.Context, provider string) ([]Report, error) {
-	list := u.listers()
+func (s *Service) Run(ctx context.Context, provider string) ([]Report, error) {
+	list := s.listers()
 	if provider != "" {
 		if list = slices.DeleteFunc(list, func(p ports.Lister) bool { return p.Name() != provider }); len(list) == 0 {
-			if _, known := u.catalog.Provider(provider); !known {
+			if _, known := s.catalog.Provider(provider); !known {
 				return nil, domain.InvalidField("provider", "no provider is named %q", provider)
 			}
 			return nil, ErrCannotList
@@ -53,7 +53,7 @@ func (u *Service) Run(ctx context.Context, provider string) ([]Report, error) {
 	}
 	var reports []Report
 	for _, p := range list {
-		r, err := u.reconcile(ctx, p)
+		r, err := s.reconcile(ctx, p)
 		if err != nil {
 			return reports, err
 		}
@@ -63,8 +63,8 @@ func (u *Service) Run(ctx context.Context, provider string) ([]Report, error) {
 }
 
 // Last returns the last complete reconciliation of each provider.
-func (u *Service) Last(ctx context.Context) (last map[string]ports.Reconciliation, err error) {
-	err = u.store.View(ctx, ports.ReadSet{}, func(ctx context.Context, tx repos) error {
+func (s *Service) Last(ctx context.Context) (last map[string]ports.Reconciliation, err error) {
+	err = s.store.View(ctx, ports.ReadSet{}, func(ctx context.Context, tx repos) error {
 		last, err = tx.Reconciliations().All(ctx)
 		return err
 	})
@@ -72,8 +72,8 @@ func (u *Service) Last(ctx context.Context) (last map[string]ports.Reconciliatio
 }
 
 // listers returns the providers with a list, by name.
-func (u *Service) listers() (list []ports.Lister) {
-	for _, p := range u.catalog.Providers() {
+func (s *Service) listers() (list []ports.Lister) {
+	for _, p := range s.catalog.Providers() {
 		if l, ok := p.(ports.Lister); ok && !p.Capabilities().InProcess {
 			list = append(list, l)
 		}
@@ -83,12 +83,12 @@ func (u *Service) listers() (list []ports.Lister) {
 }
 
 // reconcile compares one provider. Its error is the store's.
-func (u *Service) reconcile(ctx context.Context, p ports.Lister) (Report, error) {
+func (s *Service) reconcile(ctx context.Context, p ports.Lister) (Report, error) {
 	r := Report{Provider: p.Name()}
 	bounded, cancel := context.WithTimeout(ctx, listTimeout)
 	defer cancel()
 	listed, err := p.List(bounded)
-	u.calls.Count(p, "list", err)
+	s.calls.Count(p, "list", err)
 	if err == nil && len(listed) > listedAtMost {
 		err = fmt.Errorf("it lists %d orders, and %d are compared at most", len(listed), listedAtMost)
 	}
@@ -96,7 +96,7 @@ func (u *Service) reconcile(ctx context.Context, p ports.Lister) (Report, error)
 		r.Err = err
 		return r, nil
 	}
-	claims, err := u.claims(ctx, p, listed)
+	claims, err := s.claims(ctx, p, listed)
 	if err != nil {
 		return r, err
 	}
@@ -107,7 +107,7 @@ func (u *Service) reconcile(ctx context.Context, p ports.Lister) (Report, error)
 			SessionID: o.SessionID}
 		if f.Disposition == procurement.Surplus || f.Disposition == procurement.Lost {
 			if changed++; changed <= changedAtMost {
-				f.Outcome, f.Reason = u.act(ctx, p, f)
+				f.Outcome, f.Reason = s.act(ctx, p, f)
 			}
 		}
 		if f.Disposition == procurement.Kept || f.Outcome == ends && o.Ref == d.Ref {
@@ -117,16 +117,16 @@ func (u *Service) reconcile(ctx context.Context, p ports.Lister) (Report, error)
 		r.Findings = append(r.Findings, f)
 	}
 	r.Listed = len(listed)
-	return r, u.store.Update(ctx, ports.ReadSet{}, func(ctx context.Context, tx repos) error {
-		return tx.Reconciliations().Put(ctx, ports.Reconciliation{Provider: r.Provider, At: u.clock.Now(), Listed: r.Listed,
+	return r, s.store.Update(ctx, ports.ReadSet{}, func(ctx context.Context, tx repos) error {
+		return tx.Reconciliations().Put(ctx, ports.Reconciliation{Provider: r.Provider, At: s.clock.Now(), Listed: r.Listed,
 			Orphans: r.Orphans()})
 	})
 }
 
 // act gives up what is surplus, and decides the order that was lost.
-func (u *Service) act(ctx context.Context, p ports.Provider, f Finding) (Outcome, string) {
+func (s *Service) act(ctx context.Context, p ports.Provider, f Finding) (Outcome, string) {
 	if f.Disposition == procurement.Lost {
-		if _, err := u.desk.Adopt(ctx, f.OrderID, f.Ref); err != nil && !errors.Is(err, procurement.ErrDecided) {
+		if _, err := s.desk.Adopt(ctx, f.OrderID, f.Ref); err != nil && !errors.Is(err, procurement.ErrDecided) {
 			return Left, err.Error()
 		}
 		return Adopted, ""
@@ -134,7 +134,7 @@ func (u *Service) act(ctx context.Context, p ports.Provider, f Finding) (Outcome
 	bounded, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
 	err := p.Cancel(bounded, f.Ref)
-	u.calls.Count(p, "cancel", err)
+	s.calls.Count(p, "cancel", err)
 	switch procurement.ClassOf(err) {
 	case "", procurement.NotFound:
 		return Cancelled, ""
@@ -145,15 +145,15 @@ func (u *Service) act(ctx context.Context, p ports.Provider, f Finding) (Outcome
 }
 
 // report logs what was found, each once a run.
-func (u *Service) report(r Report) {
+func (s *Service) report(r Report) {
 	for _, f := range r.Findings {
 		if f.Outcome == Cancelled || f.Outcome == Adopted {
-			u.log.Warn("a provider has an order that the service had given up or lost", "provider", r.Provider, "ref", f.Ref,
+			s.log.Warn("a provider has an order that the service had given up or lost", "provider", r.Provider, "ref", f.Ref,
 				"order_id", f.OrderID, "session_id", f.SessionID, "outcome", string(f.Outcome))
 		}
 	}
 	if n := r.Orphans(); n > 0 {
-		u.log.Warn("a provider has orders without a record in the service; reconcile its orders to list them",
+		s.log.Warn("a provider has orders without a record in the service; reconcile its orders to list them",
 			"provider", r.Provider, "orphans", n, "listed", r.Listed)
 	}
 }

@@ -19,15 +19,15 @@ type metered struct{ ref, sessionID, product string }
 // CountDue compares, for each provider whose counters were not compared for Every, what they
 // show of live sessions with what is charged for these. A provider without a counter is left
 // out; so are direct sessions, which are charged by it.
-func (u *Service) CountDue(ctx context.Context) error {
-	last, err := u.Counted(ctx)
+func (s *Service) CountDue(ctx context.Context) error {
+	last, err := s.Counted(ctx)
 	if err != nil {
 		return err
 	}
 	var due []ports.Dynamic
-	for _, p := range u.catalog.Providers() {
+	for _, p := range s.catalog.Providers() {
 		d, ok := p.(ports.Dynamic)
-		if ok && !p.Capabilities().InProcess && u.clock.Now().Sub(last[p.Name()].At) >= Every {
+		if ok && !p.Capabilities().InProcess && s.clock.Now().Sub(last[p.Name()].At) >= Every {
 			due = append(due, d)
 		}
 	}
@@ -38,7 +38,7 @@ func (u *Service) CountDue(ctx context.Context) error {
 		if ctx.Err() != nil {
 			return nil // the rest is the next run's
 		}
-		if err := u.compareUsage(ctx, p); err != nil {
+		if err := s.compareUsage(ctx, p); err != nil {
 			return err
 		}
 	}
@@ -46,8 +46,8 @@ func (u *Service) CountDue(ctx context.Context) error {
 }
 
 // Counted returns the last comparison of each provider.
-func (u *Service) Counted(ctx context.Context) (last map[string]ports.UsageCount, err error) {
-	err = u.store.View(ctx, ports.ReadSet{}, func(ctx context.Context, tx repos) error {
+func (s *Service) Counted(ctx context.Context) (last map[string]ports.UsageCount, err error) {
+	err = s.store.View(ctx, ports.ReadSet{}, func(ctx context.Context, tx repos) error {
 		last, err = tx.UsageCounts().All(ctx)
 		return err
 	})
@@ -55,8 +55,8 @@ func (u *Service) Counted(ctx context.Context) (last map[string]ports.UsageCount
 }
 
 // compareUsage compares one provider. What is not read within listTimeout is left out.
-func (u *Service) compareUsage(ctx context.Context, p ports.Dynamic) error {
-	orders, err := u.metered(ctx, p.Name())
+func (s *Service) compareUsage(ctx context.Context, p ports.Dynamic) error {
+	orders, err := s.metered(ctx, p.Name())
 	if err != nil {
 		return err
 	}
@@ -68,7 +68,7 @@ func (u *Service) compareUsage(ctx context.Context, p ports.Dynamic) error {
 		if procurement.ClassOf(err) == procurement.Unsupported {
 			break
 		}
-		u.calls.Count(p, "usage", err)
+		s.calls.Count(p, "usage", err)
 		if bounded.Err() != nil {
 			break
 		}
@@ -76,7 +76,7 @@ func (u *Service) compareUsage(ctx context.Context, p ports.Dynamic) error {
 			continue // its own order looks after it
 		}
 		// Read after the seller's count, so that what passes meanwhile is not a difference.
-		charged, err := u.charged(ctx, o.sessionID)
+		charged, err := s.charged(ctx, o.sessionID)
 		if err != nil {
 			return err
 		}
@@ -87,23 +87,23 @@ func (u *Service) compareUsage(ctx context.Context, p ports.Dynamic) error {
 		}
 		c.Sessions, c.Seller, c.Charged = c.Sessions+1, c.Seller+used.Bytes, c.Charged+charged
 	}
-	count := ports.UsageCount{Provider: p.Name(), At: u.clock.Now()}
+	count := ports.UsageCount{Provider: p.Name(), At: s.clock.Now()}
 	for _, c := range products {
 		count.Products = append(count.Products, *c)
 		if c.Differs() {
-			u.log.Warn("a provider has counted more traffic than agents are charged for; look at the product's sessions",
+			s.log.Warn("a provider has counted more traffic than agents are charged for; look at the product's sessions",
 				"provider", p.Name(), "product", c.Product, "sessions", c.Sessions, "counted_bytes", c.Seller,
 				"charged_bytes", c.Charged)
 		}
 	}
 	slices.SortFunc(count.Products, func(a, b procurement.Counted) int { return cmp.Compare(a.Product, b.Product) })
-	return u.store.Update(ctx, ports.ReadSet{}, func(ctx context.Context, tx repos) error {
+	return s.store.Update(ctx, ports.ReadSet{}, func(ctx context.Context, tx repos) error {
 		return tx.UsageCounts().Put(ctx, count)
 	})
 }
 
-func (u *Service) charged(ctx context.Context, sessionID string) (bytes int64, err error) {
-	err = u.store.View(ctx, ports.ReadSet{}, func(ctx context.Context, tx repos) error {
+func (s *Service) charged(ctx context.Context, sessionID string) (bytes int64, err error) {
+	err = s.store.View(ctx, ports.ReadSet{}, func(ctx context.Context, tx repos) error {
 		used, err := tx.Traffic().Usage(ctx, sessionID)
 		bytes = used.Used()
 		return err
@@ -112,12 +112,12 @@ func (u *Service) charged(ctx context.Context, sessionID string) (bytes int64, e
 }
 
 // metered returns the live orders of traffic at a provider that passes through the gateway.
-func (u *Service) metered(ctx context.Context, provider string) (list []metered, err error) {
-	err = u.store.View(ctx, ports.ReadSet{}, func(ctx context.Context, tx repos) error {
+func (s *Service) metered(ctx context.Context, provider string) (list []metered, err error) {
+	err = s.store.View(ctx, ports.ReadSet{}, func(ctx context.Context, tx repos) error {
 		orders, err := tx.Orders().LiveTraffic(ctx, provider, countedAtMost)
 		list = nil
 		for _, o := range orders {
-			if isMetered(u.catalog, o.Product) {
+			if isMetered(s.catalog, o.Product) {
 				list = append(list, metered{ref: o.Ref, sessionID: o.SessionID, product: o.Product})
 			}
 		}

@@ -64,8 +64,8 @@ type binding struct {
 }
 
 // Issue makes a link to the credentials of an active session.
-func (u *Service) Issue(ctx context.Context, c accounts.Caller, sessionID string) (Link, error) {
-	v, err := u.read(ctx, c.AgentID, sessionID)
+func (s *Service) Issue(ctx context.Context, c accounts.Caller, sessionID string) (Link, error) {
+	v, err := s.read(ctx, c.AgentID, sessionID)
 	if err != nil {
 		return Link{}, err
 	}
@@ -73,8 +73,8 @@ func (u *Service) Issue(ctx context.Context, c accounts.Caller, sessionID string
 	if err != nil {
 		return Link{}, fmt.Errorf("bind a link: %w", err)
 	}
-	l := Link{Token: u.secrets.Tagged(u.ids.New("") + u.ids.New("")[:8]), Expires: u.clock.Now().Add(Lifetime)}
-	err = u.store.Update(ctx, ports.ReadSet{}, func(ctx context.Context, tx Repos) error {
+	l := Link{Token: s.secrets.Tagged(s.ids.New("") + s.ids.New("")[:8]), Expires: s.clock.Now().Add(Lifetime)}
+	err = s.store.Update(ctx, ports.ReadSet{}, func(ctx context.Context, tx Repos) error {
 		return tx.Idempotency().Put(ctx, ports.Call{Path: issued, Key: keyOf(l.Token), Request: bound,
 			Resource: sessionID, Outcome: ports.InFlight, CreatedAt: l.Expires.Add(-Lifetime)})
 	})
@@ -89,46 +89,46 @@ func keyOf(token string) string {
 
 // Redeem returns the session of a link, once, and lists that in the session's event log. A session
 // that cannot be shown at the moment leaves the link unused.
-func (u *Service) Redeem(ctx context.Context, token string) (v sessions.View, err error) {
-	if !u.secrets.IsTagged(token) { // made up: nothing is looked up
+func (s *Service) Redeem(ctx context.Context, token string) (v sessions.View, err error) {
+	if !s.secrets.IsTagged(token) { // made up: nothing is looked up
 		return v, ErrUnknown
 	}
 	var link ports.Call
-	err = u.store.View(ctx, ports.ReadSet{}, func(ctx context.Context, tx Repos) (err error) {
-		link, err = u.findUnused(ctx, tx, token)
+	err = s.store.View(ctx, ports.ReadSet{}, func(ctx context.Context, tx Repos) (err error) {
+		link, err = s.findUnused(ctx, tx, token)
 		return err
 	})
 	if err != nil {
 		return v, err
 	}
-	if v, err = u.bound(ctx, link); err != nil {
+	if v, err = s.bound(ctx, link); err != nil {
 		return v, err
 	}
-	err = u.store.Update(ctx, ports.ReadSet{}, func(ctx context.Context, tx Repos) error {
-		if _, err := u.findUnused(ctx, tx, token); err != nil { // another call may have used it
+	err = s.store.Update(ctx, ports.ReadSet{}, func(ctx context.Context, tx Repos) error {
+		if _, err := s.findUnused(ctx, tx, token); err != nil { // another call may have used it
 			return err
 		}
 		if err := tx.Idempotency().SetOutcome(ctx, "", issued, link.Key, link.Resource, ports.Completed); err != nil {
 			return err
 		}
-		return tx.Events().Append(ctx, link.Resource, []eventlog.Event{{ID: u.ids.New(eventlog.IDPrefix),
-			At: u.clock.Now(), Source: eventlog.Service, Type: eventlog.Revealed, LatencyMS: -1}})
+		return tx.Events().Append(ctx, link.Resource, []eventlog.Event{{ID: s.ids.New(eventlog.IDPrefix),
+			At: s.clock.Now(), Source: eventlog.Service, Type: eventlog.Revealed, LatencyMS: -1}})
 	})
 	return v, err
 }
 
 // bound returns the session of a link whose password and key are those for which it was issued.
-func (u *Service) bound(ctx context.Context, link ports.Call) (v sessions.View, err error) {
+func (s *Service) bound(ctx context.Context, link ports.Call) (v sessions.View, err error) {
 	var b binding
 	if err := json.Unmarshal(link.Request, &b); err != nil {
 		return v, ErrUsed // of an early version, so older than Lifetime soon
 	}
-	if v, err = u.read(ctx, b.Agent, link.Resource); err != nil {
+	if v, err = s.read(ctx, b.Agent, link.Resource); err != nil {
 		return v, err // the session was active, so it can only be over
 	}
 	live := true
 	if len(b.Key) > 0 {
-		live, err = u.keys.Live(ctx, b.Agent, b.Key)
+		live, err = s.keys.Live(ctx, b.Agent, b.Key)
 	}
 	if err == nil && (!live || v.PasswordNo != b.Password) {
 		err = ErrUsed
@@ -138,8 +138,8 @@ func (u *Service) bound(ctx context.Context, link ports.Call) (v sessions.View, 
 
 // findUnused returns a link that was not used and is not too old. In a unit that updates, it waits for
 // other units that look for the same link.
-func (u *Service) findUnused(ctx context.Context, tx Repos, token string) (ports.Call, error) {
-	now := u.clock.Now()
+func (s *Service) findUnused(ctx context.Context, tx Repos, token string) (ports.Call, error) {
+	now := s.clock.Now()
 	link, found, err := tx.Idempotency().Find(ctx, "", issued, keyOf(token), now.Add(-idempotency.Retention))
 	switch {
 	case err != nil:
@@ -153,17 +153,17 @@ func (u *Service) findUnused(ctx context.Context, tx Repos, token string) (ports
 }
 
 // Reveal returns the session whose credentials an answer shows, and lists that in its event log.
-func (u *Service) Reveal(ctx context.Context, c accounts.Caller, sessionID string) (sessions.View, error) {
-	l, err := u.Issue(ctx, c, sessionID)
+func (s *Service) Reveal(ctx context.Context, c accounts.Caller, sessionID string) (sessions.View, error) {
+	l, err := s.Issue(ctx, c, sessionID)
 	if err != nil {
 		return sessions.View{}, err
 	}
-	return u.Redeem(ctx, l.Token)
+	return s.Redeem(ctx, l.Token)
 }
 
 // read returns an active session with its credentials.
-func (u *Service) read(ctx context.Context, agentID, sessionID string) (sessions.View, error) {
-	v, err := u.sessions.Read(ctx, agentID, sessionID)
+func (s *Service) read(ctx context.Context, agentID, sessionID string) (sessions.View, error) {
+	v, err := s.sessions.Read(ctx, agentID, sessionID)
 	switch {
 	case err != nil:
 		return v, err

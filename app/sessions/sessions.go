@@ -157,9 +157,9 @@ func (u *Service) Read(ctx context.Context, agentID, id string) (View, error) {
 type Buyers struct{ *Service }
 
 // BoughtBy returns the id of the key that bought a session of an agent; empty if it is not known.
-func (u Buyers) BoughtBy(ctx context.Context, agentID, id string) (keyID string, err error) {
+func (b Buyers) BoughtBy(ctx context.Context, agentID, id string) (keyID string, err error) {
 	reads := ports.ReadSet{Agent: agentID, Sessions: []string{id}, Recent: true}
-	err = u.store.View(ctx, reads, func(ctx context.Context, tx Repos) error {
+	err = b.store.View(ctx, reads, func(ctx context.Context, tx Repos) error {
 		r, err := tx.Sessions().Read(ctx, agentID, id)
 		keyID = r.BoughtBy.KeyID
 		return err

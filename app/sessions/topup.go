@@ -64,7 +64,7 @@ func (u *Service) TopUp(ctx context.Context, in TopUp) (Done, error) {
 // topUps is the steps of an addition to the traffic of a session.
 type topUps struct{ *Service }
 
-func (u topUps) topUp(ctx context.Context, tx Repos, in TopUp, now time.Time) (Done, error) {
+func (t topUps) topUp(ctx context.Context, tx Repos, in TopUp, now time.Time) (Done, error) {
 	// The agent is locked before its session, in the order of those that disable accounts.
 	agent, err := tx.Agents().Get(ctx, in.AgentID)
 	if err != nil {
@@ -81,25 +81,25 @@ func (u topUps) topUp(ctx context.Context, tx Repos, in TopUp, now time.Time) (D
 	case in.MaxCost != nil && *in.MaxCost <= 0:
 		return Done{}, domain.InvalidField("max_cost", "must be an amount above 0 with at most 6 decimals")
 	}
-	a, err := u.planAddition(r.Session, *in.Bytes)
+	a, err := t.planAddition(r.Session, *in.Bytes)
 	if err != nil {
 		return Done{}, err
 	}
 	if in.MaxCost != nil && a.cost > *in.MaxCost {
 		return Done{}, ErrPriceMismatch.With("cost", a.cost).With("max_cost", *in.MaxCost)
 	}
-	w, err := u.payable(ctx, tx, a, in.By, in.DryRun, now)
+	w, err := t.payable(ctx, tx, a, in.By, in.DryRun, now)
 	if err != nil {
 		return Done{}, err
 	}
 	if in.DryRun {
 		return Done{Quote: ledger.QuoteOf(w, a.cost), Outcome: ports.Completed}, nil
 	}
-	if r.Session, err = u.add(ctx, tx, w, a, false, now); err != nil {
+	if r.Session, err = t.add(ctx, tx, w, a, false, now); err != nil {
 		return Done{}, err
 	}
 	r.Usage.Limit = r.Session.Bytes
-	return Done{View: u.view(r, now), Outcome: ports.Completed},
+	return Done{View: t.view(r, now), Outcome: ports.Completed},
 		idempotency.Store(ctx, tx, in.AgentID, in.Call, r.ID, ports.Completed, now)
 }
 
@@ -114,7 +114,7 @@ type addition struct {
 }
 
 // planAddition checks what needs no store: the session, the product and its seller's price.
-func (u topUps) planAddition(s session.Session, bytes int64) (a addition, err error) {
+func (t topUps) planAddition(s session.Session, bytes int64) (a addition, err error) {
 	if err := s.MayTopUp(); err != nil {
 		return a, err
 	}
@@ -122,17 +122,17 @@ func (u topUps) planAddition(s session.Session, bytes int64) (a addition, err er
 		return a, err
 	}
 	// Others sold the session's own number of bytes, which they cap or bill, and sell no more of it.
-	if _, ok := u.catalog.InProcess(s.Provider); !ok {
+	if _, ok := t.catalog.InProcess(s.Provider); !ok {
 		return a, errFixedTraffic
 	}
-	if a.product, err = u.catalog.Product(s.ProductNo); err != nil {
+	if a.product, err = t.catalog.Product(s.ProductNo); err != nil {
 		return a, err
 	}
 	if err := a.product.CheckTopUp(bytes, "traffic_gb"); err != nil {
 		return a, err
 	}
 	a.bytes, a.price = bytes, a.product.Price
-	a.cost, a.means = billing.TrafficHold(bytes, a.price), u.means(a.product, s.Provider)
+	a.cost, a.means = billing.TrafficHold(bytes, a.price), t.means(a.product, s.Provider)
 	from := a.product.Source(s.Provider)
 	asked := s
 	asked.Bytes = bytes
@@ -145,10 +145,10 @@ func (u topUps) planAddition(s session.Session, bytes int64) (a addition, err er
 }
 
 // payable returns the wallet that pays for an addition, and refuses what a purchase would refuse.
-func (u topUps) payable(
+func (t topUps) payable(
 	ctx context.Context, tx Repos, a addition, by account.Spender, dryRun bool, now time.Time,
 ) (billing.Wallet, error) {
-	b, buyer := ledger.NewBook(tx, u.ids, now), a.session.BoughtBy.KeyID
+	b, buyer := ledger.NewBook(tx, t.ids, now), a.session.BoughtBy.KeyID
 	w, err := b.Wallet(ctx, a.session.AgentID, dryRun)
 	if err != nil {
 		return w, err
@@ -156,7 +156,7 @@ func (u topUps) payable(
 	if err := b.Spends(ctx, w, by, buyer, a.product.No); err != nil {
 		return w, err
 	}
-	if err := tierAllows(ctx, tx, w, a.product, u.FundedFrom); err != nil {
+	if err := tierAllows(ctx, tx, w, a.product, t.FundedFrom); err != nil {
 		return w, err
 	}
 	if err := b.MaySpend(ctx, w, buyer, a.cost); err != nil {
@@ -167,12 +167,12 @@ func (u topUps) payable(
 }
 
 // add holds the cost of an addition and stores the session.
-func (u topUps) add(
+func (t topUps) add(
 	ctx context.Context, tx Repos, w billing.Wallet, a addition, auto bool, now time.Time,
 ) (session.Session, error) {
 	s := a.session
 	no := strconv.Itoa(s.TopUps.No)
-	if err := ledger.NewBook(tx, u.ids, now).Hold(ctx, w, &s, a.cost, a.means, ":traffic:"+no, 0); err != nil {
+	if err := ledger.NewBook(tx, t.ids, now).Hold(ctx, w, &s, a.cost, a.means, ":traffic:"+no, 0); err != nil {
 		return s, err
 	}
 	s = s.HeldForTopUp(a.cost, auto, now)
@@ -185,7 +185,7 @@ func (u topUps) add(
 	if err := tx.Sessions().Put(ctx, s); err != nil {
 		return s, err
 	}
-	by, event := "agent", eventlog.Event{ID: u.ids.New(eventlog.IDPrefix), At: now, Source: eventlog.Agent,
+	by, event := "agent", eventlog.Event{ID: t.ids.New(eventlog.IDPrefix), At: now, Source: eventlog.Agent,
 		Type: eventlog.ToppedUp, LatencyMS: -1}
 	if auto {
 		by, event.Source = "auto_top_up", eventlog.Service
@@ -193,22 +193,22 @@ func (u topUps) add(
 	if err := tx.Events().Append(ctx, s.ID, []eventlog.Event{event}); err != nil {
 		return s, err
 	}
-	return s, notify.SessionChanged(ctx, tx, u.ids, now, webhook.SessionToppedUp, s, "by", by,
+	return s, notify.SessionChanged(ctx, tx, t.ids, now, webhook.SessionToppedUp, s, "by", by,
 		"added_gb", domain.FormatDecimal(a.bytes, 9), "cost", a.cost.String())
 }
 
 // autoTopUp sets what a session buys by itself; nil is nothing.
-func (u topUps) autoTopUp(s session.Session, a *session.AutoTopUp) (session.Session, error) {
+func (t topUps) autoTopUp(s session.Session, a *session.AutoTopUp) (session.Session, error) {
 	if a == nil {
 		return s.WithAutoTopUp(session.AutoTopUp{}), nil
 	}
 	if s.Type != session.Dynamic {
 		return s, session.ErrNotMetered
 	}
-	if _, ok := u.catalog.InProcess(s.Provider); !ok {
+	if _, ok := t.catalog.InProcess(s.Provider); !ok {
 		return s, errFixedTraffic
 	}
-	product, err := u.catalog.Product(s.ProductNo)
+	product, err := t.catalog.Product(s.ProductNo)
 	if err != nil {
 		return s, err
 	}

@@ -17,7 +17,7 @@ import (
 // Fold stores what calls of a queue reported, and how far the queue then is folded, in one unit. Calls
 // that were folded before are skipped, so a call may come any number of times. It returns how far the
 // queue is folded; without calls it just reads that.
-func (t *Service) Fold(ctx context.Context, in ports.QueuedCalls) (at ports.FoldCursor, err error) {
+func (s *Service) Fold(ctx context.Context, in ports.QueuedCalls) (at ports.FoldCursor, err error) {
 	calls := make([]queuedCall, len(in.Calls))
 	agent := in.Queue
 	for i, c := range in.Calls {
@@ -31,7 +31,7 @@ func (t *Service) Fold(ctx context.Context, in ports.QueuedCalls) (at ports.Fold
 	}
 	order := orderOf(calls...)
 	reads := ports.ReadSet{Agent: agent, Health: sessionsOf(order), Fold: in.Queue}
-	err = t.store.Update(ctx, reads, func(ctx context.Context, tx repos) error {
+	err = s.store.Update(ctx, reads, func(ctx context.Context, tx repos) error {
 		if at, err = tx.Folds().Cursor(ctx, in.Queue); err != nil {
 			return err
 		}
@@ -44,7 +44,7 @@ func (t *Service) Fold(ctx context.Context, in ports.QueuedCalls) (at ports.Fold
 		}
 		found, err := readReported(ctx, tx, "", order)
 		if err == nil {
-			err = t.foldCalls(ctx, tx, calls[first:], order, found)
+			err = s.foldCalls(ctx, tx, calls[first:], order, found)
 		}
 		if err != nil {
 			return err
@@ -58,7 +58,7 @@ func (t *Service) Fold(ctx context.Context, in ports.QueuedCalls) (at ports.Fold
 // foldCalls adds the events of calls to what was found of what they are about, and stores it: no report reaches
 // health in another way. Events of a session or worker that is gone are dropped; those of a session that ended
 // since they were accepted count.
-func (t *Service) foldCalls(
+func (s *Service) foldCalls(
 	ctx context.Context, tx repos, calls []queuedCall, order []subject, found map[subject]*reportedOn,
 ) error {
 	tallies := map[string]ports.Tally{}
@@ -67,7 +67,7 @@ func (t *Service) foldCalls(
 		touched := foldCall(c, found, &tally)
 		tallies[c.Agent] = tally
 		for _, on := range touched {
-			if err := found[on].announce(ctx, tx, t.ids, t.clock.Now(), on); err != nil {
+			if err := found[on].announce(ctx, tx, s.ids, s.clock.Now(), on); err != nil {
 				return err
 			}
 		}

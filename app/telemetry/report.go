@@ -24,12 +24,12 @@ type intake struct {
 }
 
 // acceptEvents has the valid events of a call folded: within the call or, with a queue, by whichever replica folds it.
-func (t *Service) acceptEvents(ctx context.Context, agentID string, events []ReportedEvent) (*intake, error) {
+func (s *Service) acceptEvents(ctx context.Context, agentID string, events []ReportedEvent) (*intake, error) {
 	in := &intake{events: make([]queuedEvent, len(events)), call: queuedCall{Version: callVersion, Agent: agentID}}
 	in.call.Events = make([]*queuedEvent, len(events))
 	for i, e := range events {
 		q := &in.events[i]
-		*q = queuedEvent{Session: e.SessionID, Worker: e.Worker, ID: t.ids.New(eventlog.IDPrefix), Type: e.Type,
+		*q = queuedEvent{Session: e.SessionID, Worker: e.Worker, ID: s.ids.New(eventlog.IDPrefix), Type: e.Type,
 			Status: e.StatusCode, Latency: e.LatencyMS, Host: e.TargetHost, Message: e.ErrorMessage}
 		if e.OccurredAt != nil {
 			q.OccurredAt = e.OccurredAt.UnixMicro()
@@ -37,18 +37,18 @@ func (t *Service) acceptEvents(ctx context.Context, agentID string, events []Rep
 		in.call.Events[i] = q
 	}
 	in.order = orderOf(in.call)
-	queued, err := t.foldQueued(ctx, in)
+	queued, err := s.foldQueued(ctx, in)
 	if err == nil && !queued { // in the unit that admits it
-		err = t.store.Update(ctx, in.reads(), func(ctx context.Context, tx repos) error {
-			if err := t.admit(ctx, tx, in); err != nil {
+		err = s.store.Update(ctx, in.reads(), func(ctx context.Context, tx repos) error {
+			if err := s.admit(ctx, tx, in); err != nil {
 				return err
 			}
-			return t.foldCalls(ctx, tx, []queuedCall{in.call}, in.order, in.found)
+			return s.foldCalls(ctx, tx, []queuedCall{in.call}, in.order, in.found)
 		})
 	}
 	for i := range in.events {
 		if err != nil || in.results[i].Err != nil {
-			t.observer.unclaim(&in.events[i])
+			s.observer.unclaim(&in.events[i])
 		}
 	}
 	return in, err
@@ -82,11 +82,11 @@ func sessionsOf(order []subject) []string {
 
 // foldQueued publishes a call and waits until it is folded, or until FoldWait has passed: then what was found
 // gets the events, as the fold will store it. It returns false without a queue, and for a call too large for it.
-func (t *Service) foldQueued(ctx context.Context, in *intake) (queued bool, err error) {
-	if t.queue == nil {
+func (s *Service) foldQueued(ctx context.Context, in *intake) (queued bool, err error) {
+	if s.queue == nil {
 		return false, nil
 	}
-	err = t.store.View(ctx, in.reads(), func(ctx context.Context, tx repos) error { return t.admit(ctx, tx, in) })
+	err = s.store.View(ctx, in.reads(), func(ctx context.Context, tx repos) error { return s.admit(ctx, tx, in) })
 	if err != nil || len(in.call.Events) == 0 {
 		return true, err
 	}
@@ -94,16 +94,16 @@ func (t *Service) foldQueued(ctx context.Context, in *intake) (queued bool, err 
 	if err != nil {
 		return true, err
 	}
-	place, err := t.queue.Publish(ctx, in.call.Agent, body)
+	place, err := s.queue.Publish(ctx, in.call.Agent, body)
 	if err != nil {
 		if errors.Is(err, ports.ErrCallTooLarge) {
 			return false, nil
 		}
 		return true, err
 	}
-	within, cancel := context.WithTimeout(ctx, t.FoldWait)
+	within, cancel := context.WithTimeout(ctx, s.FoldWait)
 	defer cancel()
-	if in.folded = t.queue.Folded(within, place); !in.folded {
+	if in.folded = s.queue.Folded(within, place); !in.folded {
 		foldCall(in.call, in.found, &ports.Tally{})
 	}
 	return true, nil
@@ -116,11 +116,11 @@ func (in *intake) reads() ports.ReadSet {
 
 // admit reads what the events of a call are about, and accepts each that may be folded. Evidence of the gateway
 // that one matches goes with it. An event of a worker that is not there refuses the whole call.
-func (t *Service) admit(ctx context.Context, tx repos, in *intake) (err error) {
+func (s *Service) admit(ctx context.Context, tx repos, in *intake) (err error) {
 	if in.found, err = readReported(ctx, tx, in.call.Agent, in.order); err != nil {
 		return err
 	}
-	now := t.clock.Now()
+	now := s.clock.Now()
 	in.call.At, in.call.Events = now.UnixMicro(), in.call.Events[:0]
 	in.results = make([]EventResult, len(in.events))
 	for i := range in.events {
@@ -131,7 +131,7 @@ func (t *Service) admit(ctx context.Context, tx repos, in *intake) (err error) {
 		}
 		in.results[i] = EventResult{SessionID: e.Session, Err: rejection(h)}
 		if in.results[i].Err == nil {
-			t.observer.claim(e, now)
+			s.observer.claim(e, now)
 			in.call.Events = append(in.call.Events, e)
 		}
 	}
@@ -194,9 +194,9 @@ func rejection(h *reportedOn) *domain.Error {
 
 // answer is the health after the one event of a call. It is read after the fold, so it is what every replica
 // answers from then on.
-func (t *Service) answer(ctx context.Context, in *intake) (v health.Verdict, err error) {
+func (s *Service) answer(ctx context.Context, in *intake) (v health.Verdict, err error) {
 	if in.folded {
-		err = t.store.View(ctx, in.reads(), func(ctx context.Context, tx repos) (err error) {
+		err = s.store.View(ctx, in.reads(), func(ctx context.Context, tx repos) (err error) {
 			in.found, err = readReported(ctx, tx, in.call.Agent, in.order)
 			return err
 		})
@@ -208,5 +208,5 @@ func (t *Service) answer(ctx context.Context, in *intake) (v health.Verdict, err
 	if h == nil { // the session or worker was removed meanwhile
 		return v, session.ErrNotFound
 	}
-	return h.State.Verdict(t.clock.Now(), h.Type == session.Static), nil
+	return h.State.Verdict(s.clock.Now(), h.Type == session.Static), nil
 }

@@ -32,9 +32,9 @@ func New(store ports.Store, clock ports.Clock, ids ports.IDs, observer *Observer
 }
 
 // WithQueue has reports go through a queue, and returns the service. Fold is what folds it.
-func (t *Service) WithQueue(queue ports.TelemetryQueue) *Service {
-	t.queue = queue
-	return t
+func (s *Service) WithQueue(queue ports.TelemetryQueue) *Service {
+	s.queue = queue
+	return s
 }
 
 // ReportedEvent is one event as an agent sent it.

@@ -18,18 +18,18 @@ const MaxBatch = 1000
 
 // Report takes one event. While the session is creating it is accepted; on a
 // session that ended it is session.ErrOver.
-func (t *Service) Report(ctx context.Context, agentID string, e ReportedEvent) (Reported, error) {
-	if issues := e.Issues(t.clock.Now()); issues != nil {
+func (s *Service) Report(ctx context.Context, agentID string, e ReportedEvent) (Reported, error) {
+	if issues := e.Issues(s.clock.Now()); issues != nil {
 		return Reported{}, domain.InvalidFields(issues...)
 	}
-	in, err := t.acceptEvents(ctx, agentID, []ReportedEvent{e})
+	in, err := s.acceptEvents(ctx, agentID, []ReportedEvent{e})
 	if err != nil {
 		return Reported{}, err
 	}
 	if refusal := in.results[0].Err; refusal != nil {
 		return Reported{}, refusal
 	}
-	verdict, err := t.answer(ctx, in)
+	verdict, err := s.answer(ctx, in)
 	if err != nil {
 		return Reported{}, err
 	}
@@ -38,11 +38,11 @@ func (t *Service) Report(ctx context.Context, agentID string, e ReportedEvent) (
 
 // Batch takes 1 to MaxBatch events. A malformed one refuses the whole call; one
 // for a session that is unknown, another agent's or over is rejected alone.
-func (t *Service) Batch(ctx context.Context, agentID string, events []ReportedEvent) ([]EventResult, error) {
+func (s *Service) Batch(ctx context.Context, agentID string, events []ReportedEvent) ([]EventResult, error) {
 	if len(events) < 1 || len(events) > MaxBatch {
 		return nil, domain.InvalidField("events", "must have 1 to %d events", MaxBatch)
 	}
-	now := t.clock.Now()
+	now := s.clock.Now()
 	var issues []domain.FieldIssue
 	for i, e := range events {
 		if e.SessionID == "" {
@@ -59,7 +59,7 @@ func (t *Service) Batch(ctx context.Context, agentID string, events []ReportedEv
 	if issues != nil {
 		return nil, domain.InvalidFields(issues...)
 	}
-	in, err := t.acceptEvents(ctx, agentID, events)
+	in, err := s.acceptEvents(ctx, agentID, events)
 	return in.results, err
 }
 
@@ -75,11 +75,11 @@ type HealthView struct {
 }
 
 // Health reads the health of a session, whatever its status.
-func (t *Service) Health(ctx context.Context, agentID, id string) (HealthView, error) {
+func (s *Service) Health(ctx context.Context, agentID, id string) (HealthView, error) {
 	var r ports.HealthRead
 	var workers map[string][]ports.WorkerHealth
 	reads := ports.ReadSet{Agent: agentID, Health: []string{id}}
-	err := t.store.View(ctx, reads, func(ctx context.Context, tx repos) error {
+	err := s.store.View(ctx, reads, func(ctx context.Context, tx repos) error {
 		reads, err := tx.Health().Get(ctx, agentID, []string{id})
 		if err != nil {
 			return err
@@ -91,7 +91,7 @@ func (t *Service) Health(ctx context.Context, agentID, id string) (HealthView, e
 		workers, err = tx.Workers().HealthOf(ctx, []string{id})
 		return err
 	})
-	now := t.clock.Now()
+	now := s.clock.Now()
 	v := HealthView{State: r.State, At: now}
 	v.Verdict, v.Workers = r.State.VerdictWith(now, r.Type == session.Static, StatesOf(workers[id]))
 	return v, err
