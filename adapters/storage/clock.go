@@ -11,6 +11,7 @@ import (
 	"agentproxy/adapters/storage/column"
 	"agentproxy/adapters/storage/engine"
 	"agentproxy/adapters/storage/postgres"
+	"agentproxy/adapters/storage/sessions"
 	"agentproxy/ports"
 )
 
@@ -189,17 +190,16 @@ func (s *Store) startClock(ctx context.Context) error {
 	default:
 		s.now = s.clock.Now
 	}
-	s.leases = newLeaseSQL(func(parameter int) string {
+	s.leases = sessions.NewLeaseSQL(func(parameter int) string {
 		if byServer {
 			return postgres.ServerNow
 		}
 		return "CAST(?" + strconv.Itoa(parameter) + " AS BIGINT)"
-	})
-	s.timed = func(args ...any) []any {
+	}, func(args ...any) []any {
 		if byServer {
 			return args
 		}
 		return append(args, column.Micros(s.now()))
-	}
+	})
 	return s.MeasureClock(ctx)
 }

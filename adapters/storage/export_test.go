@@ -12,9 +12,14 @@ import (
 	dto "github.com/prometheus/client_model/go"
 	"gorm.io/gorm"
 
+	"agentproxy/adapters/storage/batch"
 	"agentproxy/adapters/storage/engine"
+	"agentproxy/adapters/storage/ledger"
 	"agentproxy/adapters/storage/margins"
 	"agentproxy/adapters/storage/proof"
+	"agentproxy/adapters/storage/rows"
+	"agentproxy/adapters/storage/sessions"
+	"agentproxy/adapters/storage/usage"
 	"agentproxy/ports"
 )
 
@@ -52,7 +57,7 @@ func (s *Store) Reader(ctx context.Context, fn func(*sql.Conn) error) error {
 }
 
 // SessionColumns are the columns of sessions, id and agent first.
-var SessionColumns = sessionColumns
+var SessionColumns = sessions.Columns
 
 // SetProofRanges sets how many entries and agents a range of agents has for the next stores.
 func SetProofRanges(entries int64, agents int) {
@@ -65,7 +70,7 @@ func (s *Store) Statements(ctx context.Context, fn func(context.Context, ports.T
 	err = s.update(ctx, &ports.ReadSet{}, func(in *engine.Transaction) error {
 		list = nil
 		unit := s.unit(&recorder{Conn: in.Conn, list: &list}, in)
-		return errors.Join(fn(ctx, unit), undo)
+		return errors.Join(fn(ctx, unit), unit.Set.Flush(), undo)
 	})
 	if err == undo || err.Error() == undo.Error() {
 		return list, nil
@@ -96,14 +101,14 @@ func (s *Store) Later() (by func(time.Duration)) {
 }
 
 // SumDays sums what is new by day.
-func (s *Store) SumDays(ctx context.Context) error { return s.sumDays(ctx) }
+func (s *Store) SumDays(ctx context.Context) error { return ledger.SumDays(ctx, proofDatabase{s}) }
 
 // SumDaysAfter is how old a number is before the entries up to it are summed by day on PostgreSQL.
 const SumDaysAfter = margins.EntriesAfter
 
 // LastHours reads the last counted hour of a session.
 func LastHours(ctx context.Context, unit ports.Tx, sessionID string) error {
-	_, err := lastHours(ctx, unit.(*tx), []hourRow{{SessionID: sessionID}})
+	_, err := ledger.LastHours(ctx, &unit.(*tx).Unit, []usage.HourRow{{SessionID: sessionID}})
 	return err
 }
 
@@ -165,6 +170,11 @@ func (r *recorder) Exec(query string, args []any) (int64, error) {
 	return r.Conn.Exec(query, args)
 }
 
+func (r *recorder) Queue(what, query string, args []any) error {
+	r.add(query)
+	return r.Conn.Queue(what, query, args)
+}
+
 func (r *recorder) ORM() gorm.ConnPool { return recordingPool{r.Conn.ORM(), r} }
 
 type recordingPool struct {
@@ -191,30 +201,37 @@ func (p recordingPool) QueryRowContext(ctx context.Context, query string, args .
 func (s *Store) Slots() int { return s.postgres.Slots() }
 
 // SetRecentClock sets the clock of the sessions in memory.
-func (s *Store) SetRecentClock(now func() time.Time) { s.recent.now = now }
+func (s *Store) SetRecentClock(now func() time.Time) { s.recent.Now = now }
 
 // ReadWhile reads what a view names, and runs meanwhile before it is kept in memory.
 func (s *Store) ReadWhile(a ports.ReadSet, meanwhile func()) error {
 	list := []*ports.ReadSet{&a}
-	claim := s.recent.reading(list)
-	read := func() (*batch, error) { return s.readBatch(list) }
-	if s.postgres == nil {
-		read = func() (*batch, error) { return s.readOne(context.Background(), a.Sessions[0]) }
+	claim := s.recent.Reading(list)
+	read := func() (*rows.Set, error) { return s.readOne(context.Background(), a.Sessions[0]) }
+	if s.postgres != nil {
+		read = func() (*rows.Set, error) {
+			b, err := s.readBatch(list)
+			return b.Rows, err
+		}
 	}
 	found, err := read()
 	meanwhile()
-	s.recent.read(claim, found)
+	s.recent.Read(claim, found)
 	return err
 }
 
 // WriteWhile claims the health of a session as a transaction of group commit does, and runs
 // meanwhile before its state is kept in memory.
 func (s *Store) WriteWhile(id string, state []byte, meanwhile func()) {
-	b := newBatch(nil, s.now)
-	b.health.load(id, batchHealth{state: state, dirty: true})
-	claim := s.recent.writing(b)
+	changed := rows.NewShared()
+	sessions.HealthTable.Load(changed, id, sessions.StoredHealth{})
+	if err := sessions.HealthTable.Put(changed, id, sessions.StoredHealth{State: state}); err != nil {
+		panic(err)
+	}
+	changed.End(true)
+	claim := s.recent.Writing(changed)
 	meanwhile()
-	s.recent.wrote(claim, b, nil)
+	s.recent.Wrote(claim, changed, nil)
 }
 
 // ReadsAlone is how many views that named what they read had statements of their own.
@@ -225,14 +242,14 @@ func (s *Store) ReadsAlone() int64 {
 }
 
 // Remembered is how many sessions are in memory.
-func (s *Store) Remembered() int { return len(s.recent.of) }
+func (s *Store) Remembered() int { return s.recent.Len() }
 
 // RecentMax is how many may be.
-const RecentMax = recentMax
+const RecentMax = batch.RecentMax
 
 // FillRecent claims sessions for a view that asks for them.
 func (s *Store) FillRecent(ids ...string) {
-	s.recent.reading([]*ports.ReadSet{{Recent: true, Sessions: ids}})
+	s.recent.Reading([]*ports.ReadSet{{Recent: true, Sessions: ids}})
 }
 
 // SetCommitters sets how many committers the next stores on PostgreSQL have; 0 is as many as usual.
@@ -264,7 +281,7 @@ func (s *Store) Bounds() (patience, unit time.Duration) {
 func (s *Store) Losses() int64 { return s.postgres.Losses() }
 
 // HoldingAhead is the statement that reads for a balance which sessions hold money.
-var HoldingAhead = strings.ReplaceAll(holdingAhead, "?", "$")
+var HoldingAhead = strings.ReplaceAll(batch.HoldingAhead, "?", "$")
 
 // BoundUnits sets how long a unit may take on PostgreSQL.
 func (s *Store) BoundUnits(within time.Duration) { s.postgres.UnitWithin = within }

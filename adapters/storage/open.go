@@ -81,7 +81,8 @@ func (s *Store) open(ctx context.Context) error {
 		return fmt.Errorf("mend the order of events: %w", err)
 	}
 	orm, err := openORM(s.database.Dialector())
-	s.work = &work.Database{ORM: orm, Now: s.now, Feed: s.database.Feed()}
+	s.work = &work.Database{ORM: orm, Now: s.now, Feed: s.database.Feed(), Hints: s.postgres == nil,
+		OldEvents: s.database.OldEvents(), MonthOf: s.database.MonthOf}
 	s.Prover = proof.New(proofDatabase{s}, s.clock, s.postgres != nil, proofBounds)
 	return err
 }

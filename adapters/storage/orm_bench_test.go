@@ -2,13 +2,15 @@ package storage
 
 import (
 	"context"
+	"errors"
 	"path/filepath"
 	"testing"
 
 	"gorm.io/gorm/clause"
 
-	"agentproxy/adapters/storage/column"
 	"agentproxy/adapters/storage/engine"
+	"agentproxy/adapters/storage/ledger"
+	"agentproxy/adapters/storage/sessions"
 	"agentproxy/domain/recharge"
 	"agentproxy/domain/session"
 	"agentproxy/domain/webhook"
@@ -17,8 +19,8 @@ import (
 
 // ormSession is sessionRow as GORM reads it.
 type ormSession struct {
-	Identity sessionIdentity `gorm:"embedded"`
-	State    sessionState    `gorm:"embedded"`
+	Identity sessions.Identity `gorm:"embedded"`
+	State    sessions.State    `gorm:"embedded"`
 }
 
 func (ormSession) TableName() string { return "sessions" }
@@ -84,37 +86,41 @@ func BenchmarkByHandAndByGORM(b *testing.B) {
 	if err := st.Update(b.Context(), ports.ReadSet{}, benchRows); err != nil {
 		b.Fatal(err)
 	}
-	var row sessionRow
+	var row sessions.Row
 	orderColumns := "id, agent_id, network, address, amount, received, status, created_at, expires_at, paid_at"
 	for _, c := range []struct {
 		call      string
 		hand, orm func(context.Context, *tx) error
 	}{
 		{"read session", func(ctx context.Context, t *tx) error {
-			_, err := sessions{t}.Load(ctx, "sess_1")
-			return err
+			_, err := t.Sessions().Load(ctx, "sess_1")
+			return errors.Join(err, t.Set.Forget())
 		}, func(ctx context.Context, t *tx) error {
 			var row ormSession
 			err := t.Locked(ctx).Where("id = ?", "sess_1").Take(&row).Error
 			if err == nil {
-				_, err = fromSessionRow(&sessionRow{row.Identity, row.State})
+				_, err = sessions.FromRow(&sessions.Row{Identity: row.Identity, State: row.State})
 			}
 			return err
 		}},
-		{"write session", func(ctx context.Context, t *tx) error {
-			_, err := t.Exec(putSession, append([]any{"sess_1", "agt_1"}, column.Values(&row.sessionState)...)...)
-			return err
+		{"read and write session", func(ctx context.Context, t *tx) error {
+			s, err := t.Sessions().Load(ctx, "sess_1")
+			return errors.Join(err, t.Sessions().Put(ctx, s), t.Set.Forget())
 		}, func(ctx context.Context, t *tx) error {
-			return t.Write(ctx).Model(&ormSession{}).Where("id = ? AND agent_id = ?", "sess_1", "agt_1").Select("*").Updates(&row.sessionState).Error
+			var found ormSession
+			if err := t.Locked(ctx).Where("id = ?", "sess_1").Take(&found).Error; err != nil {
+				return err
+			}
+			return t.Write(ctx).Model(&ormSession{}).Where("id = ? AND agent_id = ?", "sess_1", "agt_1").Select("*").Updates(&row.State).Error
 		}},
 		{"read wallet", func(ctx context.Context, t *tx) error {
-			_, err := ledger{t}.Wallet(ctx, "agt_1")
-			return err
+			_, err := t.Ledger().Wallet(ctx, "agt_1")
+			return errors.Join(err, t.Set.Forget())
 		}, func(ctx context.Context, t *tx) error {
-			var row walletRow
+			var row ledger.Row
 			err := t.Locked(ctx).Where("agent_id = ?", "agt_1").Take(&row).Error
 			if err == nil {
-				_, err = fromWalletRow(row)
+				_, err = ledger.FromRow(row)
 			}
 			return err
 		}},
@@ -126,7 +132,7 @@ func BenchmarkByHandAndByGORM(b *testing.B) {
 			return t.Locked(ctx).InnerJoins("Referrer").Where("agents.id = ?", "agt_1").Take(&row).Error
 		}},
 		{"write idempotency key", func(ctx context.Context, t *tx) error {
-			return calls{t}.Put(ctx, ports.Call{AgentID: "agt_1", Path: "/v1/sessions", Key: "k"})
+			return t.Idempotency().Put(ctx, ports.Call{AgentID: "agt_1", Path: "/v1/sessions", Key: "k"})
 		}, func(ctx context.Context, t *tx) error {
 			row := ormCall{AgentID: "agt_1", Path: "/v1/sessions", Key: "k", Request: []byte{}}
 			return t.Write(ctx).Clauses(clause.OnConflict{UpdateAll: true, Columns: []clause.Column{{Name: "agent_id"}, {Name: "path"}, {Name: "key"}}}).Create(&row).Error
@@ -179,7 +185,7 @@ func BenchmarkByHandAndByGORM(b *testing.B) {
 func benchRows(ctx context.Context, unit ports.Tx) error {
 	t := unit.(*tx)
 	s := session.Session{ID: "sess_1", AgentID: "agt_1", Type: session.Dynamic, Status: session.Active}
-	if err := (sessions{t}).Insert(ctx, s); err != nil {
+	if err := t.Sessions().Insert(ctx, s); err != nil {
 		return err
 	}
 	for _, statement := range []string{
@@ -193,5 +199,5 @@ func benchRows(ctx context.Context, unit ports.Tx) error {
 			return err
 		}
 	}
-	return t.Write(ctx).Create(&walletRow{AgentID: "agt_1"}).Error
+	return t.Write(ctx).Create(&ledger.Row{AgentID: "agt_1"}).Error
 }

@@ -7,9 +7,12 @@ import (
 	"fmt"
 	"sync"
 
-	"agentproxy/adapters/storage/column"
+	"agentproxy/adapters/storage/batch"
 	"agentproxy/adapters/storage/commit"
 	"agentproxy/adapters/storage/engine"
+	"agentproxy/adapters/storage/rows"
+	"agentproxy/adapters/storage/sessions"
+	"agentproxy/adapters/storage/workers"
 	"agentproxy/domain"
 	"agentproxy/ports"
 )
@@ -21,7 +24,7 @@ func (s *Store) View(ctx context.Context, reads ports.ReadSet, fn func(ctx conte
 		switch {
 		case s.postgres != nil:
 			err = s.reads[shardOf(a, len(s.reads))].view(ctx, a, fn)
-		case s.recent.takes(a):
+		case s.recent.Takes(a):
 			err = s.viewRecent(ctx, a, fn)
 		}
 		if err != engine.ErrAlone {
@@ -68,7 +71,7 @@ type readAsk struct {
 }
 
 type readAnswer struct {
-	batch *batch
+	batch *batch.Batch
 	err   error
 }
 
@@ -87,8 +90,8 @@ func (r *reader) close() {
 
 // view runs fn with what a names. It returns engine.ErrAlone for a view that reads something else.
 func (r *reader) view(ctx context.Context, a *ports.ReadSet, fn func(context.Context, ports.Tx) error) error {
-	if b := r.store.recent.find(a); b != nil {
-		return r.store.show(ctx, b, fromMemory, fn)
+	if found := r.store.recent.Find(a); found != nil {
+		return r.store.show(ctx, found, fromMemory, fn)
 	}
 	release, err := r.store.queued.Take(ctx, a.Agent)
 	if err != nil {
@@ -119,7 +122,7 @@ func (r *reader) view(ctx context.Context, a *ports.ReadSet, fn func(context.Con
 	if found.err != nil {
 		return found.err
 	}
-	return r.store.show(ctx, found.batch, shared, fn)
+	return r.store.show(ctx, found.batch.Rows, shared, fn)
 }
 
 // What a view is run with, as the metrics label it.
@@ -130,13 +133,14 @@ const (
 )
 
 // show runs fn with what was read.
-func (s *Store) show(ctx context.Context, found *batch, label string, fn func(context.Context, ports.Tx) error) error {
-	own := *found // its maps are read by all, and written by none
-	own.rows = found.rows.Frozen()
+func (s *Store) show(
+	ctx context.Context, found *rows.Set, label string, fn func(context.Context, ports.Tx) error,
+) error {
+	own := found.Frozen() // what it has is read by all, and written by none
 	view := s.unit(nil, nil)
-	view.join(&own)
+	view.share(own)
 	err := fn(ctx, view)
-	if own.alone || own.wrote || own.rows.Alone() { // a view that writes is refused by a connection of its own
+	if own.Alone() || own.Wrote() { // a view that writes is refused by a connection of its own
 		err = engine.ErrAlone
 	}
 	if err == engine.ErrAlone {
@@ -149,12 +153,12 @@ func (s *Store) show(ctx context.Context, found *batch, label string, fn func(co
 // viewRecent runs fn, on SQLite, with a session from memory, or reads that and keeps it for the views that follow. It
 // returns engine.ErrAlone for a view that reads something else.
 func (s *Store) viewRecent(ctx context.Context, a *ports.ReadSet, fn func(context.Context, ports.Tx) error) error {
-	if b := s.recent.find(a); b != nil {
-		return s.show(ctx, b, fromMemory, fn)
+	if found := s.recent.Find(a); found != nil {
+		return s.show(ctx, found, fromMemory, fn)
 	}
-	claim := s.recent.reading([]*ports.ReadSet{a})
-	b, err := s.readOne(ctx, a.Sessions[0])
-	s.recent.read(claim, b)
+	claim := s.recent.Reading([]*ports.ReadSet{a})
+	found, err := s.readOne(ctx, a.Sessions[0])
+	s.recent.Read(claim, found)
 	switch {
 	case err == engine.ErrAlone:
 		s.metrics.reads.WithLabelValues(alone).Inc()
@@ -162,24 +166,22 @@ func (s *Store) viewRecent(ctx context.Context, a *ports.ReadSet, fn func(contex
 	case err != nil:
 		return err
 	}
-	return s.show(ctx, b, alone, fn)
+	return s.show(ctx, found, alone, fn)
 }
 
 // readWithWorkers reads a session, and whether it has workers, or had some that may be in the archive.
-var readWithWorkers = "SELECT " + sessionSelect + ", " + usageColumns + ", h.state, s.ended_at > 0 OR EXISTS " +
-	"(SELECT 1 FROM workers w WHERE w.session = s.seq)" + sessionWithHealth + "WHERE s.id = ?1"
+var readWithWorkers = "SELECT s.ended_at > 0 OR EXISTS (SELECT 1 FROM workers w WHERE w.session = s.seq), " +
+	sessions.ReadColumns + "WHERE s.id = ?1"
 
 // readOne reads a session by one statement, on SQLite. It returns engine.ErrAlone if that has workers, which take
 // another.
-func (s *Store) readOne(ctx context.Context, id string) (*batch, error) {
-	b := newBatch(nil, s.now)
-	b.looked[id], b.whole[id], b.workers = true, true, map[string][]ports.WorkerHealth{}
+func (s *Store) readOne(ctx context.Context, id string) (*rows.Set, error) {
+	found := rows.NewShared()
+	sessions.Table.Ask(found, id)
+	workers.HealthTable.Ask(found, id)
 	err := s.Read(ctx, func(_ context.Context, view ports.Tx) error {
-		var found batchSession
-		var h batchHealth
 		var hasWorkers bool
-		into := column.Targets(&found.row, column.Targets(&found.usage, &h.state, &hasWorkers)...)
-		err := view.(*tx).Row(readWithWorkers, id).Scan(into...)
+		err := sessions.LoadWhole(found, batch.Behind{Row: view.(*tx).Row(readWithWorkers, id), First: []any{&hasWorkers}})
 		switch {
 		case errors.Is(err, sql.ErrNoRows):
 			return nil
@@ -188,13 +190,12 @@ func (s *Store) readOne(ctx context.Context, id string) (*batch, error) {
 		case hasWorkers:
 			return engine.ErrAlone
 		}
-		b.loadSession(found, h)
 		return nil
 	})
 	if err != nil {
 		return nil, err
 	}
-	return b, nil
+	return found, nil
 }
 
 // run reads batches until the reader is closed; it runs in a goroutine of its own.
@@ -220,12 +221,12 @@ func (r *reader) read(first *readAsk) {
 	for i, ask := range asks {
 		list[i] = ask.reads
 	}
-	claim := r.store.recent.reading(list)
+	claim := r.store.recent.Reading(list)
 	b, err := r.store.readBatch(list)
 	if err != nil {
-		r.store.recent.read(claim, nil)
+		r.store.recent.Read(claim, nil)
 	} else {
-		r.store.recent.read(claim, b)
+		r.store.recent.Read(claim, b.Rows)
 	}
 	if err != nil && commit.Lasting(err) == nil {
 		err = engine.ErrAlone
@@ -236,59 +237,17 @@ func (r *reader) read(first *readAsk) {
 }
 
 // newBatch returns a batch on a pipeline.
-func (s *Store) newBatch(pipe engine.Pipeline) *batch {
-	b := newBatch(counted(s.config.Trace, pipe), s.now)
-	b.restricted = &s.restricted
-	return b
+func (s *Store) newBatch(pipe engine.Pipeline) *batch.Batch {
+	return batch.New(counted(s.config.Trace, pipe), &s.restricted)
 }
 
 // readBatch reads what views name.
-func (s *Store) readBatch(list []*ports.ReadSet) (*batch, error) {
+func (s *Store) readBatch(list []*ports.ReadSet) (*batch.Batch, error) {
 	pipe, err := s.postgres.Snapshot()
 	if err != nil {
 		return nil, err
 	}
 	defer func() { _ = pipe.Rollback() }()
 	b := s.newBatch(pipe)
-	n := nameAll(list)
-	if len(n.payers)+len(n.owned) > 0 {
-		b.queueMoney(n, walletsAhead)
-	}
-	if len(n.holding) > 0 {
-		b.queueHolding(n.holding)
-	}
-	if len(n.health) > 0 {
-		b.queueReads(n.health)
-	}
-	for _, a := range list {
-		if a.List != nil {
-			b.queueList(listKey{a.Agent, *a.List})
-		}
-	}
-	b.pipe.Queue("commit", "COMMIT", nil, nil)
-	return b, b.pipe.Send()
-}
-
-func (b *batch) queueReads(ids []string) {
-	b.workers = map[string][]ports.WorkerHealth{}
-	for _, id := range ids {
-		b.looked[id], b.whole[id] = true, true
-	}
-	b.pipe.Queue("read sessions", readsAhead, []any{ids}, b.loadRead)
-	b.pipe.Queue("read workers", workerHealthOf+"= ANY(?1::text[]) ORDER BY w.seq", []any{ids},
-		loadWorkerHealth(b.workers))
-}
-
-func (b *batch) queueHolding(agents []string) {
-	b.holding = map[string][]dueRow{}
-	for _, id := range agents {
-		b.holding[id] = nil
-	}
-	b.pipe.Queue("read what is held", holdingAhead, []any{agents}, func(row engine.Row) error {
-		var owner string
-		var d dueRow
-		err := row.Scan(append([]any{&owner}, d.targets()...)...)
-		b.holding[owner] = append(b.holding[owner], d)
-		return err
-	})
+	return b, b.ReadViews(list)
 }

@@ -80,7 +80,7 @@ func (s *Store) CheckRoot(ctx context.Context, checks [][]byte) error {
 		}
 		if len(kept) > 0 {
 			at := strconv.FormatInt(s.clock.Now().UnixMicro(), 10)
-			err := t.Later("keep when the root secret was replaced", setServiceValue, nameOfRoot(kept), []byte(at))
+			err := t.Later("keep when the root secret was replaced", work.SetServiceValue, nameOfRoot(kept), []byte(at))
 			if err != nil {
 				return err
 			}
@@ -89,13 +89,9 @@ func (s *Store) CheckRoot(ctx context.Context, checks [][]byte) error {
 			nameOfRoot(checks[0])); err != nil {
 			return err
 		}
-		return t.Later("write the check value of the root secret", setServiceValue, rootCheck, checks[0])
+		return t.Later("write the check value of the root secret", work.SetServiceValue, rootCheck, checks[0])
 	})
 }
-
-// setServiceValue keeps a value under a name.
-const setServiceValue = `INSERT INTO service_values (name, value) VALUES (?1, ?2)
-	ON CONFLICT (name) DO UPDATE SET value = excluded.value`
 
 func nameOfRoot(check []byte) string { return replacedRoot + hex.EncodeToString(check) }
 

@@ -1,10 +1,10 @@
 // Package storage keeps everything in one database, SQLite or PostgreSQL, by GORM and by
 // hand-written SQL on the hot paths. It implements ports.Store and ports.Audit.
 //
-// A unit of work is a tx, which hands out the repositories. Its statements run on an engine.Conn of
-// the package sqlite or postgres. A committer lets units that wait share one commit, on PostgreSQL
-// those whose rows are known ahead. Here are the repositories that such batches read or write, and
-// what reads across families; the others are in packages by family.
+// A unit of work is a tx, which hands out the repositories. They are in packages by family, which keep the hot
+// rows in a rows.Set: declared once, read into memory, and written by one statement a table. Its statements run
+// on an engine.Conn of the package sqlite or postgres. A committer lets units that wait share one commit, on
+// PostgreSQL those whose rows are known ahead, which the package batch reads.
 package storage
 
 import (
@@ -20,10 +20,13 @@ import (
 	"gorm.io/gorm"
 
 	"agentproxy/adapters/storage/accounts"
+	"agentproxy/adapters/storage/batch"
+	"agentproxy/adapters/storage/calls"
 	"agentproxy/adapters/storage/commit"
 	"agentproxy/adapters/storage/engine"
 	"agentproxy/adapters/storage/postgres"
 	"agentproxy/adapters/storage/proof"
+	"agentproxy/adapters/storage/sessions"
 	"agentproxy/adapters/storage/work"
 	"agentproxy/ports"
 )
@@ -85,9 +88,9 @@ type database interface {
 	Migrated(ctx context.Context) (bool, error)
 	// Classify marks failures of the database itself as unavailable.
 	Classify(ctx context.Context, err error) error
-	LastChange(c engine.Conn) (ports.Cursor, error)
-	ChangesSince(ctx context.Context, c engine.Conn, after ports.Cursor, limit int) ([]ports.Change, ports.Cursor, error)
-	PurgeChanges() string
+	calls.Feed
+	// OldEvents returns the table of events that are removed as rows.
+	OldEvents() string
 	// Feed returns the order of the events of agents.
 	Feed() engine.Feed
 	// MendFeed has places rise again in a database that another server restored, and RaiseFeed in any.
@@ -108,7 +111,7 @@ type Store struct {
 	update   func(ctx context.Context, a *ports.ReadSet, fn func(*engine.Transaction) error) error
 	commits  []*commit.Committer // SQLite's one, or those of PostgreSQL among which agents are divided
 	reads    []*reader           // of PostgreSQL, among which agents are divided
-	recent   *recent             // sessions that were read lately, nil until Remember
+	recent   *batch.Recent       // sessions that were read lately, nil until Remember
 	postgres *postgres.Database  // the database, or nil
 	shares   *commit.Shares      // of its connections, by agent
 	queued   *commit.Shares      // of the units and views that wait for batches, by agent
@@ -118,8 +121,7 @@ type Store struct {
 	metrics    *metrics
 	clock      *clock
 	now        func() time.Time // the time at which changes are noted
-	leases     leaseSQL
-	timed      func(args ...any) []any // appends the time to the arguments of leaseSQL, if it is one
+	leases     sessions.LeaseSQL
 	jobs       atomic.Pointer[JobInserter]
 	notes      *work.EventNotes // of the events that were committed last
 	closing    sync.Once
@@ -159,7 +161,7 @@ func (s *Store) LossyPromotions() int64 { return s.postgres.LossyPromotions() }
 // Remember has views take sessions that were read within the last second from memory. What it returns must be notified
 // of the changes of other processes. It is called before the first view.
 func (s *Store) Remember() ports.Watcher {
-	s.recent = newRecent()
+	s.recent = batch.NewRecent()
 	return s.recent
 }
 
@@ -171,11 +173,28 @@ func (s *Store) Ping(ctx context.Context) error {
 	return nil
 }
 
-// by returns a hint for SQLite, which has no statistics before ANALYZE, that a table is read by a
-// partial index.
-func (s *Store) by(index string) string {
-	if s.postgres != nil {
+// traceparent returns the trace of a unit, "" where it is not traced.
+func (s *Store) traceparent(ctx context.Context) string {
+	if s.config.Trace == nil {
 		return ""
 	}
-	return " INDEXED BY " + index
+	return s.config.Trace.Traceparent(ctx)
+}
+
+// NoteEvents notes for every process which agents have new events, until ctx ends. Close notes the rest.
+func (s *Store) NoteEvents(ctx context.Context) { s.notes.Run(ctx, s.note) }
+
+// FlushEventNotes notes the agents that have events now.
+func (s *Store) FlushEventNotes(ctx context.Context) error { return s.notes.Flush(ctx, s.note) }
+
+// note notes changes of agents by their names.
+func (s *Store) note(ctx context.Context, names []string) error {
+	return s.Update(ctx, ports.ReadSet{}, func(_ context.Context, t ports.Tx) error {
+		for _, name := range names {
+			if err := t.(*tx).NoteChange(name, ""); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
 }

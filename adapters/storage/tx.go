@@ -1,24 +1,34 @@
 package storage
 
 import (
-	"database/sql"
-	"errors"
-	"fmt"
+	"context"
 
+	"agentproxy/adapters/storage/accounts"
+	"agentproxy/adapters/storage/batch"
+	"agentproxy/adapters/storage/calls"
+	"agentproxy/adapters/storage/certificate"
 	"agentproxy/adapters/storage/engine"
+	"agentproxy/adapters/storage/evidence"
+	"agentproxy/adapters/storage/ledger"
+	"agentproxy/adapters/storage/overview"
+	"agentproxy/adapters/storage/payments"
+	"agentproxy/adapters/storage/procurement"
+	"agentproxy/adapters/storage/proof"
 	"agentproxy/adapters/storage/rows"
+	"agentproxy/adapters/storage/sessions"
+	"agentproxy/adapters/storage/usage"
+	"agentproxy/adapters/storage/webhooks"
 	"agentproxy/adapters/storage/work"
-	"agentproxy/domain/session"
+	"agentproxy/adapters/storage/workers"
+	"agentproxy/ports"
 )
 
 // tx is one unit of work, which hands out the repositories.
 type tx struct {
 	work.Unit
-	store *Store
-	own   rows.Set
-	batch *batch // nil for a unit with a transaction of its own, and on SQLite
-	// packed are the workers that a unit which writes has read in archives, with their sessions.
-	packed map[int64]string
+	store  *Store
+	own    rows.Set
+	packed workers.Packed
 }
 
 // unit returns a unit on a connection, in a transaction or in none.
@@ -28,37 +38,71 @@ func (s *Store) unit(conn engine.Conn, in *engine.Transaction) *tx {
 	return t
 }
 
-// skipLocked is like ForUpdate for rows that may as well be left to the next unit.
-func (t *tx) skipLocked(table string) string {
-	if !t.Locks() {
-		return ""
-	}
-	return t.ForUpdate(table) + " SKIP LOCKED"
+// share has the unit, or the view, use rows that were read ahead, without statements of its own.
+func (t *tx) share(s *rows.Set) { t.Conn, t.Set = batch.Conn{Set: s}, s }
+
+var _ ports.Tx = (*tx)(nil)
+
+func (t *tx) Agents() ports.Agents                   { return accounts.Agents(&t.Unit) }
+func (t *tx) Referrers() ports.Referrers             { return accounts.Referrers(&t.Unit) }
+func (t *tx) Statements() ports.Statements           { return ledger.Statements(&t.Unit) }
+func (t *tx) Ledger() ports.Ledger                   { return ledger.Ledger(&t.Unit) }
+func (t *tx) Sessions() ports.Sessions               { return sessions.Sessions(&t.Unit) }
+func (t *tx) Traffic() ports.Traffic                 { return sessions.Traffic(&t.Unit, &t.store.leases) }
+func (t *tx) Health() ports.Health                   { return sessions.Health(&t.Unit) }
+func (t *tx) Events() ports.Events                   { return sessions.Events(&t.Unit) }
+func (t *tx) Counters() ports.Counters               { return usage.Counters(&t.Unit) }
+func (t *tx) Idempotency() ports.Idempotency         { return calls.Idempotency(&t.Unit) }
+func (t *tx) Addresses() ports.Addresses             { return procurement.Addresses(&t.Unit) }
+func (t *tx) Changes() ports.Changes                 { return calls.Changes(&t.Unit, t.store.database) }
+func (t *tx) Jobs() ports.Jobs                       { return calls.Jobs(&t.Unit, t.store.traceparent) }
+func (t *tx) PayAddresses() ports.PayAddresses       { return payments.PayAddresses(&t.Unit) }
+func (t *tx) Transfers() ports.Transfers             { return payments.Transfers(&t.Unit) }
+func (t *tx) Recharges() ports.Recharges             { return payments.Recharges(&t.Unit) }
+func (t *tx) Outbox() ports.Outbox                   { return webhooks.Outbox(&t.Unit) }
+func (t *tx) Webhooks() ports.Webhooks               { return webhooks.Webhooks(&t.Unit) }
+func (t *tx) Devchain() ports.Devchain               { return payments.Devchain(&t.Unit) }
+func (t *tx) Orders() ports.Orders                   { return procurement.Orders(&t.Unit) }
+func (t *tx) Reconciliations() ports.Reconciliations { return procurement.Reconciliations(&t.Unit) }
+func (t *tx) UsageCounts() ports.UsageCounts         { return procurement.UsageCounts(&t.Unit) }
+func (t *tx) Replacements() ports.Replacements       { return procurement.Replacements(&t.Unit) }
+func (t *tx) Claims() ports.Claims                   { return procurement.Claims(&t.Unit) }
+func (t *tx) Trials() ports.Trials                   { return accounts.Trials(&t.Unit) }
+func (t *tx) Policies() ports.Policies               { return sessions.Policies(&t.Unit) }
+func (t *tx) Workers() ports.Workers                 { return workers.Workers(&t.Unit, &t.packed) }
+func (t *tx) Peers() ports.Peers                     { return sessions.Peers(&t.Unit) }
+func (t *tx) ExitLog() ports.ExitLog                 { return evidence.ExitLog(&t.Unit) }
+func (t *tx) Keys() ports.Keys                       { return accounts.Keys(&t.Unit) }
+func (t *tx) AuditTrail() ports.AuditTrail           { return evidence.AuditTrail(&t.Unit) }
+func (t *tx) Overview() ports.Overview               { return overview.Overview(&t.Unit) }
+func (t *tx) Folds() ports.Folds                     { return calls.Folds(&t.Unit) }
+func (t *tx) Certificates() ports.Certificates       { return certificate.Certificates(&t.Unit) }
+func (t *tx) KeyWallets() ports.KeyWallets           { return accounts.KeyWallets(&t.Unit) }
+func (t *tx) ExitMeasures() ports.ExitMeasures       { return evidence.ExitMeasures(&t.Unit) }
+
+// proofBounds are those of the proofs of the next store; tests change them.
+var proofBounds = proof.Usual
+
+// proofDatabase is a store as its proof reads it.
+type proofDatabase struct{ *Store }
+
+var _ proof.Database = proofDatabase{}
+
+func (p proofDatabase) Read(ctx context.Context, fn func(*work.Unit) error) error {
+	return p.Store.Read(ctx, func(_ context.Context, unit ports.Tx) error { return fn(&unit.(*tx).Unit) })
 }
 
-// join has the unit share a batch, which takes no statement of its own.
-func (t *tx) join(b *batch) { t.batch, t.Conn, t.Set = b, batchConn{b}, b.rows }
-
-// seqOf returns the number by which other tables refer to a session.
-func (t *tx) seqOf(sessionID string) (seq int64, err error) {
-	err = t.Row("SELECT seq FROM sessions WHERE id = ?1", sessionID).Scan(&seq)
-	if errors.Is(err, sql.ErrNoRows) {
-		return 0, session.ErrNotFound
-	}
-	if err != nil {
-		return 0, fmt.Errorf("find session %s: %w", sessionID, err)
-	}
-	return seq, nil
+func (p proofDatabase) Update(ctx context.Context, fn func(*work.Unit) error) error {
+	return p.Store.Update(ctx, ports.ReadSet{}, func(_ context.Context, unit ports.Tx) error {
+		return fn(&unit.(*tx).Unit)
+	})
 }
 
-// hold locks sessions for what is kept beside them. It is a statement before the
-// one that reads: a row that a query had to wait for is read anew, but not what
-// the query joins with it.
-func (t *tx) hold(ids ...string) {
-	if !t.Locks() {
-		return
-	}
-	list, args := work.InTexts(ids)
-	query := "SELECT 1 FROM sessions s WHERE s.id IN " + list + " ORDER BY s.id" + t.ForUpdate("s")
-	_ = t.LockFirst("lock sessions", query, args...) // the next statement returns its error
+// SumUp counts what ended since it ran last, and sums what is new by hour, day and month.
+func (s *Store) SumUp(ctx context.Context) error {
+	return ledger.SumUp(ctx, proofDatabase{s}, s.clock.Now())
+}
+
+func (p proofDatabase) Audit(ctx context.Context, fn func(engine.Conn) error) error {
+	return p.database.Audit(ctx, fn)
 }

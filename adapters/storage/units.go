@@ -2,12 +2,17 @@ package storage
 
 import (
 	"context"
+	"database/sql"
 	"errors"
+	"fmt"
 	"hash/fnv"
 	"slices"
 	"strings"
+	"time"
 	"unicode/utf8"
 
+	"agentproxy/adapters/storage/batch"
+	"agentproxy/adapters/storage/calls"
 	"agentproxy/adapters/storage/commit"
 	"agentproxy/adapters/storage/engine"
 	"agentproxy/adapters/storage/work"
@@ -23,23 +28,26 @@ func (s *Store) Update(
 	var touched work.Touched
 	var err error
 	defer func() {
-		s.recent.drop(touched.Sessions...)
+		s.recent.Drop(touched.Sessions...)
 		if err == nil || errors.Is(err, engine.ErrUnknownOutcome) {
 			s.notes.Add(touched.Feeds)
 		}
 	}()
-	var shared *batch // of the last run
+	var shared *batch.Batch // of the last run
 	err = s.update(ctx, &reads, func(in *engine.Transaction) error {
 		t := s.unit(traced(ctx, s.config.Trace, in.Conn), in)
 		t.Touched = &touched
-		if b, ok := in.Conn.(batchConn); ok {
-			shared = b.batch
-			t.join(shared)
+		if b, ok := in.Conn.(batch.Conn); ok {
+			shared = b.Batch
+			t.share(shared.Rows)
 		}
 		if err := fn(context.WithoutCancel(ctx), t); err != nil {
 			return err
 		}
-		return t.Set.Flush()
+		if err := t.Set.Flush(); err != nil || t.Set.Shared() {
+			return err
+		}
+		return t.insertJobs()
 	})
 	s.noteRoundTrips(ctx, shared)
 	return s.database.Classify(ctx, err)
@@ -106,3 +114,118 @@ func batchable(a *ports.ReadSet) bool {
 
 // storable reports whether PostgreSQL keeps a text as it is.
 func storable(s string) bool { return utf8.ValidString(s) && strings.IndexByte(s, 0) < 0 }
+
+// beginBatch begins a transaction for units that read what the list names.
+func (s *Store) beginBatch(list []*ports.ReadSet) (*engine.Transaction, error) {
+	pipe, err := s.postgres.Pipeline()
+	if err != nil {
+		return nil, err
+	}
+	b := s.newBatch(pipe)
+	if err := b.ReadAhead(list); err != nil {
+		_ = pipe.Rollback()
+		return nil, err
+	}
+	in := &engine.Transaction{Conn: batch.Conn{Set: b.Rows, Batch: b}, Rollback: pipe.Rollback}
+	in.Commit = func() error {
+		err := b.Rows.WriteTo(batch.Writer{Pipeline: b.Pipe})
+		if err == nil {
+			err = s.writeJobs(b)
+		}
+		if err != nil {
+			_ = pipe.Rollback()
+			return err
+		}
+		claim := s.recent.Writing(b.Rows)
+		err = b.Pipe.Commit()
+		s.recent.Wrote(claim, b.Rows, err)
+		return err
+	}
+	in.End = func(failed bool) bool {
+		alone := b.Rows.Alone()
+		keep := !failed && !alone
+		in.Wrote = keep && b.Rows.Wrote()
+		b.Rows.End(keep)
+		return alone
+	}
+	return in, nil
+}
+
+// writeJobs sends what is queued, and the jobs of the batch, which the job queue writes by itself.
+func (s *Store) writeJobs(b *batch.Batch) error {
+	list := calls.JobTable.Added(b.Rows)
+	if len(list) == 0 {
+		return nil
+	}
+	insert := s.jobs.Load()
+	if insert == nil {
+		return errNoJobs
+	}
+	if err := b.Pipe.Send(); err != nil {
+		return err
+	}
+	ctx, conn := b.Pipe.SQL()
+	return (*insert)(ctx, JobTx{Conn: conn}, list, time.Time{})
+}
+
+// noteRoundTrips notes the round trips of a batch for one of its units, whose answer came
+// after the last.
+func (s *Store) noteRoundTrips(ctx context.Context, b *batch.Batch) {
+	if b == nil {
+		return
+	}
+	if t, ok := b.Pipe.(*tracedPipeline); ok {
+		for _, made := range t.made {
+			s.config.Trace.Statement(ctx, made.what, made.began, made.err)
+		}
+	}
+}
+
+// JobTx is the transaction of a unit that inserts a job.
+type JobTx struct {
+	// Conn is the connection. What runs on it is in the transaction.
+	Conn *sql.Conn
+	// Tx is the same on SQLite, and nil on PostgreSQL.
+	Tx *sql.Tx
+}
+
+// JobInserter inserts jobs in the transaction of the running unit, or of the batch of units that ran.
+type JobInserter func(ctx context.Context, tx JobTx, jobs []ports.Job, now time.Time) error
+
+// SetJobInserter sets what inserts jobs. Until then Insert of Jobs returns an error.
+func (s *Store) SetJobInserter(insert JobInserter) { s.jobs.Store(&insert) }
+
+var errNoJobs = errors.New("insert jobs: no job inserter is set")
+
+// insertJobs inserts the jobs of a unit with a transaction of its own.
+func (t *tx) insertJobs() error {
+	list := calls.JobTable.Added(t.Set)
+	if len(list) == 0 {
+		return nil
+	}
+	insert := t.store.jobs.Load()
+	if insert == nil {
+		return errNoJobs
+	}
+	in, err := JobTxOf(t)
+	if err == nil {
+		err = (*insert)(t.Conn.Context(), in, list, time.Time{})
+	}
+	if err != nil {
+		return fmt.Errorf("insert jobs: %w", t.Failed(err))
+	}
+	return nil
+}
+
+// JobTxOf returns the transaction of a running unit, for what changes jobs. It ends with the unit.
+func JobTxOf(unit ports.Tx) (JobTx, error) {
+	t, ok := unit.(*tx)
+	if !ok {
+		return JobTx{}, errors.New("the unit is not of this store")
+	}
+	conn, err := t.SQL()
+	if err != nil {
+		return JobTx{}, err
+	}
+	return JobTx{Conn: conn, Tx: t.In.Tx}, nil
+}

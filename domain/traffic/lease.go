@@ -58,6 +58,13 @@ type Delta struct {
 	At                    time.Time   // when bytes or connections last moved
 }
 
+// Moved returns the usage after d, and false if it would have more than was bought, or less than nothing.
+func (u Usage) Moved(d Delta) (Usage, bool) {
+	u.Up, u.Down, u.Connections, u.Leased = u.Up+d.Up, u.Down+d.Down, u.Connections+d.Connections, u.Leased+d.Leased
+	u.UpdatedAt = d.At
+	return u, u.Leased >= 0 && u.Up >= 0 && u.Down >= 0 && (u.Limit == 0 || u.Used()+u.Leased <= u.Limit)
+}
+
 // Lease is what one replica may spend of a session's traffic. The store stamps it with
 // the database's time, so that the clocks of replicas do not decide when it is reclaimed.
 type Lease struct {

@@ -98,3 +98,38 @@ func TestACircleOfFilesIsFound(t *testing.T) {
 		t.Errorf("found %q", got)
 	}
 }
+
+// upward returns the references that run against the best order of files which is found, the callers first: as few as
+// moving one file at a time makes it.
+func upward(refs map[string]map[string]string) (found []string) {
+	var order []string
+	for from, to := range refs {
+		order = append(order, from)
+		order = slices.AppendSeq(order, maps.Keys(to))
+	}
+	slices.Sort(order)
+	order = slices.Compact(order)
+	against := func(order []string) (up []string) {
+		for i, file := range order {
+			for _, earlier := range order[:i] {
+				if name := refs[file][earlier]; name != "" {
+					up = append(up, fmt.Sprintf("%s names %s of %s", file, name, earlier))
+				}
+			}
+		}
+		return up
+	}
+	found = against(order)
+	for better := true; better; {
+		better = false
+		for i := range order {
+			for to := range order {
+				moved := slices.Insert(slices.Delete(slices.Clone(order), i, i+1), to, order[i])
+				if up := against(moved); len(up) < len(found) {
+					order, found, better = moved, up, true
+				}
+			}
+		}
+	}
+	return found
+}

@@ -104,6 +104,9 @@ const ownXmin = `COALESCE((SELECT MIN(x::text::bigint) FROM pg_snapshot_xip(pg_c
 	AND l.transactionid::text::bigint = x::text::bigint & 4294967295 AND d.datname <> current_database())),
 	pg_snapshot_xmax(pg_current_snapshot())::text::bigint)`
 
+// OldEvents returns the table of events that are removed as rows: the default partition. The others are dropped by day.
+func (d *Database) OldEvents() string { return DefaultPartition }
+
 // Feed returns the order of events: by their transactions, those that are under way left out.
 func (d *Database) Feed() engine.Feed {
 	return engine.Feed{Place: "place", Of: func(agent string) []engine.FeedPart {

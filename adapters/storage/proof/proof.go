@@ -18,10 +18,7 @@ import (
 
 // Database runs what a proof reads and writes.
 type Database interface {
-	// Read runs fn without a snapshot around it.
-	Read(ctx context.Context, fn func(*work.Unit) error) error
-	// Update runs fn in a transaction, and again after a serialization failure.
-	Update(ctx context.Context, fn func(*work.Unit) error) error
+	work.Units
 	// Audit runs fn on a snapshot that may last long.
 	Audit(ctx context.Context, fn func(engine.Conn) error) error
 }

@@ -20,7 +20,7 @@ type Set struct {
 }
 
 // maxTables bounds the orders of tables.
-const maxTables = 16
+const maxTables = 24
 
 // table is what a Set holds of one.
 type table interface {

@@ -82,8 +82,8 @@ func (c Columns) places(first, n int) string {
 	return strings.Join(list, ", ")
 }
 
-// newStatement returns a statement for one row and one for many, which reads them from From.
-func newStatement[F any](what string, c Columns, one, many string) Statement[F] {
+// NewStatement returns a statement for one row and one for many, which reads them from From.
+func NewStatement[F any](what string, c Columns, one, many string) Statement[F] {
 	return Statement[F]{what: what, one: one, many: many, types: c.types}
 }
 
@@ -91,7 +91,7 @@ func newStatement[F any](what string, c Columns, one, many string) Statement[F] 
 func Insert[F any](what, table, then string) Statement[F] {
 	c := ColumnsOf[F]()
 	into := "INSERT INTO " + table + " (" + c.List("") + ") "
-	return newStatement[F](what, c, into+"VALUES ("+c.places(1, len(c.names))+")"+then,
+	return NewStatement[F](what, c, into+"VALUES ("+c.places(1, len(c.names))+")"+then,
 		into+"SELECT "+c.List("u.")+" FROM "+c.From()+then)
 }
 
@@ -131,7 +131,7 @@ func Update[F any](what, table string, key int) Statement[F] {
 		one = append(one, name+" = ?"+strconv.Itoa(i+1))
 		many = append(many, "t."+name+" = u."+name)
 	}
-	return newStatement[F](what, c,
+	return NewStatement[F](what, c,
 		"UPDATE "+table+" SET "+set(c.places(key+1, len(rest.names)))+" WHERE "+strings.Join(one, " AND "),
 		"UPDATE "+table+" t SET "+set(rest.List("u."))+" FROM "+c.From()+" WHERE "+strings.Join(many, " AND "))
 }

@@ -82,8 +82,17 @@ func (h *sums[K, R]) forget() {}
 type Inserts[R any] struct {
 	// Order is as that of a Table.
 	Order int
-	// Write inserts rows, in the order in which the units did.
+	// Write inserts rows, in the order in which the units did. Nil leaves them to who calls Added.
 	Write func(s *Set, w Writer, added []R) error
+}
+
+// Added returns the rows that the units of the Set have inserted, where Write is nil: who calls it writes them.
+func (t *Inserts[R]) Added(s *Set) []R {
+	h := t.of(s)
+	if s.shared {
+		return h.base
+	}
+	return h.own
 }
 
 type inserts[R any] struct {
@@ -116,6 +125,9 @@ func (h *inserts[R]) end(keep bool) {
 }
 
 func (h *inserts[R]) flush(s *Set, w Writer) error {
+	if h.table.Write == nil {
+		return nil
+	}
 	if s.shared {
 		return h.write(s, w, h.base)
 	}

@@ -124,6 +124,33 @@ func (t *Table[K, R]) Put(s *Set, k K, value R) error {
 	return nil
 }
 
+// Insert adds a row that the table does not have.
+func (t *Table[K, R]) Insert(s *Set, k K, value R) error {
+	h := t.of(s)
+	if _, read := h.get(k); s.shared && !read {
+		if err := s.change(); err != nil {
+			return err
+		}
+		h.own.put(k, row[R]{})
+	}
+	return t.Put(s, k, value)
+}
+
+// Missing returns those of some keys whose rows are not in memory, for a query that loads them. A unit that shares
+// a transaction runs again alone if there is one.
+func (t *Table[K, R]) Missing(s *Set, keys []K) (missing []K, err error) {
+	h := t.of(s)
+	for _, k := range keys {
+		if _, ok := h.get(k); !ok {
+			missing = append(missing, k)
+		}
+	}
+	if s.shared && len(missing) > 0 {
+		return nil, s.Escape()
+	}
+	return missing, nil
+}
+
 // Load adds a row that was read ahead and locked.
 func (t *Table[K, R]) Load(s *Set, k K, value R) {
 	t.of(s).base.put(k, row[R]{value: value, stored: true})

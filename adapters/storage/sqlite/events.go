@@ -84,6 +84,9 @@ func listEvents(c *sql.Conn) error {
 	return nil
 }
 
+// OldEvents returns the table of events that are removed as rows: all are.
+func (d *Database) OldEvents() string { return "event_chunks" }
+
 // Feed returns the order of events: by their numbers, which no transaction under way has. They go on from the highest
 // in the table, whose row is never removed.
 func (d *Database) Feed() engine.Feed {

@@ -37,3 +37,6 @@ func InTexts(texts []string) (list string, args []any) {
 	}
 	return list, args
 }
+
+// MaxIn bounds the parameters of one query.
+const MaxIn = 512

@@ -6,7 +6,7 @@ import (
 )
 
 // The order in which a unit writes the tables that it keeps rows of. The first are locked when they are read, by
-// all units in this order. The last have rows that are written without being read.
+// all units in this order. Those from ListOrder back to WorkerOrder are only read.
 const (
 	FoldOrder = iota
 	CallOrder
@@ -22,6 +22,13 @@ const (
 	MarkOrder
 	EndpointOrder
 	AgentOrder
+	SessionOrder
+	HealthOrder
+	EventOrder
+	JobOrder
+	WorkerOrder
+	HoldingOrder
+	ListOrder
 )
 
 // changeRow is a row of changes.
@@ -50,3 +57,7 @@ func (u *Unit) NoteEvent(agentID string) {
 		u.Touched.Feeds = append(u.Touched.Feeds, agentID)
 	}
 }
+
+// SetServiceValue keeps a value under a name.
+const SetServiceValue = `INSERT INTO service_values (name, value) VALUES (?1, ?2)
+	ON CONFLICT (name) DO UPDATE SET value = excluded.value`

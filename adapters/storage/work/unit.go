@@ -24,6 +24,20 @@ type Database struct {
 	Now func() time.Time
 	// Feed is the order of the events of agents.
 	Feed engine.Feed
+	// MonthOf returns the expression for the start of the UTC month of a time, both in microseconds since 1970.
+	MonthOf func(at string) string
+	// Hints is whether the database has no statistics, so that queries name partial indexes.
+	Hints bool
+	// OldEvents is the table whose events are removed as rows.
+	OldEvents string
+}
+
+// Units runs units of work.
+type Units interface {
+	// Read runs fn without a snapshot around it.
+	Read(ctx context.Context, fn func(*Unit) error) error
+	// Update runs fn in a transaction, and again after a serialization failure.
+	Update(ctx context.Context, fn func(*Unit) error) error
 }
 
 // Unit is a unit of work, or a view. Statements on hot paths are written by hand, with parameters
@@ -172,6 +186,22 @@ func (u *Unit) Touch(sessionID string) {
 // unit may return.
 func (u *Unit) Later(what, statement string, args ...any) error {
 	if err := u.change(); err != nil {
+		return err
+	}
+	if err := u.Conn.Queue(what, statement, args); err != nil {
+		return u.Failed(err)
+	}
+	u.In.Wrote = true
+	return nil
+}
+
+// Beside is as Later, for a statement that changes no table of which rows are kept: what was read stays true.
+func (u *Unit) Beside(what, statement string, args ...any) error {
+	err := u.MayWrite()
+	if err == nil {
+		err = u.Set.Flush()
+	}
+	if err != nil {
 		return err
 	}
 	if err := u.Conn.Queue(what, statement, args); err != nil {

@@ -1,0 +1,84 @@
+// Package batch has units of work on PostgreSQL share a transaction, and views a snapshot: what they name is read
+// ahead for all of them in one round trip. It keeps sessions that were read lately, too.
+package batch
+
+import (
+	"context"
+	"database/sql"
+
+	"gorm.io/gorm"
+
+	"agentproxy/adapters/storage/accounts"
+	"agentproxy/adapters/storage/engine"
+	"agentproxy/adapters/storage/rows"
+)
+
+// Batch is what the units of one transaction on PostgreSQL share: the rows that were read and locked
+// ahead for all of them, and what they write, which is sent by one statement a table when they have
+// run. A unit that fails has sent nothing, so what it wrote is just dropped. Every statement of a unit is
+// refused by Conn, and the unit runs again alone.
+type Batch struct {
+	Pipe engine.Pipeline
+	Rows *rows.Set
+
+	restricted *accounts.RestrictedAgents
+	readsKeys  bool // the money of the keys of all agents that pay is read
+}
+
+// New returns a batch on a pipeline, which notes in restricted the agents that have restricted keys.
+func New(pipe engine.Pipeline, restricted *accounts.RestrictedAgents) *Batch {
+	return &Batch{Pipe: pipe, Rows: rows.NewShared(), restricted: restricted}
+}
+
+// Conn is the connection of a unit in a batch, or of a view of what was read: it takes no statement.
+type Conn struct {
+	Set *rows.Set
+	// Batch is that of a unit, nil for a view.
+	Batch *Batch
+}
+
+var _ engine.Conn = Conn{}
+
+func (c Conn) Context() context.Context          { return context.Background() }
+func (c Conn) Concurrent() bool                  { return true }
+func (c Conn) Arrays() bool                      { return true }
+func (c Conn) Open() bool                        { return true }
+func (c Conn) Flush() error                      { return c.Set.Escape() }
+func (c Conn) SQL() *sql.Conn                    { _ = c.Set.Escape(); return nil }
+func (c Conn) ORM() gorm.ConnPool                { _ = c.Set.Escape(); return refusedPool{} }
+func (c Conn) Row(string, []any) engine.Row      { return refusedRow{c.Set.Escape()} }
+func (c Conn) Exec(string, []any) (int64, error) { return 0, c.Set.Escape() }
+func (c Conn) Queue(string, string, []any) error { return c.Set.Escape() }
+func (c Conn) Rows(context.Context, string, []any, func(engine.Row) error) error {
+	return c.Set.Escape()
+}
+
+type refusedRow struct{ err error }
+
+func (r refusedRow) Scan(...any) error { return r.err }
+
+// refusedPool refuses the statements of GORM.
+type refusedPool struct{}
+
+func (refusedPool) PrepareContext(context.Context, string) (*sql.Stmt, error) {
+	return nil, engine.ErrAlone
+}
+func (refusedPool) ExecContext(context.Context, string, ...any) (sql.Result, error) {
+	return nil, engine.ErrAlone
+}
+func (refusedPool) QueryContext(context.Context, string, ...any) (*sql.Rows, error) {
+	return nil, engine.ErrAlone
+}
+func (refusedPool) QueryRowContext(context.Context, string, ...any) *sql.Row { return &sql.Row{} }
+
+// Writer sends what the units of a batch have changed.
+type Writer struct{ engine.Pipeline }
+
+// Queue implements rows.Writer.
+func (w Writer) Queue(what, statement string, args []any) error {
+	w.Pipeline.Queue(what, statement, args, nil)
+	return nil
+}
+
+// Arrays implements rows.Writer.
+func (Writer) Arrays() bool { return true }
