@@ -26,7 +26,7 @@ var JobTable = &rows.Inserts[ports.Job]{Order: work.JobOrder}
 
 // Insert keeps a job with the time from which on it runs: units of a batch have clocks of their own.
 func (r jobs) Insert(ctx context.Context, j ports.Job, now time.Time) error {
-	j.Traceparent = r.traceparent(ctx)
+	j.Traceparent = cmp.Or(r.traceparent(ctx), j.Traceparent)
 	j.At, j.After = cmp.Or(j.At, now.Add(j.After)), 0
 	return JobTable.Insert(r.Set, j)
 }
