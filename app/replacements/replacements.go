@@ -13,7 +13,7 @@ import (
 	"agentproxy/app/idempotency"
 	"agentproxy/app/ledger"
 	"agentproxy/app/notify"
-	orders "agentproxy/app/procurement"
+	procurementapp "agentproxy/app/procurement"
 	"agentproxy/app/sessions"
 	"agentproxy/domain"
 	"agentproxy/domain/account"
@@ -34,14 +34,14 @@ type Service struct {
 	catalog     *catalog.Catalog
 	sessions    *sessions.Service
 	transitions *sessions.Transitions
-	driver      *orders.Driver
+	driver      *procurementapp.Driver
 	access      *fulfilment.Service
 	hub         *changes.Hub
 }
 
 // New returns the use case.
 func New(base ports.Base, catalog *catalog.Catalog, sessions *sessions.Service, transitions *sessions.Transitions,
-	driver *orders.Driver, access *fulfilment.Service, hub *changes.Hub) *Service {
+	driver *procurementapp.Driver, access *fulfilment.Service, hub *changes.Hub) *Service {
 	return &Service{store: narrow(base.Store), clock: base.Clock, ids: base.IDs, catalog: catalog, sessions: sessions,
 		transitions: transitions, driver: driver, access: access, hub: hub}
 }
@@ -170,7 +170,7 @@ func (u *Service) ask(ctx context.Context, in Replace) (o offer, err error) {
 		return o, nil // the unit refuses what is not repeated
 	}
 	if local, is := u.catalog.InProcess(s.Provider); is {
-		_, err := orders.Learn(ctx, u.driver, s)
+		_, err := procurementapp.Learn(ctx, u.driver, s)
 		return offer{local: local}, err
 	}
 	known, _ := u.catalog.Provider(s.Provider)
@@ -324,7 +324,7 @@ func (r *run) charge(ctx context.Context) error {
 // make replaces the address, has its seller asked, or ends it. It stores the session.
 func (r *run) make(ctx context.Context) error {
 	if r.offer.local == nil && !r.offer.none {
-		o, err := orders.Exchanges{Driver: r.driver}.Plan(ctx, r.tx, r.session, r.now)
+		o, err := procurementapp.Exchanges{Driver: r.driver}.Plan(ctx, r.tx, r.session, r.now)
 		if err != nil {
 			return err
 		}
@@ -366,7 +366,7 @@ func (r *run) put(ctx context.Context, event string) error {
 // days are to be refunded instead.
 func (r *run) another(ctx context.Context) (by netip.Addr, err error) {
 	if r.offer.local != nil {
-		by, err = orders.Exchanges{Driver: r.driver}.Another(ctx, r.tx, r.session, r.now)
+		by, err = procurementapp.Exchanges{Driver: r.driver}.Another(ctx, r.tx, r.session, r.now)
 		if err == nil {
 			return by, nil
 		}
