@@ -62,7 +62,7 @@ type purchase struct {
 	spec    session.Spec
 	product catalog.Product
 	sources []procurement.Source // who may deliver, the best first
-	turn    *procurementapp.Turn          // of a seller, for a rule
+	turn    *procurementapp.Turn // of a seller, for a rule
 	price   domain.Money
 	cost    domain.Money
 }

@@ -67,7 +67,8 @@ func Chooses(u *Service, s session.Session) bool { return procurementapp.Chooses
 // RotateIn rotates a session in a transaction: the session, its health and its
 // event log. One with a rule at a seller needs the turn that was chosen for it.
 func (u *Service) RotateIn(ctx context.Context, tx Repos, r ports.SessionRead,
-	reason health.RotationReason, by eventlog.Source, turn *procurementapp.Turn, now time.Time) (ports.SessionRead, error) {
+	reason health.RotationReason, by eventlog.Source, turn *procurementapp.Turn, now time.Time,
+) (ports.SessionRead, error) {
 	if err := r.MayRotate(); err != nil {
 		return r, err
 	}

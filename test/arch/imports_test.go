@@ -117,7 +117,7 @@ var imports = []rule{
 	{"adapters/httpapi/pages", "domain/..."},
 	{"adapters/httpapi/products", "domain/... app/catalog adapters/httpapi/endpoint adapters/httpapi/openapi adapters/httpapi/value"},
 	{"adapters/httpapi/sessions", "domain/... ports app/policy app/replacements app/reveals app/sessions adapters/httpapi/endpoint adapters/httpapi/openapi adapters/httpapi/sessionview adapters/httpapi/value"},
-	{"adapters/httpapi/sessionview", "domain/... app/fulfilment app/sessions adapters/httpapi/endpoint adapters/httpapi/openapi adapters/httpapi/strictjson adapters/httpapi/value"},
+	{"adapters/httpapi/sessionview", "domain/... app/fulfilment app/sessions adapters/httpapi/endpoint adapters/httpapi/openapi adapters/httpapi/value"},
 	{"adapters/httpapi/strictjson", ""},
 	{"adapters/httpapi/telemetry", "domain/... app/telemetry adapters/httpapi/binding adapters/httpapi/endpoint adapters/httpapi/openapi adapters/httpapi/sessionview adapters/httpapi/strictjson adapters/httpapi/value"},
 	{"adapters/httpapi/value", "domain domain/session adapters/httpapi/strictjson"},

@@ -9,7 +9,9 @@ import (
 	"github.com/gin-gonic/gin"
 
 	"agentproxy/adapters/httpapi/binding"
+	"agentproxy/adapters/httpapi/strictjson"
 	"agentproxy/domain"
+	"agentproxy/domain/session"
 )
 
 // Declare declares an operation and its handler, which is called with valid input and
@@ -33,6 +35,10 @@ func DeclareResult[I, O any](a *API, o Operation, handle func(context.Context, *
 			a.Refuse(c, domain.InvalidFields(issues...))
 			return
 		}
+		if id, given := c.gin.Params.Get("session_id"); given && (len(id) > maxID || !strictjson.IsName(id)) {
+			a.Refuse(c, session.ErrNotFound)
+			return
+		}
 		r, err := handle(c, input)
 		if err != nil {
 			a.Refuse(c, err)
@@ -50,6 +56,9 @@ func DeclareResult[I, O any](a *API, o Operation, handle func(context.Context, *
 		a.answerIn(c, r.Status, r.Data)
 	})
 }
+
+// maxID is the length of the longest text that can be an id.
+const maxID = 64
 
 // itemsField finds the list in an answer.
 func itemsField[O any]() (index int, found bool) {

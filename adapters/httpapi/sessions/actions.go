@@ -118,10 +118,6 @@ func (s *service) declareChanges() {
 }
 
 func (s *service) rotateSession(ctx context.Context, in *rotateInput) (endpoint.Result[rotateReply], error) {
-	id, err := in.ID()
-	if err != nil {
-		return endpoint.Result[rotateReply]{}, err
-	}
 	key, err := in.Call(ctx)
 	if err != nil {
 		return endpoint.Result[rotateReply]{}, err
@@ -132,7 +128,7 @@ func (s *service) rotateSession(ctx context.Context, in *rotateInput) (endpoint.
 	}
 	done, err := s.Sessions.Rotate(
 		ctx,
-		sessions.Rotate{AgentID: endpoint.Caller(ctx), SessionID: id, Reason: in.Body.Reason, Call: key,
+		sessions.Rotate{AgentID: endpoint.Caller(ctx), SessionID: in.SessionID, Reason: in.Body.Reason, Call: key,
 			CloseConnections: in.Body.CloseConnections, Require: rule},
 	)
 	if err != nil {
@@ -144,37 +140,29 @@ func (s *service) rotateSession(ctx context.Context, in *rotateInput) (endpoint.
 }
 
 func (s *service) renewSession(ctx context.Context, in *renewInput) (endpoint.Result[any], error) {
-	id, err := in.ID()
-	if err != nil {
-		return endpoint.Result[any]{}, err
-	}
 	key, dry, err := in.Terms(ctx)
 	if err != nil {
 		return endpoint.Result[any]{}, err
 	}
 	done, err := s.Sessions.Renew(
 		ctx,
-		sessions.Renew{AgentID: endpoint.Caller(ctx), By: endpoint.Spender(ctx), SessionID: id,
+		sessions.Renew{AgentID: endpoint.Caller(ctx), By: endpoint.Spender(ctx), SessionID: in.SessionID,
 			Days: string(in.Body.DurationDays), MaxCost: in.Body.MaxCost.Money(), Call: key, DryRun: dry},
 	)
 	return s.bought(ctx, done, err)
 }
 
 func (s *service) terminate(ctx context.Context, in *endInput) (int, any, error) {
-	id, err := in.ID()
-	if err != nil {
-		return 0, nil, err
-	}
 	dry, err := in.Dry(ctx)
 	if err != nil {
 		return 0, nil, err
 	}
 	if dry {
-		e, err := sessions.Endings{Service: s.Sessions}.Try(ctx, endpoint.Caller(ctx), id)
+		e, err := sessions.Endings{Service: s.Sessions}.Try(ctx, endpoint.Caller(ctx), in.SessionID)
 		r := endpoint.ToDryRun(ctx, &e.Quote)
 		r.Refunded, r.Forfeited = new(value.Money(e.Refunded)), new(value.Money(e.Forfeited))
 		return http.StatusOK, r, err
 	}
-	v, err := s.Sessions.Terminate(ctx, endpoint.Caller(ctx), id)
+	v, err := s.Sessions.Terminate(ctx, endpoint.Caller(ctx), in.SessionID)
 	return http.StatusOK, s.ToSession(v), err
 }

@@ -64,15 +64,11 @@ func (s *service) declareConnect() {
 }
 
 func (s *service) connect(ctx context.Context, in *connectInput) (int, connectReply, error) {
-	id, err := in.ID()
-	if err != nil {
-		return 0, connectReply{}, err
-	}
 	workers, err := connect.ParseWorkers(in.Workers)
 	if err != nil {
 		return 0, connectReply{}, domain.InvalidFields(domain.FieldIssue{Field: "workers", Issue: err.Error()})
 	}
-	v, err := s.Sessions.Read(ctx, endpoint.Caller(ctx), id)
+	v, err := s.Sessions.Read(ctx, endpoint.Caller(ctx), in.SessionID)
 	endpoint.ChargeWorkers(ctx, v.Workers.Total)
 	switch {
 	case err != nil:
@@ -87,7 +83,7 @@ func (s *service) connect(ctx context.Context, in *connectInput) (int, connectRe
 		return 0, connectReply{}, errNotSteered("country")
 	}
 	client, _ := connect.Find(string(cmp.Or(in.Client, "curl"))) // the enum has the same names
-	use := connect.Use{Session: id, Country: in.Country, Workers: workers}
+	use := connect.Use{Session: in.SessionID, Country: in.Country, Workers: workers}
 	if in.Passport == "true" {
 		if use.Passport, err = s.passport(ctx, client, use); err != nil {
 			return 0, connectReply{}, err

@@ -71,15 +71,11 @@ func (s *service) declareSessionViews() {
 		Doc:     "Newest first, kept 7 days. What an HTTP client hides about a failed CONNECT is readable here.",
 		OK:      []endpoint.Reply{{Status: http.StatusOK, Doc: "A page of events.", Data: exampleEvents}},
 	}, func(ctx context.Context, in *eventsInput) (int, eventsReply, error) {
-		id, err := in.ID()
-		if err != nil {
-			return 0, eventsReply{}, err
-		}
 		page, err := in.ReadPage(ctx)
 		if err != nil {
 			return 0, eventsReply{}, err
 		}
-		list, err := s.Sessions.Events(ctx, endpoint.Caller(ctx), id, page)
+		list, err := s.Sessions.Events(ctx, endpoint.Caller(ctx), in.SessionID, page)
 		if err != nil {
 			return 0, eventsReply{}, err
 		}
@@ -116,11 +112,7 @@ func (s *service) declareExit() {
 			ports.ErrTimeout),
 		OK: []endpoint.Reply{{Status: http.StatusOK, Doc: "The facts.", Data: sessionview.ExampleExit}},
 	}, func(ctx context.Context, in *exitInput) (int, sessionview.ExitFacts, error) {
-		id, err := in.ID()
-		if err != nil {
-			return 0, sessionview.ExitFacts{}, err
-		}
-		m, err := s.Checks.Exit(ctx, endpoint.Caller(ctx), id, in.Worker, func() error { return s.mayCheck(ctx) })
+		m, err := s.Checks.Exit(ctx, endpoint.Caller(ctx), in.SessionID, in.Worker, func() error { return s.mayCheck(ctx) })
 		if err != nil {
 			return 0, sessionview.ExitFacts{}, err
 		}
@@ -164,11 +156,7 @@ func (in *checkInput) check(agentID, id string) (sessions.Check, error) {
 }
 
 func (s *service) checkSession(ctx context.Context, in *checkInput) (int, checkReply, error) {
-	id, err := in.ID()
-	if err != nil {
-		return 0, checkReply{}, err
-	}
-	check, err := in.check(endpoint.Caller(ctx), id)
+	check, err := in.check(endpoint.Caller(ctx), in.SessionID)
 	if err != nil {
 		return 0, checkReply{}, err
 	}

@@ -8,19 +8,9 @@ import (
 	"agentproxy/adapters/httpapi/openapi"
 	"agentproxy/adapters/httpapi/sessionview"
 	"agentproxy/adapters/httpapi/value"
-	"agentproxy/domain"
 	"agentproxy/domain/account"
 	"agentproxy/domain/traffic"
 )
-
-// sessionAndPage returns the session and the page that are asked for.
-func (in *peersInput) sessionAndPage(ctx context.Context) (id string, page domain.Page, err error) {
-	if id, err = in.ID(); err != nil {
-		return id, page, err
-	}
-	page, err = in.ReadPage(ctx)
-	return id, page, err
-}
 
 type peersInput struct {
 	endpoint.Paging
@@ -69,11 +59,11 @@ func (s *service) declarePeers() {
 			{"192.0.2.7", value.Stamp(openapi.ExampleTime), value.Stamp(openapi.ExampleTime), 12, 48_213}},
 			endpoint.ExamplePagination}}},
 	}, func(ctx context.Context, in *peersInput) (int, clientsReply, error) {
-		id, page, err := in.sessionAndPage(ctx)
+		page, err := in.ReadPage(ctx)
 		if err != nil {
 			return 0, clientsReply{}, err
 		}
-		list, err := s.Sessions.Clients(ctx, endpoint.Caller(ctx), id, page)
+		list, err := s.Sessions.Clients(ctx, endpoint.Caller(ctx), in.SessionID, page)
 		items, pagination := endpoint.PageOf(list, func(c traffic.Client) clientAddressReply {
 			return clientAddressReply{value.MaybeText(c.Address), value.Stamp(c.FirstAt), value.Stamp(c.LastAt), c.Connections,
 				c.Bytes}
@@ -94,11 +84,11 @@ func (s *service) declarePeers() {
 		OK: []endpoint.Reply{{Status: http.StatusOK, Doc: "A page of hosts.", Data: hostsReply{[]hostReply{
 			{"shop.example", 12, 1, 48_213}}, endpoint.ExamplePagination}}},
 	}, func(ctx context.Context, in *peersInput) (int, hostsReply, error) {
-		id, page, err := in.sessionAndPage(ctx)
+		page, err := in.ReadPage(ctx)
 		if err != nil {
 			return 0, hostsReply{}, err
 		}
-		list, err := s.Sessions.Hosts(ctx, endpoint.Caller(ctx), id, page)
+		list, err := s.Sessions.Hosts(ctx, endpoint.Caller(ctx), in.SessionID, page)
 		items, pagination := endpoint.PageOf(list, func(h traffic.Host) hostReply {
 			return hostReply{value.MaybeText(h.Name), h.Connections, h.Failures, h.Bytes}
 		})

@@ -158,11 +158,7 @@ func (s *service) declarePolicy() {
 		Refuses: sessionview.OfSession,
 		OK:      []endpoint.Reply{{Status: http.StatusOK, Doc: "The policy.", Data: example}},
 	}, func(ctx context.Context, in *sessionview.OneSession) (int, policyReply, error) {
-		id, err := in.ID()
-		if err != nil {
-			return 0, policyReply{}, err
-		}
-		own, err := s.Policies.Get(ctx, endpoint.Caller(ctx), id)
+		own, err := s.Policies.Get(ctx, endpoint.Caller(ctx), in.SessionID)
 		endpoint.ChargeRead(ctx, own.Rules())
 		return http.StatusOK, toPolicy(own), err
 	})
@@ -181,10 +177,6 @@ func (s *service) declarePolicy() {
 		OK:        []endpoint.Reply{{Status: http.StatusOK, Doc: "The policy after the change.", Data: example}},
 		Example:   map[string]any{"mode": "enforce", "deny": []string{".ads.example"}, "ports": []any{80, 443, "8000-8010"}},
 	}, func(ctx context.Context, in *setPolicyInput) (int, policyReply, error) {
-		id, err := in.ID()
-		if err != nil {
-			return 0, policyReply{}, err
-		}
 		own := in.Body.own()
 		if err := endpoint.Charge(ctx, own.Rules()); err != nil {
 			return 0, policyReply{}, err
@@ -194,7 +186,7 @@ func (s *service) declarePolicy() {
 				return 0, policyReply{}, err
 			}
 		}
-		own, err = s.Policies.Put(ctx, endpoint.Caller(ctx), id, own)
+		own, err := s.Policies.Put(ctx, endpoint.Caller(ctx), in.SessionID, own)
 		return http.StatusOK, toPolicy(own), err
 	})
 }

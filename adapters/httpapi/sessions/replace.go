@@ -86,10 +86,6 @@ func (s *service) declareReplace() {
 }
 
 func (s *service) replace(ctx context.Context, in *replaceInput) (r endpoint.Result[any], err error) {
-	id, err := in.ID()
-	if err != nil {
-		return r, err
-	}
 	key, dry, err := in.Terms(ctx)
 	if err != nil {
 		return r, err
@@ -99,7 +95,7 @@ func (s *service) replace(ctx context.Context, in *replaceInput) (r endpoint.Res
 	}
 	ip, _ := netip.ParseAddr(in.IP) // what is none is no address of the session either
 	done, err := s.Replacements.Replace(ctx, replacements.Replace{AgentID: endpoint.Caller(ctx),
-		By: endpoint.Spender(ctx), SessionID: id, IP: ip.Unmap(), Fault: in.Body.Reason, Refund: in.Body.Refund,
+		By: endpoint.Spender(ctx), SessionID: in.SessionID, IP: ip.Unmap(), Fault: in.Body.Reason, Refund: in.Body.Refund,
 		MaxCost: in.Body.MaxCost.Money(), Call: key, DryRun: dry})
 	if err != nil {
 		return r, err
@@ -112,7 +108,7 @@ func (s *service) replace(ctx context.Context, in *replaceInput) (r endpoint.Res
 	r = endpoint.Result[any]{Status: http.StatusOK, Replayed: done.Replayed,
 		Data: toReplacement(done.Replacement)}
 	if done.Replacement.Status == replacement.Pending {
-		r.Status, r.Location = http.StatusAccepted, endpoint.Prefix+"/sessions/"+id
+		r.Status, r.Location = http.StatusAccepted, endpoint.Prefix+"/sessions/"+in.SessionID
 	}
 	return r, nil
 }

@@ -86,10 +86,6 @@ type rotatePasswordBody struct {
 
 func (s *service) rotatePassword(ctx context.Context, in *rotatePasswordInput) (endpoint.Result[sessionview.Session],
 	error) {
-	id, err := in.ID()
-	if err != nil {
-		return endpoint.Result[sessionview.Session]{}, err
-	}
 	key, err := in.Call(ctx)
 	if err != nil {
 		return endpoint.Result[sessionview.Session]{}, err
@@ -98,17 +94,13 @@ func (s *service) rotatePassword(ctx context.Context, in *rotatePasswordInput) (
 	if d := s.api.Limits.TakePassword(caller.AgentID, caller.PerMinute); !d.Allowed {
 		return endpoint.Result[sessionview.Session]{}, account.ErrRateLimited.After(d.RetryAfter)
 	}
-	done, err := s.Sessions.ReplacePassword(ctx, sessions.ReplacePassword{AgentID: endpoint.Caller(ctx), SessionID: id,
-		CloseConnections: in.Body.CloseConnections, Call: key})
+	done, err := s.Sessions.ReplacePassword(ctx, sessions.ReplacePassword{AgentID: endpoint.Caller(ctx),
+		SessionID: in.SessionID, CloseConnections: in.Body.CloseConnections, Call: key})
 	return endpoint.Result[sessionview.Session]{Status: http.StatusOK, Data: s.ToSession(done.View),
 		Replayed: done.Replayed}, err
 }
 
 func (s *service) changeSession(ctx context.Context, in *changeInput) (int, sessionview.Session, error) {
-	id, err := in.ID()
-	if err != nil {
-		return 0, sessionview.Session{}, err
-	}
-	v, err := s.Sessions.Change(ctx, in.Body.change(endpoint.Caller(ctx), id, endpoint.Spender(ctx)))
+	v, err := s.Sessions.Change(ctx, in.Body.change(endpoint.Caller(ctx), in.SessionID, endpoint.Spender(ctx)))
 	return http.StatusOK, s.ToSession(v), err
 }

@@ -55,15 +55,11 @@ func (s *service) declareTopUp() {
 }
 
 func (s *service) addTraffic(ctx context.Context, in *topUpInput) (endpoint.Result[any], error) {
-	id, err := in.ID()
-	if err != nil {
-		return endpoint.Result[any]{}, err
-	}
 	key, dry, err := in.Terms(ctx)
 	if err != nil {
 		return endpoint.Result[any]{}, err
 	}
 	done, err := s.Sessions.TopUp(ctx, sessions.TopUp{AgentID: endpoint.Caller(ctx), By: endpoint.Spender(ctx),
-		SessionID: id, Bytes: in.Body.TrafficGB.Bytes(), MaxCost: in.Body.MaxCost.Money(), Call: key, DryRun: dry})
+		SessionID: in.SessionID, Bytes: in.Body.TrafficGB.Bytes(), MaxCost: in.Body.MaxCost.Money(), Call: key, DryRun: dry})
 	return s.bought(ctx, done, err)
 }

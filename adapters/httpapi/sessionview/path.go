@@ -4,32 +4,19 @@ import (
 	"context"
 
 	"agentproxy/adapters/httpapi/endpoint"
-	"agentproxy/adapters/httpapi/strictjson"
 	"agentproxy/app/sessions"
 	"agentproxy/domain/health"
 	"agentproxy/domain/session"
 )
 
-// OneSession is the path of every operation on one session.
+// OneSession is the path of every operation on one session. What cannot be an id is refused before the handler.
 type OneSession struct {
 	SessionID string `path:"session_id" doc:"The session, prefix sess_."`
 }
 
-// ID returns the session's id, or an error if the text cannot be one.
-func (p OneSession) ID() (string, error) {
-	if len(p.SessionID) > 64 || !strictjson.IsName(p.SessionID) {
-		return "", session.ErrNotFound
-	}
-	return p.SessionID, nil
-}
-
 // Read reads the session for the agent of the call, which is charged for its workers.
 func (p OneSession) Read(ctx context.Context, from *sessions.Service) (sessions.View, error) {
-	id, err := p.ID()
-	if err != nil {
-		return sessions.View{}, err
-	}
-	v, err := from.Read(ctx, endpoint.Caller(ctx), id)
+	v, err := from.Read(ctx, endpoint.Caller(ctx), p.SessionID)
 	endpoint.ChargeWorkers(ctx, v.Workers.Total)
 	return v, err
 }

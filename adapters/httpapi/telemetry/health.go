@@ -88,11 +88,7 @@ func (s *service) declareHealth() {
 		Refuses: sessionview.OfSession,
 		OK:      []endpoint.Reply{{Status: http.StatusOK, Doc: "The health at this moment.", Data: exampleHealth}},
 	}, func(ctx context.Context, in *sessionview.OneSession) (int, sessionHealthReply, error) {
-		id, err := in.ID()
-		if err != nil {
-			return 0, sessionHealthReply{}, err
-		}
-		v, err := s.Telemetry.Health(ctx, endpoint.Caller(ctx), id)
+		v, err := s.Telemetry.Health(ctx, endpoint.Caller(ctx), in.SessionID)
 		if err != nil {
 			return 0, sessionHealthReply{}, err
 		}

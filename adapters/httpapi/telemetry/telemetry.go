@@ -146,11 +146,7 @@ func (s *service) declareReports() {
 }
 
 func (s *service) report(ctx context.Context, in *reportInput) (int, reportedReply, error) {
-	id, err := in.ID()
-	if err != nil {
-		return 0, reportedReply{}, err
-	}
-	if in.Body.SessionID != "" && in.Body.SessionID != id {
+	if in.Body.SessionID != "" && in.Body.SessionID != in.SessionID {
 		return 0, reportedReply{}, domain.InvalidField(
 			"session_id",
 			"differs from the session in the path; leave it out",
@@ -160,7 +156,7 @@ func (s *service) report(ctx context.Context, in *reportInput) (int, reportedRep
 	if err != nil {
 		return 0, reportedReply{}, err
 	}
-	event := telemetry.ReportedEvent{SessionID: id, Worker: in.Body.Worker, Report: report}
+	event := telemetry.ReportedEvent{SessionID: in.SessionID, Worker: in.Body.Worker, Report: report}
 	out, err := s.reports(ctx).Report(ctx, endpoint.Caller(ctx), event)
 	return http.StatusOK, reportedReply{
 		out.EventID,
