@@ -74,6 +74,21 @@ func TestHoursAreCountedBySession(t *testing.T) {
 	}
 }
 
+// SQLite finds the session of each sum of a month by its number, where a statement is of keys.
+func TestAStatementByKeyFindsItsSessions(t *testing.T) {
+	t.Parallel()
+	for _, key := range []string{"", "key_1"} {
+		plans, err := openStore(t).Plans(t.Context(), func(ctx context.Context, tx ports.Tx) error {
+			_, err := tx.Statements().StatementByKey(ctx, "agt_1", key, now, now.AddDate(0, 1, 0))
+			return err
+		})
+		all := strings.Join(plans, "\n")
+		if err != nil || !strings.Contains(all, "SEARCH s USING INDEX sessions_agent (agent_id=? AND ord=?)") {
+			t.Errorf("key %q, %v:\n%s", key, err, all)
+		}
+	}
+}
+
 // The hours of a report are those of the agents that were charged in its time.
 func TestHoursOfAReportAreThoseOfChargedAgents(t *testing.T) {
 	t.Parallel()

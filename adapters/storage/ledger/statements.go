@@ -260,7 +260,8 @@ func countMonthsOf(u *work.Unit, agent string) (more bool, err error) {
 	return to < entries, err
 }
 
-// statementByKey sums the months that are summed by session, and what is in none yet, as of ?2 or of before.
+// statementByKey sums the months that are summed by session, and what is in none yet, as of ?2 or of before. By itself
+// SQLite would read all sessions of the agent for each of them, by an index that has its keys.
 const statementByKey = `SELECT x.bought_by, CAST(SUM(CASE WHEN x.at < ?2 THEN x.moved ELSE 0 END) AS BIGINT),
 		CAST(SUM(CASE WHEN x.at < ?2 THEN x.charged - x.refunded ELSE 0 END) AS BIGINT),
 		CAST(SUM(CASE WHEN x.at < ?2 THEN 0 ELSE x.held END) AS BIGINT),
@@ -269,7 +270,7 @@ const statementByKey = `SELECT x.bought_by, CAST(SUM(CASE WHEN x.at < ?2 THEN x.
 		CAST(SUM(CASE WHEN x.at < ?2 THEN 0 ELSE x.refunded END) AS BIGINT),
 		CAST(SUM(CASE WHEN x.at < ?2 THEN 0 ELSE x.moved END) AS BIGINT)
 		FROM (SELECT s.bought_by, m.month AS at, m.held, m.charged, m.released, m.refunded, m.moved
-			FROM ledger_month_sessions m JOIN sessions s ON s.agent_id = m.agent_id AND s.ord = m.ord
+			FROM ledger_month_sessions m JOIN sessions s%s ON s.agent_id = m.agent_id AND s.ord = m.ord
 			WHERE m.agent_id = ?1 AND m.month < ?3 AND (?4 = '' OR s.bought_by = ?4)
 		UNION ALL SELECT s.bought_by, CASE WHEN e.at < ?2 THEN 0 ELSE ?2 END, ` + byMonthHeld + ", " + byMonthCharged + ", " +
 	byMonthReleased + ", " + byMonthRefunded + ", " + byMonthMoved + `
@@ -280,7 +281,7 @@ const statementByKey = `SELECT x.bought_by, CAST(SUM(CASE WHEN x.at < ?2 THEN x.
 func (r ledger) StatementByKey(ctx context.Context, agentID, keyID string, from, to time.Time) (
 	list []ports.KeySums, err error) {
 	args := []any{agentID, column.Micros(from), column.Micros(to), keyID}
-	err = r.Rows(ctx, statementByKey, args, func(row engine.Row) error {
+	err = r.Rows(ctx, fmt.Sprintf(statementByKey, r.Database.By("sessions_agent")), args, func(row engine.Row) error {
 		var k ports.KeySums
 		err := row.Scan(&k.Key, &k.Opening, &k.Before, &k.Held, &k.Charged, &k.Released, &k.Refunded, &k.Amount)
 		list = append(list, k)

@@ -44,7 +44,7 @@ func SumHours(ctx context.Context, u *work.Unit) (more bool, err error) {
 		at, used int64
 	}
 	var hours []hour
-	err = u.Rows(ctx, fmt.Sprintf(openHours, by(u, hoursOpen)), []any{stepHours}, func(row engine.Row) error {
+	err = u.Rows(ctx, fmt.Sprintf(openHours, u.Database.By(hoursOpen)), []any{stepHours}, func(row engine.Row) error {
 		var h hour
 		err := row.Scan(&h.agent, &h.at, &h.used)
 		hours = append(hours, h)

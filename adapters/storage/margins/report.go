@@ -157,17 +157,9 @@ const (
 	hoursOpen    = "agent_hours_open"
 )
 
-// by returns a hint for SQLite, which has no statistics before ANALYZE, that a table is read by a partial index.
-func by(u *work.Unit, index string) string {
-	if u.Conn.Concurrent() {
-		return ""
-	}
-	return " INDEXED BY " + index
-}
-
 // grouped puts what is grouped by and an index into a query.
 func (r Reports) grouped(query, key, index string) string {
-	return fmt.Sprintf(query, key, by(r.Unit, index))
+	return fmt.Sprintf(query, key, r.Database.By(index))
 }
 
 // query is one of those of which a report is made: of what it adds, or takes off.

@@ -77,7 +77,7 @@ func TestEveryColumnOfMoneyIsProved(t *testing.T) {
 			return len(slices.DeleteFunc(open, ofGuards)) == 0
 		}
 		if !right() {
-			t.Fatal("what nobody changed has faults")
+			t.Fatal("there are faults before anything is changed")
 		}
 		proved := 0
 		for _, table := range moneyTables {
