@@ -71,22 +71,16 @@ func (d *Dynamic) Order(ctx context.Context, in procurement.Intent) (sold procur
 	if err := d.ready(ctx); err != nil {
 		return sold, err
 	}
-	var own []procurement.Claim
-	err = d.update(ctx, func(ctx context.Context, claims ports.Claims) error {
-		all, err := claims.All(ctx, d.name)
-		if err != nil {
-			return err
-		}
-		if own = ofOrder(all, in.Key); len(own) > 0 {
-			return nil
+	own, err := d.reclaim(ctx, in.Key, func(all, own []procurement.Claim) ([]procurement.Claim, error) {
+		if len(own) > 0 {
+			return nil, nil
 		}
 		e, seat := d.seat(all, in)
 		if e == nil {
-			return procurement.Refuse(procurement.OutOfStock, "no line of the list works there and has room")
+			return nil, procurement.Refuse(procurement.OutOfStock, "no line of the list works there and has room")
 		}
-		own = []procurement.Claim{{Provider: d.name, Line: e.key, Seat: seat, OrderID: in.Key, SKU: in.SKU,
-			Location: in.Location, ClaimedAt: d.now()}}
-		return claims.Add(ctx, own)
+		return []procurement.Claim{{Provider: d.name, Line: e.key, Seat: seat, OrderID: in.Key, SKU: in.SKU,
+			Location: in.Location, ClaimedAt: d.now()}}, nil
 	})
 	if err != nil {
 		return sold, err
@@ -112,11 +106,7 @@ func (d *Dynamic) delivery(c procurement.Claim) (sold procurement.Delivery, err 
 
 // Find returns the order of an intent, by its key.
 func (d *Dynamic) Find(ctx context.Context, in procurement.Intent) ([]procurement.Delivery, error) {
-	sold, err := d.Read(ctx, in.Key)
-	if procurement.ClassOf(err) == procurement.NotFound {
-		return nil, nil
-	}
-	return []procurement.Delivery{sold}, err
+	return found(d.Read(ctx, in.Key))
 }
 
 // Read returns an order. If its line is lost, the order first gets a slot of another line.
@@ -125,13 +115,8 @@ func (d *Dynamic) Read(ctx context.Context, ref string) (sold procurement.Delive
 	if err != nil {
 		return sold, err
 	}
-	if !d.pool.isLoaded() {
-		if err := d.load(ctx); err != nil {
-			return sold, refusal(err)
-		}
-	}
 	if d.lost(own[0].Line, d.pool.entry(own[0].Line)) {
-		if own[0], err = d.rehome(ctx, ref); err != nil {
+		if own, err = d.rehome(ctx, ref); err != nil {
 			return sold, err
 		}
 	}
@@ -139,28 +124,18 @@ func (d *Dynamic) Read(ctx context.Context, ref string) (sold procurement.Delive
 }
 
 // rehome gives an order a seat of another line, if one has room.
-func (d *Dynamic) rehome(ctx context.Context, order string) (c procurement.Claim, err error) {
-	err = d.update(ctx, func(ctx context.Context, claims ports.Claims) error {
-		all, err := claims.All(ctx, d.name)
-		if err != nil {
-			return err
-		}
-		own := ofOrder(all, order)
+func (d *Dynamic) rehome(ctx context.Context, order string) ([]procurement.Claim, error) {
+	return d.reclaim(ctx, order, func(all, own []procurement.Claim) ([]procurement.Claim, error) {
 		if len(own) == 0 {
-			return procurement.Refuse(procurement.NotFound, "no line is sold to this order")
+			return nil, nil
 		}
-		c = own[0]
-		e, seat := d.seat(all, procurement.Intent{SKU: c.SKU, Location: c.Location})
+		e, seat := d.seat(all, procurement.Intent{SKU: own[0].SKU, Location: own[0].Location})
 		if e == nil {
-			return nil
+			return nil, nil
 		}
-		c.Line, c.Seat = e.key, seat
-		if err := claims.Drop(ctx, d.name, order); err != nil {
-			return err
-		}
-		return claims.Add(ctx, []procurement.Claim{c})
+		own[0].Line, own[0].Seat = e.key, seat
+		return own, nil
 	})
-	return c, err
 }
 
 // Endpoint returns the line of a turn: the home line at first, then the next of those of its network that

@@ -6,7 +6,6 @@ import (
 
 	"agentproxy/domain/procurement"
 	"agentproxy/domain/session"
-	"agentproxy/ports"
 )
 
 // Exchanger is a Source that gives another proxy for one that is sold, where it comes from.
@@ -31,7 +30,7 @@ type swap struct {
 func (s *Static) swap(all []procurement.Claim, order string, in procurement.Replacement) (c swap, err error) {
 	own := ofOrder(all, order)
 	if len(own) == 0 {
-		return c, procurement.Refuse(procurement.NotFound, "no line is sold to this order")
+		return c, errNotSold
 	}
 	found := false
 	s.pool.view(func(_ []*entry, byKey map[string]*entry) {
@@ -90,25 +89,17 @@ func (s *Static) Replace(ctx context.Context, ref string, in procurement.Replace
 		return refusal(err)
 	}
 	var c swap
-	err := s.update(ctx, func(ctx context.Context, claims ports.Claims) error {
-		all, err := claims.All(ctx, s.name)
-		if err != nil {
-			return err
-		}
+	_, err := s.reclaim(ctx, ref, func(all, own []procurement.Claim) (_ []procurement.Claim, err error) {
 		c, err = s.swap(all, ref, in)
 		if err != nil || c.next == nil {
-			return err
+			return nil, err
 		}
-		own := ofOrder(all, ref)
 		for i := range own {
 			if own[i] == c.old {
 				own[i].Line, own[i].Exit = c.next.key, c.next.exit.String()
 			}
 		}
-		if err := claims.Drop(ctx, s.name, ref); err != nil {
-			return err
-		}
-		return claims.Add(ctx, own)
+		return own, nil
 	})
 	switch {
 	case errors.Is(err, errOtherAddress):

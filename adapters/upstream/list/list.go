@@ -6,6 +6,7 @@ import (
 	"errors"
 	"log/slog"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -260,7 +261,38 @@ func (s *seller) update(ctx context.Context, fn func(ctx context.Context, claims
 	return s.store.Update(ctx, ports.ReadSet{}, func(ctx context.Context, tx repos) error { return fn(ctx, tx.Claims()) })
 }
 
-// claimsOf returns the claims of an order, and NotFound if it has none.
+// reclaim runs a unit of work on the claims of an order. It gives change those of all orders and of this one, and stores
+// what it returns in their place; nil leaves them. It returns what the order has then, and NotFound if that is nothing.
+func (s *seller) reclaim(ctx context.Context, order string,
+	change func(all, own []procurement.Claim) ([]procurement.Claim, error),
+) (own []procurement.Claim, err error) {
+	err = s.update(ctx, func(ctx context.Context, claims ports.Claims) error {
+		all, err := claims.All(ctx, s.name)
+		if err != nil {
+			return err
+		}
+		own = ofOrder(all, order)
+		next, err := change(all, slices.Clone(own))
+		if err != nil || next == nil {
+			return err
+		}
+		if len(own) > 0 {
+			if err := claims.Drop(ctx, s.name, order); err != nil {
+				return err
+			}
+		}
+		own = next
+		return claims.Add(ctx, own)
+	})
+	if err == nil && len(own) == 0 {
+		err = errNotSold
+	}
+	return own, err
+}
+
+var errNotSold = procurement.Refuse(procurement.NotFound, "no line is sold to this order")
+
+// claimsOf returns the claims of an order, and NotFound if it has none. The list is loaded then.
 func (s *seller) claimsOf(ctx context.Context, order string) (own []procurement.Claim, err error) {
 	if !s.stored {
 		return nil, errNoStore
@@ -270,9 +302,23 @@ func (s *seller) claimsOf(ctx context.Context, order string) (own []procurement.
 		return err
 	})
 	if err == nil && len(own) == 0 {
-		err = procurement.Refuse(procurement.NotFound, "no line is sold to this order")
+		err = errNotSold
+	}
+	if err != nil || s.pool.isLoaded() {
+		return own, err
+	}
+	if err = s.load(ctx); err != nil {
+		err = refusal(err)
 	}
 	return own, err
+}
+
+// found returns the order that Find looks for, none if it was not found.
+func found(d procurement.Delivery, err error) ([]procurement.Delivery, error) {
+	if procurement.ClassOf(err) == procurement.NotFound {
+		return nil, nil
+	}
+	return []procurement.Delivery{d}, err
 }
 
 // Cancel gives the lines of an order back.

@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"agentproxy/domain/procurement"
-	"agentproxy/ports"
 )
 
 // replaceAfter is how long a line must have failed, at every probe, or been missing in the list before an
@@ -57,33 +56,16 @@ type Moves interface {
 
 // repair replaces the lost lines of an order by free ones of the same place, and takes over
 // exits that have moved. A lost line stays if none is free.
-func (s *seller) repair(ctx context.Context, order string) (own []procurement.Claim, err error) {
-	err = s.update(ctx, func(ctx context.Context, claims ports.Claims) error {
-		all, err := claims.All(ctx, s.name)
-		if err != nil {
-			return err
-		}
-		before := ofOrder(all, order)
-		own = append([]procurement.Claim(nil), before...)
-		changed := false
+func (s *seller) repair(ctx context.Context, order string) ([]procurement.Claim, error) {
+	return s.reclaim(ctx, order, func(all, own []procurement.Claim) (next []procurement.Claim, err error) {
 		for i, c := range own {
-			if next, ok := s.successor(all, c); ok {
-				own[i], changed = next, true
-				all = append(all, next)
+			if successor, ok := s.successor(all, c); ok {
+				own[i], next = successor, own
+				all = append(all, successor)
 			}
 		}
-		if !changed {
-			return nil
-		}
-		if err := claims.Drop(ctx, s.name, order); err != nil {
-			return err
-		}
-		return claims.Add(ctx, own)
+		return next, nil
 	})
-	if err == nil && len(own) == 0 {
-		err = procurement.Refuse(procurement.NotFound, "no line is sold to this order")
-	}
-	return own, err
 }
 
 // successor returns the claim that an order has in place of one from now on; false if that

@@ -90,27 +90,22 @@ func (s *Static) Order(ctx context.Context, in procurement.Intent) (d procuremen
 	if err := s.ready(ctx); err != nil {
 		return d, err
 	}
-	var own []procurement.Claim
-	err = s.update(ctx, func(ctx context.Context, claims ports.Claims) error {
-		all, err := claims.All(ctx, s.name)
-		if err != nil {
-			return err
-		}
-		if own = ofOrder(all, in.Key); len(own) > 0 {
-			return nil
+	own, err := s.reclaim(ctx, in.Key, func(all, own []procurement.Claim) ([]procurement.Claim, error) {
+		if len(own) > 0 {
+			return nil, nil
 		}
 		now := s.now()
 		until := now.Add(time.Duration(in.Days) * day)
 		lines := s.free(all, in, until)
 		if len(lines) < in.Quantity {
-			return procurement.Refuse(procurement.OutOfStock, "the list has not enough free lines")
+			return nil, procurement.Refuse(procurement.OutOfStock, "the list has not enough free lines")
 		}
 		for _, e := range lines[:in.Quantity] {
 			own = append(own, procurement.Claim{Provider: s.name, Line: e.key, OrderID: in.Key, Exit: e.exit.String(),
 				SKU: in.SKU, Location: in.Location, EndsAt: until, ClaimedAt: now})
 		}
 		slices.SortFunc(own, func(a, b procurement.Claim) int { return cmp.Compare(a.Line, b.Line) }) // as they are read
-		return claims.Add(ctx, own)
+		return own, nil
 	})
 	if err != nil {
 		return d, err
@@ -155,11 +150,7 @@ func (s *seller) ip(e *entry, c procurement.Claim) procurement.IP {
 
 // Find returns the order of an intent, by its key.
 func (s *Static) Find(ctx context.Context, in procurement.Intent) ([]procurement.Delivery, error) {
-	d, err := s.Read(ctx, in.Key)
-	if procurement.ClassOf(err) == procurement.NotFound {
-		return nil, nil
-	}
-	return []procurement.Delivery{d}, err
+	return found(s.Read(ctx, in.Key))
 }
 
 // Read returns the lines of an order. One that was gone from the list, or has failed, for
@@ -168,11 +159,6 @@ func (s *Static) Read(ctx context.Context, ref string) (d procurement.Delivery, 
 	own, err := s.claimsOf(ctx, ref)
 	if err != nil {
 		return d, err
-	}
-	if !s.pool.isLoaded() {
-		if err := s.load(ctx); err != nil {
-			return d, refusal(err)
-		}
 	}
 	if s.worn(own) {
 		if own, err = s.repair(ctx, ref); err != nil {
@@ -184,28 +170,17 @@ func (s *Static) Read(ctx context.Context, ref string) (d procurement.Delivery, 
 
 // Renew moves the end of an order, for nothing. It is refused where a line ends before.
 func (s *Static) Renew(ctx context.Context, ref string, in procurement.Intent) (list []procurement.Renewed, err error) {
-	var own []procurement.Claim
-	err = s.update(ctx, func(ctx context.Context, claims ports.Claims) error {
-		all, err := claims.All(ctx, s.name)
-		if err != nil {
-			return err
-		}
-		if own = ofOrder(all, ref); len(own) == 0 {
-			return procurement.Refuse(procurement.NotFound, "no line is sold to this order")
-		}
-		if own[0].Renewal == in.Key {
-			return nil
+	own, err := s.reclaim(ctx, ref, func(_, own []procurement.Claim) ([]procurement.Claim, error) {
+		if len(own) == 0 || own[0].Renewal == in.Key {
+			return nil, nil
 		}
 		if err := s.lasts(own, in.Days); err != nil {
-			return err
+			return nil, err
 		}
 		for i := range own {
 			own[i].EndsAt, own[i].Renewal = own[i].EndsAt.Add(time.Duration(in.Days)*day), in.Key
 		}
-		if err := claims.Drop(ctx, s.name, ref); err != nil {
-			return err
-		}
-		return claims.Add(ctx, own)
+		return own, nil
 	})
 	if err != nil {
 		return nil, err
