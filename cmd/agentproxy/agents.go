@@ -37,8 +37,7 @@ type agentAddCmd struct {
 
 // Run opens an account.
 func (c agentAddCmd) Run(k *kit) error {
-	var service *accounts.Service
-	return k.do(c.action("agent add", ""), func(ctx context.Context) error {
+	return do(k, c.action("agent add", ""), func(ctx context.Context, service *accounts.Service) error {
 		r, err := service.Register(ctx, accounts.Register{Profile: account.Profile{Name: c.Name}, ReferralCode: c.Referral,
 			Operator: true})
 		if err != nil {
@@ -46,7 +45,7 @@ func (c agentAddCmd) Run(k *kit) error {
 		}
 		return k.record("agent_id", r.Agent.ID, "name", r.Agent.Name, "referrer", r.Agent.Referrer.Name,
 			"api_key", r.APIKey, "api_secret", r.APISecret, "trial", r.Wallet.Available.Trial.String())
-	}, &service)
+	})
 }
 
 type agentListCmd struct {
@@ -73,8 +72,7 @@ func (c agentListCmd) Run(k *kit) error {
 			return err
 		}
 	}
-	var money *operator.Money
-	return k.core(func(ctx context.Context) error {
+	return core(k, func(ctx context.Context, money *operator.Money) error {
 		list, err := money.Agents(ctx, filter, page)
 		if err != nil {
 			return err
@@ -88,7 +86,7 @@ func (c agentListCmd) Run(k *kit) error {
 				w.Recharged.String(), w.LiveSessions, a.CreatedAt.Format(time.RFC3339), addressText(a.Origin.Addr), a.Name)
 		}
 		return t.print(k)
-	}, &money)
+	})
 }
 
 type agentShowCmd struct {
@@ -188,8 +186,8 @@ func (c agentDisableCmd) Run(k *kit) error {
 	if (c.AgentID == "") == (c.RegisteredFrom == "") {
 		return domain.InvalidField("AGENT_ID", "or --registered-from is needed, and not both")
 	}
-	var accounts *accounts.Service
-	return k.do(c.action("agent disable", cmp.Or(c.AgentID, c.RegisteredFrom)), func(ctx context.Context) error {
+	action := c.action("agent disable", cmp.Or(c.AgentID, c.RegisteredFrom))
+	return do(k, action, func(ctx context.Context, accounts *accounts.Service) error {
 		if c.RegisteredFrom == "" {
 			if err := accounts.Disable(ctx, c.AgentID, c.Reason); err != nil {
 				return err
@@ -206,7 +204,7 @@ func (c agentDisableCmd) Run(k *kit) error {
 			t.add(id, account.Disabled)
 		}
 		return errors.Join(err, t.print(k))
-	}, &accounts)
+	})
 }
 
 type agentEnableCmd struct {
@@ -216,13 +214,12 @@ type agentEnableCmd struct {
 
 // Run enables an agent.
 func (c agentEnableCmd) Run(k *kit) error {
-	var accounts *accounts.Service
-	return k.do(c.action("agent enable", c.AgentID), func(ctx context.Context) error {
+	return do(k, c.action("agent enable", c.AgentID), func(ctx context.Context, accounts *accounts.Service) error {
 		if err := accounts.Enable(ctx, c.AgentID); err != nil {
 			return err
 		}
 		return k.record("agent_id", c.AgentID, "status", account.Active)
-	}, &accounts)
+	})
 }
 
 type agentLimitCmd struct {
@@ -233,15 +230,14 @@ type agentLimitCmd struct {
 
 // Run sets an agent's own rate limit.
 func (c agentLimitCmd) Run(k *kit) error {
-	var accounts *accounts.Service
 	action := c.action("agent set-rate-limit", c.AgentID)
 	action.Details = fmt.Sprintf("per_minute=%d", c.PerMinute)
-	return k.do(action, func(ctx context.Context) error {
+	return do(k, action, func(ctx context.Context, accounts *accounts.Service) error {
 		if err := accounts.SetRateLimit(ctx, c.AgentID, c.PerMinute); err != nil {
 			return err
 		}
 		return k.record("agent_id", c.AgentID, "rate_limit_per_minute", c.PerMinute)
-	}, &accounts)
+	})
 }
 
 type agentNoteCmd struct {
@@ -251,13 +247,12 @@ type agentNoteCmd struct {
 
 // Run keeps the reason as a note: an action that changes nothing.
 func (c agentNoteCmd) Run(k *kit) error {
-	var accounts *accounts.Service
-	return k.do(c.action("agent note", c.AgentID), func(ctx context.Context) error {
+	return do(k, c.action("agent note", c.AgentID), func(ctx context.Context, accounts *accounts.Service) error {
 		if _, err := accounts.Info(ctx, c.AgentID); err != nil {
 			return err
 		}
 		return k.record("agent_id", c.AgentID, "note", c.Reason)
-	}, &accounts)
+	})
 }
 
 type agentTierCmd struct {
@@ -269,16 +264,15 @@ type agentTierCmd struct {
 
 // Run verifies an agent or withdraws that.
 func (c agentTierCmd) Run(k *kit) error {
-	var accounts *accounts.Service
 	action := c.action("agent set-tier", c.AgentID)
 	action.Details = fmt.Sprintf("tier=%s evidence=%q", c.Tier, c.Evidence)
-	return k.do(action, func(ctx context.Context) error {
+	return do(k, action, func(ctx context.Context, accounts *accounts.Service) error {
 		tier, err := accounts.SetTier(ctx, c.AgentID, account.Tier(c.Tier), c.Evidence)
 		if err != nil {
 			return err
 		}
 		return k.record("agent_id", c.AgentID, "tier", tier)
-	}, &accounts)
+	})
 }
 
 type agentKeyCmd struct {
@@ -288,12 +282,11 @@ type agentKeyCmd struct {
 
 // Run replaces the first key of an agent and prints the new one.
 func (c agentKeyCmd) Run(k *kit) error {
-	var accounts *accounts.Service
-	return k.do(c.action("agent rotate-key", c.AgentID), func(ctx context.Context) error {
+	return do(k, c.action("agent rotate-key", c.AgentID), func(ctx context.Context, accounts *accounts.Service) error {
 		first, text, err := accounts.Keys.Replace(ctx, c.AgentID)
 		if err != nil {
 			return err
 		}
 		return k.record("agent_id", c.AgentID, "key_id", first.ID, "api_key", text)
-	}, &accounts)
+	})
 }

@@ -36,8 +36,7 @@ func (c auditListCmd) Run(k *kit) error {
 	if f.To, err = moment("to", c.To); err != nil {
 		return err
 	}
-	var trail *operator.Trail
-	return k.core(func(ctx context.Context) error {
+	return core(k, func(ctx context.Context, trail *operator.Trail) error {
 		list, err := trail.List(ctx, f, page)
 		if err != nil {
 			return err
@@ -47,7 +46,7 @@ func (c auditListCmd) Run(k *kit) error {
 			t.add(timeText(a.At), a.By, string(a.Via), a.Name, a.Subject, a.Reason, a.Ref, a.Details, a.ID)
 		}
 		return t.print(k)
-	}, &trail)
+	})
 }
 
 // pageOf returns a page of a list.

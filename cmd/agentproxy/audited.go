@@ -56,3 +56,9 @@ func (k *kit) do(a audit.Action, fn func(ctx context.Context) error, targets ...
 	a.Via = audit.Command
 	return k.core(func(ctx context.Context) error { return trail.Do(ctx, a, fn) }, append(targets, &trail)...)
 }
+
+// do runs fn with a part of the graph, and keeps what the operator does by it.
+func do[T any](k *kit, a audit.Action, fn func(ctx context.Context, part T) error) error {
+	var part T
+	return k.do(a, func(ctx context.Context) error { return fn(ctx, part) }, &part)
+}

@@ -26,17 +26,16 @@ func (c adjustCmd) Run(k *kit) error {
 	if err != nil {
 		return domain.InvalidField("amount", "must be US dollars with at most 6 decimals")
 	}
-	var wallet *ledger.Wallet
 	action := reasoned{c.signed, c.Reason}.action("adjust", c.AgentID)
 	action.Ref, action.Details = c.Ref, "amount="+amount.String()
-	return k.do(action, func(ctx context.Context) error {
+	return do(k, action, func(ctx context.Context, wallet *ledger.Wallet) error {
 		e, err := wallet.AdjustOnce(ctx, c.AgentID, amount, c.Reason, c.Ref)
 		if err != nil {
 			return err
 		}
 		return k.record("transaction_id", e.ID, "agent_id", e.AgentID, "amount", e.Amount().String(),
 			"balance_after", e.BalanceAfter.String())
-	}, &wallet)
+	})
 }
 
 type migrateCmd struct{}

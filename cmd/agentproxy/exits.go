@@ -58,12 +58,11 @@ func (c exitsLookupCmd) Run(k *kit) error {
 	q := c.query()
 	about := slices.DeleteFunc([]string{addrText(q.Exit), addrText(q.Client), q.Agent, q.Seller, q.Token, q.Target},
 		func(s string) bool { return s == "" })
-	var service *exitlog.Service
 	action := c.action("exits lookup", strings.Join(about, " to "))
 	action.Details = fmt.Sprintf("exit=%s port=%d at=%s within=%s target=%s client=%s agent=%s seller=%s token=%s",
 		addrText(q.Exit), q.Port, q.At.Format(time.RFC3339), q.Within, q.Target, addrText(q.Client), q.Agent, q.Seller,
 		q.Token)
-	return k.do(action, func(ctx context.Context) error {
+	return do(k, action, func(ctx context.Context, service *exitlog.Service) error {
 		found, err := service.Lookup(ctx, exitlog.LookupInput{Operator: c.who(), Reason: c.Reason, Query: q})
 		if err != nil {
 			return err
@@ -75,7 +74,7 @@ func (c exitsLookupCmd) Run(k *kit) error {
 				f.Seller, f.Token, timeText(f.Opened), timeText(f.Closed), timeText(f.Seen), f.Bytes, string(f.End))
 		}
 		return t.print(k)
-	}, &service)
+	})
 }
 
 // addrText writes an address, and nothing of one that is not known.
@@ -100,8 +99,7 @@ type exitsLookupsCmd struct {
 
 // Run lists look-ups.
 func (c exitsLookupsCmd) Run(k *kit) error {
-	var service *exitlog.Service
-	return k.core(func(ctx context.Context) error {
+	return core(k, func(ctx context.Context, service *exitlog.Service) error {
 		list, err := service.Lookups(ctx, max(c.Limit, 1))
 		if err != nil {
 			return err
@@ -114,15 +112,14 @@ func (c exitsLookupsCmd) Run(k *kit) error {
 				q.Target, addrText(q.Client), q.Agent, q.Seller, q.Token, l.Found)
 		}
 		return t.print(k)
-	}, &service)
+	})
 }
 
 type exitsQualityCmd struct{}
 
 // Run counts exits. Nothing is measured without exit_facts, and then there is no line.
 func (exitsQualityCmd) Run(k *kit) error {
-	var sessions *operator.Sessions
-	return k.core(func(ctx context.Context) error {
+	return core(k, func(ctx context.Context, sessions *operator.Sessions) error {
 		list, err := sessions.Exits(ctx)
 		if err != nil {
 			return err
@@ -134,7 +131,7 @@ func (exitsQualityCmd) Run(k *kit) error {
 				q.Ended, q.Fees.String(), q.Refunds.String(), timeText(q.OldestAt))
 		}
 		return t.print(k)
-	}, &sessions)
+	})
 }
 
 type exitsHoldCmd struct {
@@ -151,23 +148,21 @@ func (c exitsHoldCmd) Run(k *kit) error {
 	if errFrom != nil || errTo != nil {
 		return errors.New("--from and --to are days such as 2026-05-15")
 	}
-	var service *exitlog.Service
 	action := noted{c.signed, c.Reason}.action("exits hold", c.From+" to "+c.To)
-	return k.do(action, func(ctx context.Context) error {
+	return do(k, action, func(ctx context.Context, service *exitlog.Service) error {
 		h, err := service.Hold(ctx, from, to, c.who(), c.Reason)
 		if err != nil {
 			return err
 		}
 		return k.record("id", h.ID, "from", c.From, "to", c.To, "by", h.Operator, "reason", h.Reason)
-	}, &service)
+	})
 }
 
 type exitsHoldsCmd struct{}
 
 // Run lists holds.
 func (exitsHoldsCmd) Run(k *kit) error {
-	var service *exitlog.Service
-	return k.core(func(ctx context.Context) error {
+	return core(k, func(ctx context.Context, service *exitlog.Service) error {
 		list, err := service.Holds(ctx)
 		if err != nil {
 			return err
@@ -178,7 +173,7 @@ func (exitsHoldsCmd) Run(k *kit) error {
 				timeText(h.CreatedAt), timeText(h.EndedAt))
 		}
 		return t.print(k)
-	}, &service)
+	})
 }
 
 type exitsReleaseCmd struct {
@@ -188,11 +183,10 @@ type exitsReleaseCmd struct {
 
 // Run ends a hold.
 func (c exitsReleaseCmd) Run(k *kit) error {
-	var service *exitlog.Service
-	return k.do(c.action("exits release", c.ID), func(ctx context.Context) error {
+	return do(k, c.action("exits release", c.ID), func(ctx context.Context, service *exitlog.Service) error {
 		if err := service.Release(ctx, c.ID); err != nil {
 			return err
 		}
 		return k.record("id", c.ID, "status", "released")
-	}, &service)
+	})
 }

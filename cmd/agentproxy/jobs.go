@@ -23,8 +23,7 @@ type jobsListCmd struct {
 
 // Run lists jobs.
 func (c jobsListCmd) Run(k *kit) error {
-	var q *queue.Queue
-	return k.core(func(ctx context.Context) error {
+	return core(k, func(ctx context.Context, q *queue.Queue) error {
 		list, err := q.List(ctx, queue.Filter{State: c.State, Kind: c.Kind, Limit: min(max(c.Limit, 1), 10_000)})
 		if err != nil {
 			return err
@@ -36,7 +35,7 @@ func (c jobsListCmd) Run(k *kit) error {
 				j.CreatedAt.Format(time.RFC3339), j.Error)
 		}
 		return t.print(k)
-	}, &q)
+	})
 }
 
 type jobsRetryCmd struct {
@@ -46,14 +45,14 @@ type jobsRetryCmd struct {
 
 // Run replays a job.
 func (c jobsRetryCmd) Run(k *kit) error {
-	var jobs *wire.Jobs
-	return k.do(c.action("jobs retry", strconv.FormatInt(c.JobID, 10)), func(ctx context.Context) error {
+	action := c.action("jobs retry", strconv.FormatInt(c.JobID, 10))
+	return do(k, action, func(ctx context.Context, jobs *wire.Jobs) error {
 		j, err := jobs.Retry(ctx, c.JobID)
 		if err != nil {
 			return err
 		}
 		return k.record("job_id", j.ID, "kind", j.Kind, "state", j.State, "subject", j.Subject)
-	}, &jobs)
+	})
 }
 
 type jobsDiscardCmd struct {
@@ -63,12 +62,12 @@ type jobsDiscardCmd struct {
 
 // Run removes a job.
 func (c jobsDiscardCmd) Run(k *kit) error {
-	var jobs *wire.Jobs
-	return k.do(c.action("jobs discard", strconv.FormatInt(c.JobID, 10)), func(ctx context.Context) error {
+	action := c.action("jobs discard", strconv.FormatInt(c.JobID, 10))
+	return do(k, action, func(ctx context.Context, jobs *wire.Jobs) error {
 		j, err := jobs.Discard(ctx, c.JobID)
 		if err != nil {
 			return err
 		}
 		return k.record("job_id", j.ID, "kind", j.Kind, "state", "removed", "subject", j.Subject)
-	}, &jobs)
+	})
 }

@@ -68,6 +68,12 @@ func (k *kit) core(fn func(ctx context.Context) error, targets ...any) error {
 	return k.with(settings, wire.Core, fn, targets...)
 }
 
+// core runs fn with a part of the graph of the operator's commands.
+func core[T any](k *kit, fn func(ctx context.Context, part T) error) error {
+	var part T
+	return k.core(func(ctx context.Context) error { return fn(ctx, part) }, &part)
+}
+
 // on is like core on another graph, whose database may not exist yet.
 func (k *kit) on(graph graph, fn func(ctx context.Context) error, targets ...any) error {
 	settings, err := k.loader.Load()

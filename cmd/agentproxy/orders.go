@@ -31,8 +31,7 @@ func (c ordersListCmd) Run(k *kit) error {
 	if err != nil {
 		return err
 	}
-	var desk *procurementapp.Desk
-	return k.core(func(ctx context.Context) error {
+	return core(k, func(ctx context.Context, desk *procurementapp.Desk) error {
 		list, err := desk.List(ctx, procurementapp.ListOrders{
 			Filter: ports.OrderFilter{Status: procurement.Status(c.Status), Provider: c.Provider, Frozen: c.Frozen},
 			Page:   page})
@@ -48,7 +47,7 @@ func (c ordersListCmd) Run(k *kit) error {
 				timeText(o.SentAt), timeText(o.FrozenAt))
 		}
 		return t.print(k)
-	}, &desk)
+	})
 }
 
 // amountText returns an amount, or nothing for 0.
@@ -75,16 +74,15 @@ type ordersAdoptCmd struct {
 
 // Run adopts an order.
 func (c ordersAdoptCmd) Run(k *kit) error {
-	var desk *procurementapp.Desk
 	action := c.action("orders adopt", c.OrderID)
 	action.Details = "provider_ref=" + c.Ref
-	return k.do(action, func(ctx context.Context) error {
+	return do(k, action, func(ctx context.Context, desk *procurementapp.Desk) error {
 		o, err := desk.Adopt(ctx, c.OrderID, c.Ref)
 		if err != nil {
 			return err
 		}
 		return k.record("order_id", o.ID, "status", o.Status, "ref", o.Ref)
-	}, &desk)
+	})
 }
 
 type ordersReleaseCmd struct {
@@ -94,14 +92,13 @@ type ordersReleaseCmd struct {
 
 // Run releases an order.
 func (c ordersReleaseCmd) Run(k *kit) error {
-	var desk *procurementapp.Desk
-	return k.do(c.action("orders release", c.OrderID), func(ctx context.Context) error {
+	return do(k, c.action("orders release", c.OrderID), func(ctx context.Context, desk *procurementapp.Desk) error {
 		o, err := desk.Release(ctx, c.OrderID)
 		if err != nil {
 			return err
 		}
 		return k.record("order_id", o.ID, "status", o.Status)
-	}, &desk)
+	})
 }
 
 type ordersLostCmd struct {
@@ -111,12 +108,11 @@ type ordersLostCmd struct {
 
 // Run gives up a confirmed order.
 func (c ordersLostCmd) Run(k *kit) error {
-	var desk *procurementapp.Desk
-	return k.do(c.action("orders lost", c.OrderID), func(ctx context.Context) error {
+	return do(k, c.action("orders lost", c.OrderID), func(ctx context.Context, desk *procurementapp.Desk) error {
 		o, err := desk.Lost(ctx, c.OrderID)
 		if err != nil {
 			return err
 		}
 		return k.record("order_id", o.ID, "status", o.Status, "state", o.State)
-	}, &desk)
+	})
 }

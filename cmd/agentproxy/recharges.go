@@ -36,8 +36,7 @@ func (c rechargeListCmd) Run(k *kit) error {
 	if err != nil {
 		return err
 	}
-	var recharges *payments.Orders
-	return k.core(func(ctx context.Context) error {
+	return core(k, func(ctx context.Context, recharges *payments.Orders) error {
 		list, err := recharges.All(ctx, recharge.Status(c.Status),
 			page)
 		if err != nil {
@@ -50,7 +49,7 @@ func (c rechargeListCmd) Run(k *kit) error {
 				o.CreatedAt.Format(time.RFC3339))
 		}
 		return t.print(k)
-	}, &recharges)
+	})
 }
 
 type rechargeShowCmd struct {
@@ -59,8 +58,7 @@ type rechargeShowCmd struct {
 
 // Run shows one order.
 func (c rechargeShowCmd) Run(k *kit) error {
-	var recharges *payments.Orders
-	return k.core(func(ctx context.Context) error {
+	return core(k, func(ctx context.Context, recharges *payments.Orders) error {
 		d, err := recharges.Show(ctx, c.OrderID)
 		if err != nil {
 			return err
@@ -84,7 +82,7 @@ func (c rechargeShowCmd) Run(k *kit) error {
 		}
 		fmt.Fprintln(k.out)
 		return transfers.print(k)
-	}, &recharges)
+	})
 }
 
 // timeText formats a time, and returns "" for the zero time.
@@ -101,8 +99,7 @@ type rechargeAddressesCmd struct {
 
 // Run lists addresses.
 func (c rechargeAddressesCmd) Run(k *kit) error {
-	var watcher *payments.Watcher
-	return k.core(func(ctx context.Context) error {
+	return core(k, func(ctx context.Context, watcher *payments.Watcher) error {
 		list, err := watcher.Holdings(ctx)
 		if err != nil {
 			return err
@@ -115,15 +112,14 @@ func (c rechargeAddressesCmd) Run(k *kit) error {
 			return t.csv(k.out)
 		}
 		return t.print(k)
-	}, &watcher)
+	})
 }
 
 type rechargeMovesCmd struct{}
 
 // Run lists transfers between payment addresses.
 func (rechargeMovesCmd) Run(k *kit) error {
-	var watcher *payments.Watcher
-	return k.core(func(ctx context.Context) error {
+	return core(k, func(ctx context.Context, watcher *payments.Watcher) error {
 		list, err := watcher.OwnMoves(ctx)
 		if err != nil {
 			return err
@@ -133,15 +129,14 @@ func (rechargeMovesCmd) Run(k *kit) error {
 			t.add(m.TxID, m.LogIndex, m.Amount.String(), m.From, m.To, m.Block, timeText(m.BlockTime))
 		}
 		return t.print(k)
-	}, &watcher)
+	})
 }
 
 type rechargeAsideCmd struct{}
 
 // Run lists transfers that are set aside.
 func (rechargeAsideCmd) Run(k *kit) error {
-	var watcher *payments.Watcher
-	return k.core(func(ctx context.Context) error {
+	return core(k, func(ctx context.Context, watcher *payments.Watcher) error {
 		list, _, err := watcher.Aside(ctx, mostAside)
 		if err != nil {
 			return err
@@ -153,7 +148,7 @@ func (rechargeAsideCmd) Run(k *kit) error {
 				a.Reason)
 		}
 		return t.print(k)
-	}, &watcher)
+	})
 }
 
 // mostAside is how many transfers are listed that could not be booked.
@@ -163,14 +158,13 @@ type rechargeWriteOffCmd struct{ reasoned }
 
 // Run writes off money that cost nothing.
 func (c rechargeWriteOffCmd) Run(k *kit) error {
-	var play *playmoney.Service
-	return k.do(c.action("recharge write-off", ""), func(ctx context.Context) error {
+	return do(k, c.action("recharge write-off", ""), func(ctx context.Context, play *playmoney.Service) error {
 		wallets, taken, held, err := play.WriteOff(ctx, c.Reason)
 		if err != nil {
 			return err
 		}
 		return k.record("wallets", wallets, "written_off", taken.String(), "still_held", held.String())
-	}, &play)
+	})
 }
 
 type rechargeAuditCmd struct{}
@@ -179,8 +173,7 @@ var errDrift = errors.New("the chain and the ledger differ")
 
 // Run compares every address with the chain.
 func (rechargeAuditCmd) Run(k *kit) error {
-	var payments *payments.Watcher
-	return k.core(func(ctx context.Context) error {
+	return core(k, func(ctx context.Context, payments *payments.Watcher) error {
 		checked, drifts, err := payments.AuditAll(ctx)
 		if err != nil {
 			return err
@@ -193,7 +186,7 @@ func (rechargeAuditCmd) Run(k *kit) error {
 			t.add(d.AgentID, d.Address, d.Chain.String(), d.Known.String(), (d.Chain - d.Known).String(), d.Fault)
 		}
 		return errors.Join(t.print(k), fmt.Errorf("%w at %d of %d addresses", errDrift, len(drifts), checked))
-	}, &payments)
+	})
 }
 
 type rechargeRescanCmd struct {
@@ -207,16 +200,15 @@ func (c rechargeRescanCmd) Run(k *kit) error {
 	if err != nil {
 		return err
 	}
-	var payments *payments.Watcher
 	action := c.action("recharge rescan", "")
 	action.Details = "from=" + c.From
-	return k.do(action, func(ctx context.Context) error {
+	return do(k, action, func(ctx context.Context, payments *payments.Watcher) error {
 		addresses, credited, err := payments.Rescan(ctx, from)
 		if err != nil {
 			return err
 		}
 		return k.record("addresses", addresses, "credited", credited)
-	}, &payments)
+	})
 }
 
 type devchainCmd struct {

@@ -16,8 +16,7 @@ type ordersReconcileCmd struct {
 // Run compares what providers have with the orders, and lists what differs. It fails if a
 // provider cannot be read.
 func (c ordersReconcileCmd) Run(k *kit) error {
-	var service *reconcile.Service
-	return k.do(c.action("orders reconcile", c.Provider), func(ctx context.Context) error {
+	return do(k, c.action("orders reconcile", c.Provider), func(ctx context.Context, service *reconcile.Service) error {
 		reports, err := service.Run(ctx, c.Provider)
 		if err != nil {
 			return err
@@ -42,5 +41,5 @@ func (c ordersReconcileCmd) Run(k *kit) error {
 			return err
 		}
 		return fmt.Errorf("%d of %s could not be read", failed, count(len(reports), "provider"))
-	}, &service)
+	})
 }

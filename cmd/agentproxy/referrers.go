@@ -20,22 +20,20 @@ type referrerAddCmd struct {
 
 // Run adds a referring agent.
 func (c referrerAddCmd) Run(k *kit) error {
-	var referrers *accounts.Referrers
-	return k.do(c.action("referrer add", c.Code), func(ctx context.Context) error {
+	return do(k, c.action("referrer add", c.Code), func(ctx context.Context, referrers *accounts.Referrers) error {
 		r, err := referrers.Add(ctx, c.Name, c.Code)
 		if err != nil {
 			return err
 		}
 		return k.record("agent_id", r.ID, "name", r.Name, "code", r.Code)
-	}, &referrers)
+	})
 }
 
 type referrerListCmd struct{}
 
 // Run lists referring agents.
 func (referrerListCmd) Run(k *kit) error {
-	var referrers *accounts.Referrers
-	return k.core(func(ctx context.Context) error {
+	return core(k, func(ctx context.Context, referrers *accounts.Referrers) error {
 		list, err := referrers.List(ctx)
 		if err != nil {
 			return err
@@ -45,7 +43,7 @@ func (referrerListCmd) Run(k *kit) error {
 			t.add(r.ID, r.Name, r.Code, r.Default, r.Disabled)
 		}
 		return t.print(k)
-	}, &referrers)
+	})
 }
 
 type referrerDisableCmd struct {
@@ -55,11 +53,10 @@ type referrerDisableCmd struct {
 
 // Run disables a code.
 func (c referrerDisableCmd) Run(k *kit) error {
-	var referrers *accounts.Referrers
-	return k.do(c.action("referrer disable", c.Code), func(ctx context.Context) error {
+	return do(k, c.action("referrer disable", c.Code), func(ctx context.Context, referrers *accounts.Referrers) error {
 		if err := referrers.Disable(ctx, c.Code); err != nil {
 			return err
 		}
 		return k.record("code", c.Code, "disabled", true)
-	}, &referrers)
+	})
 }

@@ -29,8 +29,7 @@ func (c reportMarginCmd) Run(k *kit) error {
 	if err != nil {
 		return err
 	}
-	var money *operator.Money
-	return k.core(func(ctx context.Context) error {
+	return core(k, func(ctx context.Context, money *operator.Money) error {
 		r, err := money.Margin(ctx, from, to, ports.MarginKey(c.By))
 		if err != nil {
 			return err
@@ -63,7 +62,7 @@ func (c reportMarginCmd) Run(k *kit) error {
 			"%s USD that live sessions used up is booked at the end of the hour\n", timeText(r.From), timeText(r.To),
 			r.Accounts[billing.Revenue], r.Unbooked)
 		return err
-	}, &money)
+	})
 }
 
 func marginCells(m billing.Margin) []any {

@@ -19,14 +19,13 @@ type secretRotateCmd struct{ noted }
 
 // Run reseals what previous root secrets have sealed.
 func (c secretRotateCmd) Run(k *kit) error {
-	var access *fulfilment.Service
-	return k.do(c.action("secret rotate", ""), func(ctx context.Context) error {
+	return do(k, c.action("secret rotate", ""), func(ctx context.Context, access *fulfilment.Service) error {
 		n, err := access.Reseal(ctx)
 		if err != nil {
 			return err
 		}
 		return k.record("resealed", n)
-	}, &access)
+	})
 }
 
 type secretDropCmd struct{ reasoned }

@@ -31,8 +31,7 @@ func (c sessionListCmd) Run(k *kit) error {
 	if err != nil {
 		return err
 	}
-	var service *operator.Sessions
-	return k.core(func(ctx context.Context) error {
+	return core(k, func(ctx context.Context, service *operator.Sessions) error {
 		list, err := service.List(ctx, ports.OverviewFilter{AgentID: c.Agent, Status: session.Status(c.Status),
 			Type: session.Type(c.Type), ProductNo: c.Product, Provider: c.Provider}, page)
 		if err != nil {
@@ -47,7 +46,7 @@ func (c sessionListCmd) Run(k *kit) error {
 				timeText(s.CreatedAt), timeText(s.EndedAt), unbooked.String())
 		}
 		return t.print(k)
-	}, &service)
+	})
 }
 
 type sessionShowCmd struct {
@@ -56,8 +55,7 @@ type sessionShowCmd struct {
 
 // Run shows one session.
 func (c sessionShowCmd) Run(k *kit) error {
-	var service *operator.Sessions
-	return k.core(func(ctx context.Context) error {
+	return core(k, func(ctx context.Context, service *operator.Sessions) error {
 		d, err := service.Show(ctx, c.SessionID)
 		if err != nil {
 			return err
@@ -89,7 +87,7 @@ func (c sessionShowCmd) Run(k *kit) error {
 		}
 		fmt.Fprintln(k.out)
 		return orders.print(k)
-	}, &service)
+	})
 }
 
 type sessionEndCmd struct {
@@ -99,15 +97,14 @@ type sessionEndCmd struct {
 
 // Run ends a session.
 func (c sessionEndCmd) Run(k *kit) error {
-	var service *operator.Sessions
-	return k.do(c.action("session end", c.SessionID), func(ctx context.Context) error {
+	return do(k, c.action("session end", c.SessionID), func(ctx context.Context, service *operator.Sessions) error {
 		s, err := service.End(ctx, c.SessionID)
 		if err != nil {
 			return err
 		}
 		return k.record("session_id", s.ID, "agent_id", s.AgentID, "status", s.Status, "reason", s.Reason,
 			"charged", s.Money.Charged.Total().String(), "refunded", s.Money.Refunded.Total().String())
-	}, &service)
+	})
 }
 
 type refundCmd struct {
@@ -122,8 +119,7 @@ type refundCmd struct {
 func (c refundCmd) Run(k *kit) error {
 	action := reasoned{c.signed, c.Reason}.action("refund", c.SessionID)
 	action.Ref, action.Details = c.Ref, fmt.Sprintf("percent=%d", c.Percent)
-	var service *operator.Sessions
-	return k.do(action, func(ctx context.Context) error {
+	return do(k, action, func(ctx context.Context, service *operator.Sessions) error {
 		e, err := service.Refund(ctx, operator.Refund{SessionID: c.SessionID, Percent: c.Percent, Reason: c.Reason,
 			Ref: c.Ref})
 		if err != nil {
@@ -131,5 +127,5 @@ func (c refundCmd) Run(k *kit) error {
 		}
 		return k.record("transaction_id", e.ID, "agent_id", e.AgentID, "session_id", e.SessionID, "amount",
 			e.Amount().String(), "balance_after", e.BalanceAfter.String())
-	}, &service)
+	})
 }

@@ -261,8 +261,8 @@ func (s *seller) update(ctx context.Context, fn func(ctx context.Context, claims
 	return s.store.Update(ctx, ports.ReadSet{}, func(ctx context.Context, tx repos) error { return fn(ctx, tx.Claims()) })
 }
 
-// reclaim runs a unit of work on the claims of an order. It gives change those of all orders and of this one, and stores
-// what it returns in their place; nil leaves them. It returns what the order has then, and NotFound if that is nothing.
+// reclaim runs a unit of work on the claims of an order. It gives change those of all orders and of this one, and
+// stores what it returns in their place; nil leaves them. It returns what the order has then, NotFound for nothing.
 func (s *seller) reclaim(ctx context.Context, order string,
 	change func(all, own []procurement.Claim) ([]procurement.Claim, error),
 ) (own []procurement.Claim, err error) {

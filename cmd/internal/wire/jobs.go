@@ -2,6 +2,7 @@ package wire
 
 import (
 	"context"
+	"database/sql"
 
 	"agentproxy/adapters/queue"
 	"agentproxy/adapters/storage"
@@ -22,26 +23,24 @@ func (j *Jobs) List(ctx context.Context, f queue.Filter) ([]queue.Job, error) {
 }
 
 // Retry runs a job again at once.
-func (j *Jobs) Retry(ctx context.Context, id int64) (job queue.Job, err error) {
-	err = j.store.Update(ctx, ports.ReadSet{}, func(ctx context.Context, tx ports.Tx) (err error) {
-		unit, err := storage.JobTxOf(tx)
-		if err != nil {
-			return err
-		}
-		job, err = j.queue.Retry(ctx, unit.Conn, unit.Tx, id)
-		return err
-	})
-	return job, err
+func (j *Jobs) Retry(ctx context.Context, id int64) (queue.Job, error) {
+	return j.inUnit(ctx, j.queue.Retry, id)
 }
 
 // Discard removes a job for good.
-func (j *Jobs) Discard(ctx context.Context, id int64) (job queue.Job, err error) {
+func (j *Jobs) Discard(ctx context.Context, id int64) (queue.Job, error) {
+	return j.inUnit(ctx, j.queue.Discard, id)
+}
+
+// inUnit changes a job in a unit of work.
+func (j *Jobs) inUnit(ctx context.Context,
+	change func(context.Context, *sql.Conn, *sql.Tx, int64) (queue.Job, error), id int64,
+) (job queue.Job, err error) {
 	err = j.store.Update(ctx, ports.ReadSet{}, func(ctx context.Context, tx ports.Tx) (err error) {
 		unit, err := storage.JobTxOf(tx)
-		if err != nil {
-			return err
+		if err == nil {
+			job, err = change(ctx, unit.Conn, unit.Tx, id)
 		}
-		job, err = j.queue.Discard(ctx, unit.Conn, unit.Tx, id)
 		return err
 	})
 	return job, err
