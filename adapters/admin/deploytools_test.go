@@ -16,6 +16,8 @@ import (
 	"time"
 
 	"github.com/goccy/go-yaml"
+
+	"agentproxy/domain"
 )
 
 // accepts runs a tool on files of a directory of its own, and fails unless it accepts them. A tool that is
@@ -125,6 +127,19 @@ func TestHAProxyAcceptsItsConfiguration(t *testing.T) {
 // that answers. It returns the address of its API.
 func balanced(t *testing.T) string {
 	t.Helper()
+	broken := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
+		_, _ = io.Copy(io.Discard, r.Body)
+		panic(http.ErrAbortHandler)
+	}))
+	t.Cleanup(broken.Close)
+	whole := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
+	t.Cleanup(whole.Close)
+	return balancing(t, broken.Listener.Addr().String(), whole.Listener.Addr().String())
+}
+
+// balancing runs HAProxy, without checks, before two replicas.
+func balancing(t *testing.T, first, second string) string {
+	t.Helper()
 	path, err := exec.LookPath("haproxy")
 	if err != nil {
 		t.Skip("there is no haproxy")
@@ -139,15 +154,8 @@ func balanced(t *testing.T) string {
 		t.Fatal(err)
 	}
 	defer socket.Close()
-	broken := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
-		_, _ = io.Copy(io.Discard, r.Body)
-		panic(http.ErrAbortHandler)
-	}))
-	t.Cleanup(broken.Close)
-	whole := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
-	t.Cleanup(whole.Close)
-	config := strings.NewReplacer("agentproxy-1 agentproxy-1:8080", "agentproxy-1 "+broken.Listener.Addr().String(),
-		"agentproxy-2 agentproxy-2:8080", "agentproxy-2 "+whole.Listener.Addr().String(), "bind :8080", "bind fd@3",
+	config := strings.NewReplacer("agentproxy-1 agentproxy-1:8080", "agentproxy-1 "+first,
+		"agentproxy-2 agentproxy-2:8080", "agentproxy-2 "+second, "bind :8080", "bind fd@3",
 		"bind :8081", "bind unix@gateway.sock", " check resolvers", " resolvers", "maxconn 20000", "maxconn 100",
 	).Replace(text(t, "deploy/haproxy/haproxy.cfg"))
 	file := filepath.Join(t.TempDir(), "haproxy.cfg")
@@ -167,6 +175,36 @@ func balanced(t *testing.T) string {
 		}
 	})
 	return front.Addr().String()
+}
+
+// While no replica answers, callers get what the service answers while its database is away.
+func TestTheBalancerAnswersAsTheService(t *testing.T) {
+	t.Parallel()
+	gone := httptest.NewServer(http.NotFoundHandler())
+	gone.Close()
+	api := balancing(t, gone.Listener.Addr().String(), gone.Listener.Addr().String())
+	r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://"+api+"/v1/sessions", http.NoBody)
+	if err != nil {
+		t.Fatal(err)
+	}
+	answer, err := http.DefaultClient.Do(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer answer.Body.Close()
+	var body struct {
+		Success bool
+		Error   struct {
+			Code, Message string
+			Retryable     bool
+		}
+	}
+	err = json.NewDecoder(answer.Body).Decode(&body)
+	want := domain.ErrUnavailable
+	if err != nil || answer.StatusCode != 503 || answer.Header.Get("Retry-After") == "" || body.Success || !body.Error.Retryable ||
+		body.Error.Code != want.Code || body.Error.Message != want.Message {
+		t.Errorf("%v, %s, %v: %+v", err, answer.Status, answer.Header, body)
+	}
 }
 
 // A replica that ends before it answered costs only those their call who could be charged twice by another.

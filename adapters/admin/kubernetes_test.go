@@ -130,3 +130,30 @@ func TestTheIngressLeadsToTheAPI(t *testing.T) {
 		t.Errorf("TLS is of %v, the rule of %s", in.Spec.TLS, rule.Host)
 	}
 }
+
+// A failover of the database takes no pod out of its Service: 40 seconds outlast one of Patroni.
+func TestPodsStayWhileTheDatabaseIsAway(t *testing.T) {
+	var d struct {
+		Spec struct {
+			Template struct {
+				Spec struct {
+					Containers []struct {
+						ReadinessProbe struct {
+							PeriodSeconds    int `yaml:"periodSeconds"`
+							FailureThreshold int `yaml:"failureThreshold"`
+						} `yaml:"readinessProbe"`
+					}
+				}
+			}
+		}
+	}
+	first, _, _ := strings.Cut(text(t, "deploy/kubernetes/deployment.yaml"), "\n---\n")
+	if err := yaml.Unmarshal([]byte(first), &d); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range d.Spec.Template.Spec.Containers {
+		if p := c.ReadinessProbe; p.PeriodSeconds*p.FailureThreshold < 40 {
+			t.Errorf("a pod leaves after %d failures, one in %d seconds", p.FailureThreshold, p.PeriodSeconds)
+		}
+	}
+}
