@@ -151,15 +151,11 @@ func (s *service) createKey(ctx context.Context, in *struct{ Body newKeyBody }) 
 }
 
 func (s *service) listKeys(ctx context.Context, in *struct{ endpoint.Paging }) (int, keysReply, error) {
-	page, err := in.ReadPage(ctx)
-	if err != nil {
-		return 0, keysReply{}, err
-	}
 	all, err := s.Accounts.Keys.Views(ctx, endpoint.Caller(ctx))
 	if err != nil {
 		return 0, keysReply{}, err
 	}
-	list, err := domain.PagedAfter(all, page, func(k accounts.KeyView) int64 { return domain.PlaceOf(k.ID) })
+	list, err := domain.PagedAfter(all, in.Asked(), func(k accounts.KeyView) int64 { return domain.PlaceOf(k.ID) })
 	items, pagination := endpoint.PageOf(list, toKey)
 	return http.StatusOK, keysReply{items, pagination}, err
 }

@@ -205,11 +205,7 @@ func (s *service) declareBilling() {
 		Scope: account.BillingRead,
 		OK:    []endpoint.Reply{{Status: http.StatusOK, Doc: "The report.", Data: exampleReport}},
 	}, func(ctx context.Context, in *reportQuery) (int, reportReply, error) {
-		page, err := in.ReadPage(ctx)
-		if err != nil {
-			return 0, reportReply{}, err
-		}
-		paged := in.PageGiven(ctx)
+		page, paged := in.Asked(), in.PageGiven(ctx)
 		if !paged {
 			page = domain.Page{}
 		}
@@ -222,15 +218,12 @@ func (s *service) declareBilling() {
 }
 
 func (s *service) listTransactions(ctx context.Context, in *transactionsInput) (int, transactionsReply, error) {
-	page, err := in.ReadPage(ctx)
+	from, to, err := endpoint.Between(ctx, "from", "to")
 	if err != nil {
 		return 0, transactionsReply{}, err
 	}
-	filter := ports.LedgerFilter{Type: in.Type, Key: endpoint.KeyOf(ctx, in.Key)}
-	if filter.From, filter.To, err = endpoint.Between(ctx, "from", "to"); err != nil {
-		return 0, transactionsReply{}, err
-	}
-	list, err := s.Wallet.Transactions(ctx, endpoint.Caller(ctx), filter, page)
+	filter := ports.LedgerFilter{Type: in.Type, Key: endpoint.KeyOf(ctx, in.Key), From: from, To: to}
+	list, err := s.Wallet.Transactions(ctx, endpoint.Caller(ctx), filter, in.Asked())
 	if err != nil {
 		return 0, transactionsReply{}, err
 	}

@@ -159,11 +159,7 @@ later money is credited without the order.`,
 }
 
 func (s *service) listRecharges(ctx context.Context, in *rechargesInput) (int, rechargesReply, error) {
-	page, err := in.ReadPage(ctx)
-	if err != nil {
-		return 0, rechargesReply{}, err
-	}
-	list, err := s.Recharges.List(ctx, endpoint.Caller(ctx), in.Status, page)
+	list, err := s.Recharges.List(ctx, endpoint.Caller(ctx), in.Status, in.Asked())
 	if err != nil {
 		return 0, rechargesReply{}, err
 	}
@@ -199,17 +195,13 @@ func (s *service) rechargeCode(ctx context.Context, in *orderPath) (int, endpoin
 // createRecharge makes an order. It checks the amount by the text that was sent, so that no digit
 // is lost.
 func (s *service) createRecharge(ctx context.Context, in *rechargeInput) (endpoint.Result[any], error) {
-	key, dry, err := in.Terms(ctx)
-	if err != nil {
-		return endpoint.Result[any]{}, err
-	}
 	amount, err := domain.ParseMoney(string(in.Body.Amount))
 	if err != nil {
 		return endpoint.Result[any]{}, recharge.CheckAmount(0) // which is out of bounds too
 	}
 	done, err := s.Recharges.Create(
 		ctx,
-		payments.CreateOrder{AgentID: endpoint.Caller(ctx), Amount: amount, Call: key, DryRun: dry},
+		payments.CreateOrder{AgentID: endpoint.Caller(ctx), Amount: amount, Call: in.Call(), DryRun: in.IsDry()},
 	)
 	if err != nil {
 		return endpoint.Result[any]{}, err

@@ -114,10 +114,7 @@ func (s *service) declareStatements() {
 		CSV:   true,
 		OK:    []endpoint.Reply{{Status: http.StatusOK, Doc: "The statement.", Data: exampleStatement}},
 	}, func(ctx context.Context, in *statementInput) (int, statementReply, error) {
-		page, err := in.ReadPage(ctx)
-		if err != nil {
-			return 0, statementReply{}, err
-		}
+		page := in.Asked()
 		if endpoint.CallIn(ctx).Filed() { // it has no pages
 			page = domain.Page{Number: 1, Size: ledger.MaxStatement}
 		}

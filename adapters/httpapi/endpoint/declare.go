@@ -35,8 +35,8 @@ func DeclareResult[I, O any](a *API, o Operation, handle func(context.Context, *
 			a.Refuse(c, domain.InvalidFields(issues...))
 			return
 		}
-		if id, given := c.gin.Params.Get("session_id"); given && (len(id) > maxID || !strictjson.IsName(id)) {
-			a.Refuse(c, session.ErrNotFound)
+		if err := readParts(c, input); err != nil {
+			a.Refuse(c, err)
 			return
 		}
 		r, err := handle(c, input)
@@ -55,6 +55,27 @@ func DeclareResult[I, O any](a *API, o Operation, handle func(context.Context, *
 		}
 		a.answerIn(c, r.Status, r.Data)
 	})
+}
+
+// readParts reads the parts that inputs embed, each of which is more than one parameter.
+func readParts(c *Call, input any) error {
+	if id, given := c.gin.Params.Get("session_id"); given && (len(id) > maxID || !strictjson.IsName(id)) {
+		return session.ErrNotFound
+	}
+	if p, has := input.(interface{ readPage(c *Call) error }); has {
+		if err := p.readPage(c); err != nil {
+			return err
+		}
+	}
+	if i, has := input.(interface{ readKey(c *Call) error }); has {
+		if err := i.readKey(c); err != nil {
+			return err
+		}
+	}
+	if t, has := input.(interface{ readDry(c *Call) error }); has {
+		return t.readDry(c)
+	}
+	return nil
 }
 
 // maxID is the length of the longest text that can be an id.

@@ -15,18 +15,22 @@ import (
 // Idempotent is the header of calls that can be repeated safely.
 type Idempotent struct {
 	Key string `header:"Idempotency-Key" minLength:"1" maxLength:"255" pattern:"^[ -~]+$" patternDescription:"printable ASCII" doc:"1 to 255 printable ASCII characters. A repeated call with the same key and body answers as the first did; kept 24 hours."`
+
+	call idempotency.Call
 }
 
-// Call reads the key of a call and hashes what the call means: spacing and the
+// Call returns the key of a call with what the call means.
+func (i *Idempotent) Call() idempotency.Call { return i.call }
+
+// readKey reads the key of a call and hashes what the call means: spacing and the
 // order of keys in the body do not matter.
-func (i Idempotent) Call(ctx context.Context) (idempotency.Call, error) {
-	c := CallIn(ctx)
+func (i *Idempotent) readKey(c *Call) error {
 	values := c.gin.Request.Header["Idempotency-Key"]
 	if len(values) == 0 {
-		return idempotency.Call{}, nil
+		return nil
 	}
 	if len(values) > 1 || values[0] == "" {
-		return idempotency.Call{}, domain.InvalidField(
+		return domain.InvalidField(
 			"Idempotency-Key",
 			"must be one value of 1 to 255 printable ASCII characters",
 		)
@@ -38,7 +42,8 @@ func (i Idempotent) Call(ctx context.Context) (idempotency.Call, error) {
 	if own := c.Caller.Spender().OwnKey(); own != "" { // calls of others do not exist for it
 		path += "#" + own
 	}
-	return idempotency.Call{Key: i.Key, Path: path, Hash: h.Sum(nil), Refusal: c.overBudget}, nil
+	i.call = idempotency.Call{Key: i.Key, Path: path, Hash: h.Sum(nil), Refusal: c.overBudget}
+	return nil
 }
 
 // Tried is the query of a call that can be tried first.
@@ -46,27 +51,21 @@ type Tried struct {
 	DryRun string `query:"dry_run" enum:"true,false" doc:"true validates everything and answers the cost; nothing is stored."`
 }
 
-// Dry reports whether the call is a dry run.
-func (t Tried) Dry(ctx context.Context) (bool, error) {
-	if v, given := CallIn(ctx).Query("dry_run"); given && v == "" {
-		return false, domain.InvalidField("dry_run", "must be true or false")
+// IsDry reports whether the call is a dry run.
+func (t *Tried) IsDry() bool { return t.DryRun == "true" }
+
+// readDry refuses an empty parameter, which is neither.
+func (*Tried) readDry(c *Call) error {
+	if v, given := c.Query("dry_run"); given && v == "" {
+		return domain.InvalidField("dry_run", "must be true or false")
 	}
-	return t.DryRun == "true", nil
+	return nil
 }
 
 // Purchase is the header and the query of a call that costs money.
 type Purchase struct {
 	Idempotent
 	Tried
-}
-
-// Terms returns the call's key and whether it is a dry run.
-func (p Purchase) Terms(ctx context.Context) (key idempotency.Call, dry bool, err error) {
-	if key, err = p.Call(ctx); err != nil {
-		return key, false, err
-	}
-	dry, err = p.Dry(ctx)
-	return key, dry, err
 }
 
 // canonical writes a checked body without insignificant space and with sorted

@@ -16,29 +16,33 @@ type Paging struct {
 	Page     int    `query:"page" minimum:"1" default:"1" doc:"Counts from 1. A page past the end is empty."`
 	PageSize int    `query:"page_size" minimum:"1" default:"20" doc:"Items on a page. Above 100 is served as 100."`
 	Cursor   string `query:"cursor" maxLength:"32" doc:"next_cursor of a page, instead of page: what follows it, none skipped or repeated whatever was added."`
+
+	asked domain.Page
 }
 
-// ReadPage returns the requested page. It refuses an empty parameter, which is not a number.
-func (p Paging) ReadPage(ctx context.Context) (domain.Page, error) {
-	c := CallIn(ctx)
+// Asked returns the requested page.
+func (p *Paging) Asked() domain.Page { return p.asked }
+
+// readPage reads the requested page. It refuses an empty parameter, which is not a number.
+func (p *Paging) readPage(c *Call) error {
 	for _, name := range []string{"page", "page_size"} {
 		if v, given := c.Query(name); given && v == "" {
-			return domain.Page{}, domain.InvalidField(name, "must be an integer")
+			return domain.InvalidField(name, "must be an integer")
 		}
 	}
-	page := domain.Page{Number: p.Page, Size: min(p.PageSize, domain.MaxPageSize)}
+	p.asked = domain.Page{Number: p.Page, Size: min(p.PageSize, domain.MaxPageSize)}
 	if _, given := c.Query("cursor"); !given {
-		return page, nil
+		return nil
 	}
 	if _, given := c.Query("page"); given {
-		return page, domain.InvalidField("cursor", "replaces page; send one of them")
+		return domain.InvalidField("cursor", "replaces page; send one of them")
 	}
 	var ok bool
-	if page.After, page.Tie, ok = parseCursor(p.Cursor); !ok {
-		return page, domain.InvalidField("cursor", "must be the next_cursor of a page of this list")
+	if p.asked.After, p.asked.Tie, ok = parseCursor(p.Cursor); !ok {
+		return domain.InvalidField("cursor", "must be the next_cursor of a page of this list")
 	}
-	page.Number = 1
-	return page, nil
+	p.asked.Number = 1
+	return nil
 }
 
 // parseCursor reads what cursorOf writes.

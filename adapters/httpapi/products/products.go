@@ -122,15 +122,11 @@ func (s *service) declareProducts() {
 }
 
 func (s *service) listProducts(ctx context.Context, in *productsInput) (int, productsReply, error) {
-	page, err := in.ReadPage(ctx)
-	if err != nil {
-		return 0, productsReply{}, err
-	}
 	f, err := catalog.NewFilter(string(in.Type), in.CountryCode, in.AvailableOnly == "true")
 	if err != nil {
 		return 0, productsReply{}, err
 	}
-	list, err := s.Catalog.ProductsAfter(f, page)
+	list, err := s.Catalog.ProductsAfter(f, in.Asked())
 	items, pagination := endpoint.PageOf(list, s.toProduct)
 	return http.StatusOK, productsReply{items, pagination}, err
 }

@@ -118,17 +118,13 @@ func (s *service) declareChanges() {
 }
 
 func (s *service) rotateSession(ctx context.Context, in *rotateInput) (endpoint.Result[rotateReply], error) {
-	key, err := in.Call(ctx)
-	if err != nil {
-		return endpoint.Result[rotateReply]{}, err
-	}
 	rule, err := in.Body.Require.Rule()
 	if err != nil {
 		return endpoint.Result[rotateReply]{}, err
 	}
 	done, err := s.Sessions.Rotate(
 		ctx,
-		sessions.Rotate{AgentID: endpoint.Caller(ctx), SessionID: in.SessionID, Reason: in.Body.Reason, Call: key,
+		sessions.Rotate{AgentID: endpoint.Caller(ctx), SessionID: in.SessionID, Reason: in.Body.Reason, Call: in.Call(),
 			CloseConnections: in.Body.CloseConnections, Require: rule},
 	)
 	if err != nil {
@@ -140,24 +136,16 @@ func (s *service) rotateSession(ctx context.Context, in *rotateInput) (endpoint.
 }
 
 func (s *service) renewSession(ctx context.Context, in *renewInput) (endpoint.Result[any], error) {
-	key, dry, err := in.Terms(ctx)
-	if err != nil {
-		return endpoint.Result[any]{}, err
-	}
 	done, err := s.Sessions.Renew(
 		ctx,
 		sessions.Renew{AgentID: endpoint.Caller(ctx), By: endpoint.Spender(ctx), SessionID: in.SessionID,
-			Days: string(in.Body.DurationDays), MaxCost: in.Body.MaxCost.Money(), Call: key, DryRun: dry},
+			Days: string(in.Body.DurationDays), MaxCost: in.Body.MaxCost.Money(), Call: in.Call(), DryRun: in.IsDry()},
 	)
 	return s.bought(ctx, done, err)
 }
 
 func (s *service) terminate(ctx context.Context, in *endInput) (int, any, error) {
-	dry, err := in.Dry(ctx)
-	if err != nil {
-		return 0, nil, err
-	}
-	if dry {
+	if in.IsDry() {
 		e, err := sessions.Endings{Service: s.Sessions}.Try(ctx, endpoint.Caller(ctx), in.SessionID)
 		r := endpoint.ToDryRun(ctx, &e.Quote)
 		r.Refunded, r.Forfeited = new(value.Money(e.Refunded)), new(value.Money(e.Forfeited))

@@ -71,11 +71,7 @@ func (s *service) declareSessionViews() {
 		Doc:     "Newest first, kept 7 days. What an HTTP client hides about a failed CONNECT is readable here.",
 		OK:      []endpoint.Reply{{Status: http.StatusOK, Doc: "A page of events.", Data: exampleEvents}},
 	}, func(ctx context.Context, in *eventsInput) (int, eventsReply, error) {
-		page, err := in.ReadPage(ctx)
-		if err != nil {
-			return 0, eventsReply{}, err
-		}
-		list, err := s.Sessions.Events(ctx, endpoint.Caller(ctx), in.SessionID, page)
+		list, err := s.Sessions.Events(ctx, endpoint.Caller(ctx), in.SessionID, in.Asked())
 		if err != nil {
 			return 0, eventsReply{}, err
 		}

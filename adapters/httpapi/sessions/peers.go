@@ -59,11 +59,7 @@ func (s *service) declarePeers() {
 			{"192.0.2.7", value.Stamp(openapi.ExampleTime), value.Stamp(openapi.ExampleTime), 12, 48_213}},
 			endpoint.ExamplePagination}}},
 	}, func(ctx context.Context, in *peersInput) (int, clientsReply, error) {
-		page, err := in.ReadPage(ctx)
-		if err != nil {
-			return 0, clientsReply{}, err
-		}
-		list, err := s.Sessions.Clients(ctx, endpoint.Caller(ctx), in.SessionID, page)
+		list, err := s.Sessions.Clients(ctx, endpoint.Caller(ctx), in.SessionID, in.Asked())
 		items, pagination := endpoint.PageOf(list, func(c traffic.Client) clientAddressReply {
 			return clientAddressReply{value.MaybeText(c.Address), value.Stamp(c.FirstAt), value.Stamp(c.LastAt), c.Connections,
 				c.Bytes}
@@ -84,11 +80,7 @@ func (s *service) declarePeers() {
 		OK: []endpoint.Reply{{Status: http.StatusOK, Doc: "A page of hosts.", Data: hostsReply{[]hostReply{
 			{"shop.example", 12, 1, 48_213}}, endpoint.ExamplePagination}}},
 	}, func(ctx context.Context, in *peersInput) (int, hostsReply, error) {
-		page, err := in.ReadPage(ctx)
-		if err != nil {
-			return 0, hostsReply{}, err
-		}
-		list, err := s.Sessions.Hosts(ctx, endpoint.Caller(ctx), in.SessionID, page)
+		list, err := s.Sessions.Hosts(ctx, endpoint.Caller(ctx), in.SessionID, in.Asked())
 		items, pagination := endpoint.PageOf(list, func(h traffic.Host) hostReply {
 			return hostReply{value.MaybeText(h.Name), h.Connections, h.Failures, h.Bytes}
 		})

@@ -86,21 +86,17 @@ func (s *service) declareReplace() {
 }
 
 func (s *service) replace(ctx context.Context, in *replaceInput) (r endpoint.Result[any], err error) {
-	key, dry, err := in.Terms(ctx)
-	if err != nil {
-		return r, err
-	}
 	if err := s.mayCheck(ctx); err != nil { // its seller may be asked
 		return r, err
 	}
 	ip, _ := netip.ParseAddr(in.IP) // what is none is no address of the session either
 	done, err := s.Replacements.Replace(ctx, replacements.Replace{AgentID: endpoint.Caller(ctx),
 		By: endpoint.Spender(ctx), SessionID: in.SessionID, IP: ip.Unmap(), Fault: in.Body.Reason, Refund: in.Body.Refund,
-		MaxCost: in.Body.MaxCost.Money(), Call: key, DryRun: dry})
+		MaxCost: in.Body.MaxCost.Money(), Call: in.Call(), DryRun: in.IsDry()})
 	if err != nil {
 		return r, err
 	}
-	if dry {
+	if in.IsDry() {
 		quote := endpoint.ToDryRun(ctx, done.Quote)
 		quote.Refunded, quote.Ground = new(value.Money(done.Replacement.Refund)), string(done.Replacement.Ground)
 		return endpoint.Result[any]{Status: http.StatusOK, Data: quote}, nil

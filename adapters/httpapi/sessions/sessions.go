@@ -214,15 +214,11 @@ func (s *service) sessionUsage(ctx context.Context, in *sessionview.OneSession) 
 }
 
 func (s *service) listSessions(ctx context.Context, in *sessionsInput) (int, sessionsReply, error) {
-	page, err := in.ReadPage(ctx)
-	if err != nil {
-		return 0, sessionsReply{}, err
-	}
 	filter, err := in.filter(ctx)
 	if err != nil {
 		return 0, sessionsReply{}, err
 	}
-	list, err := s.Sessions.List(ctx, sessions.List{AgentID: endpoint.Caller(ctx), Page: page, Filter: filter})
+	list, err := s.Sessions.List(ctx, sessions.List{AgentID: endpoint.Caller(ctx), Page: in.Asked(), Filter: filter})
 	if err != nil {
 		return 0, sessionsReply{}, err
 	}
@@ -249,16 +245,12 @@ func (s *service) listSessions(ctx context.Context, in *sessionsInput) (int, ses
 }
 
 func (s *service) createSession(ctx context.Context, in *createInput) (endpoint.Result[any], error) {
-	key, dry, err := in.Terms(ctx)
-	if err != nil {
-		return endpoint.Result[any]{}, err
-	}
 	request, err := in.Body.request()
 	if err != nil {
 		return endpoint.Result[any]{}, err
 	}
 	create := sessions.Create{AgentID: endpoint.Caller(ctx), By: endpoint.Spender(ctx), Form: request,
-		Call: key, DryRun: dry}
+		Call: in.Call(), DryRun: in.IsDry()}
 	if rule, err := in.Body.Require.Rule(); err != nil {
 		return endpoint.Result[any]{}, err
 	} else if rule != nil {

@@ -86,16 +86,12 @@ type rotatePasswordBody struct {
 
 func (s *service) rotatePassword(ctx context.Context, in *rotatePasswordInput) (endpoint.Result[sessionview.Session],
 	error) {
-	key, err := in.Call(ctx)
-	if err != nil {
-		return endpoint.Result[sessionview.Session]{}, err
-	}
 	caller := endpoint.CallIn(ctx).Caller
 	if d := s.api.Limits.TakePassword(caller.AgentID, caller.PerMinute); !d.Allowed {
 		return endpoint.Result[sessionview.Session]{}, account.ErrRateLimited.After(d.RetryAfter)
 	}
 	done, err := s.Sessions.ReplacePassword(ctx, sessions.ReplacePassword{AgentID: endpoint.Caller(ctx),
-		SessionID: in.SessionID, CloseConnections: in.Body.CloseConnections, Call: key})
+		SessionID: in.SessionID, CloseConnections: in.Body.CloseConnections, Call: in.Call()})
 	return endpoint.Result[sessionview.Session]{Status: http.StatusOK, Data: s.ToSession(done.View),
 		Replayed: done.Replayed}, err
 }

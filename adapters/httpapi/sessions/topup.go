@@ -55,11 +55,8 @@ func (s *service) declareTopUp() {
 }
 
 func (s *service) addTraffic(ctx context.Context, in *topUpInput) (endpoint.Result[any], error) {
-	key, dry, err := in.Terms(ctx)
-	if err != nil {
-		return endpoint.Result[any]{}, err
-	}
 	done, err := s.Sessions.TopUp(ctx, sessions.TopUp{AgentID: endpoint.Caller(ctx), By: endpoint.Spender(ctx),
-		SessionID: in.SessionID, Bytes: in.Body.TrafficGB.Bytes(), MaxCost: in.Body.MaxCost.Money(), Call: key, DryRun: dry})
+		SessionID: in.SessionID, Bytes: in.Body.TrafficGB.Bytes(), MaxCost: in.Body.MaxCost.Money(), Call: in.Call(),
+		DryRun: in.IsDry()})
 	return s.bought(ctx, done, err)
 }

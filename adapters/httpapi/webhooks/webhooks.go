@@ -168,11 +168,7 @@ func (s *service) testWebhook(ctx context.Context, _ *struct{}) (int, webhookTes
 }
 
 func (s *service) listDeliveries(ctx context.Context, in *deliveriesInput) (int, deliveriesReply, error) {
-	page, err := in.ReadPage(ctx)
-	if err != nil {
-		return 0, deliveriesReply{}, err
-	}
-	list, err := s.Webhooks.Deliveries(ctx, endpoint.Caller(ctx), in.Status, page)
+	list, err := s.Webhooks.Deliveries(ctx, endpoint.Caller(ctx), in.Status, in.Asked())
 	if err != nil {
 		return 0, deliveriesReply{}, err
 	}

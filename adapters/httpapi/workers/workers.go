@@ -234,11 +234,7 @@ func (s *service) listWorkers(ctx context.Context, in *workersInput) (int, worke
 	if err != nil {
 		return 0, workersReply{}, err
 	}
-	page, err := in.ReadPage(ctx)
-	if err != nil {
-		return 0, workersReply{}, err
-	}
-	list, err := s.Workers.List(ctx, endpoint.Caller(ctx), v.ID, in.Status, page)
+	list, err := s.Workers.List(ctx, endpoint.Caller(ctx), v.ID, in.Status, in.Asked())
 	if err != nil {
 		return 0, workersReply{}, err
 	}
@@ -264,10 +260,6 @@ func (s *service) worker(ctx context.Context, in *OneWorker) (int, workerReply, 
 }
 
 func (s *service) rotateWorker(ctx context.Context, in *rotateWorkerInput) (endpoint.Result[workerReply], error) {
-	key, err := in.Call(ctx)
-	if err != nil {
-		return endpoint.Result[workerReply]{}, err
-	}
 	v, w, err := s.readWorker(ctx, in.OneWorker)
 	if err != nil {
 		return endpoint.Result[workerReply]{}, err
@@ -277,7 +269,7 @@ func (s *service) rotateWorker(ctx context.Context, in *rotateWorkerInput) (endp
 		return endpoint.Result[workerReply]{}, err
 	}
 	w, replayed, err := s.Workers.Rotate(ctx, workers.Rotate{AgentID: endpoint.Caller(ctx), SessionID: v.ID, Name: w.Name,
-		Reason: in.Body.Reason, Call: key, Require: rule})
+		Reason: in.Body.Reason, Call: in.Call(), Require: rule})
 	return endpoint.Result[workerReply]{Status: http.StatusOK, Data: s.toWorker(v, w), Replayed: replayed}, err
 }
 
