@@ -331,9 +331,10 @@ func network(addr netip.Addr) netip.Addr {
 
 // metrics holds the series of a listener.
 type metrics struct {
+	Collectors
 	refused, evicted, failed, headers prometheus.Counter
-	all                               []prometheus.Collector
-	warned                            atomic.Int64 // unix nanoseconds of the last warning
+
+	warned atomic.Int64 // unix nanoseconds of the last warning
 }
 
 func newMetrics(t *Table) *metrics {
@@ -353,7 +354,7 @@ func newMetrics(t *Table) *metrics {
 	}
 	m.headers = counter("agentproxy_proxy_headers_refused_total",
 		"Connections of trusted proxies that were closed because they began with no valid header of the PROXY protocol.")
-	m.all = []prometheus.Collector{m.refused, m.evicted, m.failed, m.headers,
+	m.Collectors = Collectors{m.refused, m.evicted, m.failed, m.headers,
 		gauge("agentproxy_connections_open", "Open connections of clients.", func() float64 { return float64(t.Open()) }),
 		gauge("agentproxy_connections_limit", "How many may be open; 0 is unlimited.",
 			func() float64 { return float64(t.cfg.Limit) }),
@@ -362,20 +363,6 @@ func newMetrics(t *Table) *metrics {
 }
 
 var _ prometheus.Collector = (*Table)(nil)
-
-// Describe implements prometheus.Collector.
-func (t *Table) Describe(ch chan<- *prometheus.Desc) {
-	for _, c := range t.all {
-		c.Describe(ch)
-	}
-}
-
-// Collect implements prometheus.Collector.
-func (t *Table) Collect(ch chan<- prometheus.Metric) {
-	for _, c := range t.all {
-		c.Collect(ch)
-	}
-}
 
 // AcceptFailed counts a connection that could not be accepted. It returns true if it is to
 // be logged: once a second at most.

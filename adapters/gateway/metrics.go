@@ -7,6 +7,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
+	"agentproxy/adapters/conns"
 	"agentproxy/adapters/gateway/lease"
 	"agentproxy/adapters/gateway/refusal"
 )
@@ -61,7 +62,7 @@ type metrics struct {
 	panics     prometheus.Counter
 	scans      map[bool]prometheus.Counter // by whether the account is on trial
 	handshakes tlsHandshakes
-	all        []prometheus.Collector
+	conns.Collectors
 }
 
 func newMetrics(g *Gateway) *metrics {
@@ -92,7 +93,7 @@ func newMetrics(g *Gateway) *metrics {
 	count := func(name, help string, read func() float64) prometheus.Collector {
 		return prometheus.NewCounterFunc(prometheus.CounterOpts{Name: name, Help: help}, read)
 	}
-	m.all = []prometheus.Collector{requests, relayed, lost, m.exits.dials, m.exits.seconds, m.panics, scans, g.table,
+	m.Collectors = conns.Collectors{requests, relayed, lost, m.exits.dials, m.exits.seconds, m.panics, scans, g.table,
 		m.handshakes.vec,
 		gauge("agentproxy_gateway_tunnels", "Open tunnels.", func() float64 { return float64(g.relay.Open()) }),
 		gauge("agentproxy_gateway_leases_open", "Sessions that hold a lease of traffic here.",
@@ -124,17 +125,3 @@ func (m *metrics) done(p protocol, o outcome) { m.requests[p][o].Inc() }
 func (m *metrics) refused(p protocol, ref *refusal.Refusal) { m.done(p, refused(ref.Code)) }
 
 var _ prometheus.Collector = (*metrics)(nil)
-
-// Describe implements prometheus.Collector.
-func (m *metrics) Describe(ch chan<- *prometheus.Desc) {
-	for _, c := range m.all {
-		c.Describe(ch)
-	}
-}
-
-// Collect implements prometheus.Collector.
-func (m *metrics) Collect(ch chan<- prometheus.Metric) {
-	for _, c := range m.all {
-		c.Collect(ch)
-	}
-}

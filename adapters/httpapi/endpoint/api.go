@@ -82,13 +82,22 @@ func (a *API) Operations() []*Operation {
 }
 
 // Collect adds a collector to the series of the API.
-func (a *API) Collect(c prometheus.Collector) { a.metrics.all = append(a.metrics.all, c) }
+func (a *API) Collect(c prometheus.Collector) { a.metrics.Collectors = append(a.metrics.Collectors, c) }
 
 // Register shows the series of the API in a registry; nil means none.
-func (a *API) Register(r *prometheus.Registry) error { return a.metrics.register(r) }
+func (a *API) Register(r *prometheus.Registry) error {
+	if r == nil {
+		return nil
+	}
+	return r.Register(a.metrics)
+}
 
 // Unregister removes what Register added.
-func (a *API) Unregister(r *prometheus.Registry) { a.metrics.unregister(r) }
+func (a *API) Unregister(r *prometheus.Registry) {
+	if r != nil {
+		r.Unregister(a.metrics)
+	}
+}
 
 // Call is one request under way. It is the context of its handler, so that the
 // caller is found without a copy of the request.

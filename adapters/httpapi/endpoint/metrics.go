@@ -10,6 +10,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
+	"agentproxy/adapters/conns"
 	"agentproxy/adapters/lograte"
 	"agentproxy/domain"
 	"agentproxy/ports"
@@ -21,7 +22,7 @@ type metrics struct {
 	requests *prometheus.CounterVec
 	seconds  *prometheus.HistogramVec
 	outages  *prometheus.CounterVec
-	all      []prometheus.Collector
+	conns.Collectors
 }
 
 func newMetrics() *metrics {
@@ -33,7 +34,7 @@ func newMetrics() *metrics {
 	}
 	m.outages = prometheus.NewCounterVec(prometheus.CounterOpts{Name: "agentproxy_unavailable_total",
 		Help: "Calls that were answered 503, by cause."}, []string{"cause"})
-	m.all = []prometheus.Collector{m.requests, m.seconds, m.outages}
+	m.Collectors = conns.Collectors{m.requests, m.seconds, m.outages}
 	return m
 }
 
@@ -41,28 +42,6 @@ func newMetrics() *metrics {
 func (m *metrics) count(operation string, status int, start time.Time) {
 	m.requests.WithLabelValues(operation, strconv.Itoa(status)).Inc()
 	m.seconds.WithLabelValues(operation).Observe(time.Since(start).Seconds())
-}
-
-// register shows the series while the server runs.
-func (m *metrics) register(r *prometheus.Registry) error {
-	if r == nil {
-		return nil
-	}
-	for _, c := range m.all {
-		if err := r.Register(c); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-func (m *metrics) unregister(r *prometheus.Registry) {
-	if r == nil {
-		return
-	}
-	for _, c := range m.all {
-		r.Unregister(c)
-	}
 }
 
 // outages counts the calls that are answered 503, and logs why: once a second a cause, because there
