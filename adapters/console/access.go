@@ -46,11 +46,7 @@ func (c *Console) showAccess(v *view, cause error) error {
 		return err
 	}
 	d.Deliveries, d.Pages = list.Items, v.pager("page", page, list.Total, "deliveries")
-	f, status := v.frame("Access", d), http.StatusOK
-	if cause != nil {
-		f.Problem, status = v.problem(cause)
-	}
-	return v.show(status, "access", f)
+	return v.showAgain("access", v.frame("Access", d), cause)
 }
 
 func (c *Console) rotateSecretPage(v *view) error {

@@ -68,11 +68,7 @@ func (c *Console) showBuy(v *view, form url.Values, cause error) error {
 		})
 		d.Product, title = &p, "Buy "+p.Name
 	}
-	f, status := v.frame(title, d), http.StatusOK
-	if cause != nil {
-		f.Problem, status = v.problem(cause)
-	}
-	return v.show(status, "buy", f)
+	return v.showAgain("buy", v.frame(title, d), cause)
 }
 
 // createForm reads the values of the form as the domain checks them.
@@ -202,11 +198,7 @@ func (c *Console) showRenew(v *view, days string, cause error) error {
 	} else if cause == nil {
 		cause = err
 	}
-	f, status := v.frame("Renew "+s.ID, d), http.StatusOK
-	if cause != nil {
-		f.Problem, status = v.problem(cause)
-	}
-	return v.show(status, "renew", f)
+	return v.showAgain("renew", v.frame("Renew "+s.ID, d), cause)
 }
 
 func (c *Console) renew(v *view) error {

@@ -164,11 +164,7 @@ func (c *Console) showKey(v *view, form url.Values, cause error) error {
 		form = valuesOf(list[at].Limits)
 	}
 	f := v.frame("Key "+list[at].Name, keyData{list[at], c.limitsOf(form), v.may(account.AccountWrite)})
-	status := http.StatusOK
-	if cause != nil {
-		f.Problem, status = v.problem(cause)
-	}
-	return v.show(status, "key", f)
+	return v.showAgain("key", f, cause)
 }
 
 // changeKey replaces the limits of a key by those of a form. Repeating it changes nothing.

@@ -49,11 +49,7 @@ func (c *Console) showNewKey(v *view, form url.Values, cause error) error {
 			d.Scopes = append(d.Scopes, s)
 		}
 	}
-	f, status := v.frame("A new API key", d), http.StatusOK
-	if cause != nil {
-		f.Problem, status = v.problem(cause)
-	}
-	return v.show(status, "newkey", f)
+	return v.showAgain("newkey", v.frame("A new API key", d), cause)
 }
 
 // createKey issues a key and shows it once. Without a ticked permission it is refused: the use case

@@ -75,11 +75,7 @@ func (c *Console) showMoney(v *view, cause error) error {
 		return err
 	}
 	d.Costs = v.pager("costs", costs, d.Report.Sessions.Total, "cost-title")
-	f, status := v.frame("Money", d), http.StatusOK
-	if cause != nil {
-		f.Problem, status = v.problem(cause)
-	}
-	return v.show(status, "money", f)
+	return v.showAgain("money", v.frame("Money", d), cause)
 }
 
 // setBudget sets what the form has: an empty limit is none.

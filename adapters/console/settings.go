@@ -2,7 +2,6 @@ package console
 
 import (
 	"cmp"
-	"net/http"
 	"slices"
 	"strings"
 
@@ -52,11 +51,7 @@ func (c *Console) showSettings(v *view, cause error) error {
 	if d.Policy, err = c.Policies.Get(v, v.caller.AgentID, s.ID); err != nil {
 		return err
 	}
-	f, status := v.frame("Settings of "+s.ID, d), http.StatusOK
-	if cause != nil {
-		f.Problem, status = v.problem(cause)
-	}
-	return v.show(status, "settings", f)
+	return v.showAgain("settings", v.frame("Settings of "+s.ID, d), cause)
 }
 
 // change changes what a form has, and leads to the session or shows the form again.
@@ -171,11 +166,7 @@ func (c *Console) showAdd(v *view, gb string, cause error) error {
 			d.Quote = done.Quote
 		}
 	}
-	f, status := v.frame("Add traffic to "+s.ID, d), http.StatusOK
-	if cause != nil {
-		f.Problem, status = v.problem(cause)
-	}
-	return v.show(status, "addtraffic", f)
+	return v.showAgain("addtraffic", v.frame("Add traffic to "+s.ID, d), cause)
 }
 
 func (c *Console) topUp(v *view, id, gb string) (in sessions.TopUp, err error) {

@@ -214,6 +214,15 @@ func (v *view) show(status int, name string, f ui.Frame) error {
 	return v.c.pages.Render(v.w, status, name, f)
 }
 
+// showAgain writes a page with a form, and why what the form asked for was refused; nil: it asked for nothing.
+func (v *view) showAgain(name string, f ui.Frame, cause error) error {
+	status := http.StatusOK
+	if cause != nil {
+		f.Problem, status = v.problem(cause)
+	}
+	return v.show(status, name, f)
+}
+
 // leave leads to another page of the console after an action. The browser reads it by GET, so that to
 // load it again repeats nothing.
 func (v *view) leave(path, done string) error {
