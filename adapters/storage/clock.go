@@ -10,7 +10,6 @@ import (
 
 	"agentproxy/adapters/storage/column"
 	"agentproxy/adapters/storage/engine"
-	"agentproxy/adapters/storage/postgres"
 	"agentproxy/adapters/storage/sessions"
 	"agentproxy/ports"
 )
@@ -163,7 +162,7 @@ func (s *Store) MeasureClock(ctx context.Context) error {
 	if err := s.releaseClock(ctx); err != nil {
 		return err
 	}
-	if s.postgres == nil || s.config.Now != nil {
+	if s.postgres.Now() == "" || s.config.Now != nil {
 		return nil
 	}
 	server, at, within, err := s.postgres.ReadClock(ctx)
@@ -177,11 +176,12 @@ func (s *Store) MeasureClock(ctx context.Context) error {
 // startClock chooses the clock of the store and the statements that depend on it.
 func (s *Store) startClock(ctx context.Context) error {
 	s.clock = &clock{host: s.config.Host, log: s.config.Logger}
-	byServer := s.postgres != nil && s.config.Now == nil
+	server := s.postgres.Now()
+	byServer := server != "" && s.config.Now == nil
 	switch {
 	case s.config.Now != nil:
 		s.clock.host, s.now = s.config.Now, s.config.Now
-	case s.postgres == nil:
+	case server == "":
 		// Leases of one process are measured as its gateway does it, by the monotonic clock: a
 		// step of the wall clock, or the sleep of a laptop, loses none.
 		began := s.config.Host()
@@ -192,7 +192,7 @@ func (s *Store) startClock(ctx context.Context) error {
 	}
 	s.leases = sessions.NewLeaseSQL(func(parameter int) string {
 		if byServer {
-			return postgres.ServerNow
+			return server
 		}
 		return "CAST(?" + strconv.Itoa(parameter) + " AS BIGINT)"
 	}, func(args ...any) []any {

@@ -66,10 +66,11 @@ func (s *Store) Collect(ch chan<- prometheus.Metric) {
 	s.metrics.units.Collect(ch)
 	s.metrics.batches.Collect(ch)
 	s.metrics.reads.Collect(ch)
-	if s.postgres == nil {
+	pool := s.Pool()
+	if pool == nil {
 		return
 	}
-	stat := s.postgres.Pool().Stat()
+	stat := pool.Stat()
 	waits, waited := s.postgres.Waits()
 	ch <- prometheus.MustNewConstMetric(descUsed, prometheus.GaugeValue, float64(stat.AcquiredConns()))
 	ch <- prometheus.MustNewConstMetric(descOpen, prometheus.GaugeValue, float64(stat.TotalConns()))
@@ -84,11 +85,12 @@ func (s *Store) Collect(ch chan<- prometheus.Metric) {
 
 // LockWaits counts the connections to the database that wait for a lock; 0 on SQLite.
 func (s *Store) LockWaits(ctx context.Context) (float64, error) {
-	if s.postgres == nil {
+	pool := s.Pool()
+	if pool == nil {
 		return 0, nil
 	}
 	var n float64
-	err := s.postgres.Pool().QueryRow(ctx, `SELECT COUNT(*)::float8 FROM pg_stat_activity
+	err := pool.QueryRow(ctx, `SELECT COUNT(*)::float8 FROM pg_stat_activity
 		WHERE datname = current_database() AND wait_event_type = 'Lock'`).Scan(&n)
 	return n, s.database.Classify(ctx, err)
 }

@@ -12,12 +12,40 @@ import (
 
 	"agentproxy/adapters/storage/commit"
 	"agentproxy/adapters/storage/engine"
+	"agentproxy/adapters/storage/ledger"
 	"agentproxy/adapters/storage/postgres"
 	"agentproxy/adapters/storage/proof"
 	"agentproxy/adapters/storage/sqlite"
 	"agentproxy/adapters/storage/work"
 	"agentproxy/ports"
 )
+
+// proofBounds are those of the proofs of the next store; tests change them.
+var proofBounds = proof.Usual
+
+// proofDatabase is a store as its proof reads it.
+type proofDatabase struct{ *Store }
+
+var _ proof.Database = proofDatabase{}
+
+func (p proofDatabase) Read(ctx context.Context, fn func(*work.Unit) error) error {
+	return p.Store.Read(ctx, func(_ context.Context, unit ports.Tx) error { return fn(&unit.(*tx).Unit) })
+}
+
+func (p proofDatabase) Update(ctx context.Context, fn func(*work.Unit) error) error {
+	return p.Store.Update(ctx, ports.ReadSet{}, func(_ context.Context, unit ports.Tx) error {
+		return fn(&unit.(*tx).Unit)
+	})
+}
+
+func (p proofDatabase) Audit(ctx context.Context, fn func(engine.Conn) error) error {
+	return p.database.Audit(ctx, fn)
+}
+
+// SumUp counts what ended since it ran last, and sums what is new by hour, day and month.
+func (s *Store) SumUp(ctx context.Context) error {
+	return ledger.SumUp(ctx, proofDatabase{s}, s.clock.Now())
+}
 
 // Open opens the database, which may still need Migrate. It returns ErrNewerSchema for one whose
 // schema needs a newer program.
@@ -53,7 +81,7 @@ func (s *Store) open(ctx context.Context) error {
 		}
 		s.shares, s.queued = commit.NewShares(max(1, db.Slots()/2), db.Patience), commit.NewShares(maxQueued, db.Patience)
 		db.Retried = func(reason string) { s.metrics.retries.WithLabelValues(reason).Inc() }
-		s.database, s.postgres, s.update = db, db, s.onPostgres
+		s.database, s.postgres, s.update, s.view = db, db, s.onPostgres, s.viewShared
 		db.Space.Capacity, db.Space.Now = s.config.Capacity, s.config.Host
 		for range committers {
 			s.commits = append(s.commits, commit.New(counts, s.beginBatch, s.alone))
@@ -69,7 +97,7 @@ func (s *Store) open(ctx context.Context) error {
 		begin := func([]*ports.ReadSet) (*engine.Transaction, error) { return db.Begin() }
 		s.commits = []*commit.Committer{commit.New(counts, begin, nil)}
 		s.shares, s.queued = commit.NewShares(max(1, s.config.Readers/2), 0), commit.NewShares(maxQueued, 0)
-		s.database, s.update = db, s.onSQLite
+		s.database, s.update, s.view = db, s.onSQLite, s.viewRecent
 	}
 	if err := s.startClock(ctx); err != nil {
 		return err
@@ -81,9 +109,9 @@ func (s *Store) open(ctx context.Context) error {
 		return fmt.Errorf("mend the order of events: %w", err)
 	}
 	orm, err := openORM(s.database.Dialector())
-	s.work = &work.Database{ORM: orm, Now: s.now, Feed: s.database.Feed(), Hints: s.postgres == nil,
+	s.work = &work.Database{ORM: orm, Now: s.now, Feed: s.database.Feed(), Hints: s.database.Hints(),
 		OldEvents: s.database.OldEvents(), MonthOf: s.database.MonthOf}
-	s.Prover = proof.New(proofDatabase{s}, s.clock, s.postgres != nil, proofBounds)
+	s.Prover = proof.New(proofDatabase{s}, s.clock, s.Pool() != nil, proofBounds)
 	return err
 }
 

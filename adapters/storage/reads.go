@@ -20,14 +20,7 @@ import (
 // View runs fn on a consistent read-only snapshot.
 func (s *Store) View(ctx context.Context, reads ports.ReadSet, fn func(ctx context.Context, tx ports.Tx) error) error {
 	if a := &reads; !a.Empty() && batchable(a) {
-		err := engine.ErrAlone
-		switch {
-		case s.postgres != nil:
-			err = s.reads[shardOf(a, len(s.reads))].view(ctx, a, fn)
-		case s.recent.Takes(a):
-			err = s.viewRecent(ctx, a, fn)
-		}
-		if err != engine.ErrAlone {
+		if err := s.view(ctx, a, fn); err != engine.ErrAlone {
 			return s.database.Classify(ctx, err)
 		}
 	}
@@ -150,9 +143,17 @@ func (s *Store) show(
 	return err
 }
 
+// viewShared runs fn, on PostgreSQL, by the reader of its agent.
+func (s *Store) viewShared(ctx context.Context, a *ports.ReadSet, fn func(context.Context, ports.Tx) error) error {
+	return s.reads[shardOf(a, len(s.reads))].view(ctx, a, fn)
+}
+
 // viewRecent runs fn, on SQLite, with a session from memory, or reads that and keeps it for the views that follow. It
 // returns engine.ErrAlone for a view that reads something else.
 func (s *Store) viewRecent(ctx context.Context, a *ports.ReadSet, fn func(context.Context, ports.Tx) error) error {
+	if !s.recent.Takes(a) {
+		return engine.ErrAlone
+	}
 	if found := s.recent.Find(a); found != nil {
 		return s.show(ctx, found, fromMemory, fn)
 	}
@@ -234,11 +235,6 @@ func (r *reader) read(first *readAsk) {
 	for _, ask := range asks {
 		ask.answer <- readAnswer{b, err}
 	}
-}
-
-// newBatch returns a batch on a pipeline.
-func (s *Store) newBatch(pipe engine.Pipeline) *batch.Batch {
-	return batch.New(counted(s.config.Trace, pipe), &s.restricted)
 }
 
 // readBatch reads what views name.

@@ -26,9 +26,6 @@ const probeFormat = "2006-01-02T15:04:05.000000000Z07:00"
 // KeepPartitions makes the partitions of the event log for the days that come, and drops those whose events are
 // all from before a time. On SQLite, which has none, Trim of Events removes them.
 func (s *Store) KeepPartitions(ctx context.Context, retention time.Duration) error {
-	if s.postgres == nil {
-		return nil
-	}
 	now := s.clock.Now()
 	made, dropped, err := s.postgres.KeepPartitions(ctx, now, now.Add(-retention))
 	if made+dropped > 0 {

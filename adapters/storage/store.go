@@ -89,6 +89,8 @@ type database interface {
 	// Classify marks failures of the database itself as unavailable.
 	Classify(ctx context.Context, err error) error
 	calls.Feed
+	// Hints reports whether queries name partial indexes, because there are no statistics before ANALYZE.
+	Hints() bool
 	// OldEvents returns the table of events that are removed as rows.
 	OldEvents() string
 	// Feed returns the order of the events of agents.
@@ -109,6 +111,8 @@ type Store struct {
 	config   Config
 	database database
 	update   func(ctx context.Context, a *ports.ReadSet, fn func(*engine.Transaction) error) error
+	// view runs a view that names what it reads. It returns engine.ErrAlone for one that reads something else.
+	view     func(ctx context.Context, a *ports.ReadSet, fn func(context.Context, ports.Tx) error) error
 	commits  []*commit.Committer // SQLite's one, or those of PostgreSQL among which agents are divided
 	reads    []*reader           // of PostgreSQL, among which agents are divided
 	recent   *batch.Recent       // sessions that were read lately, nil until Remember
@@ -132,27 +136,15 @@ type Store struct {
 func (s *Store) Writer() *sql.DB { return s.database.Writer() }
 
 // Pool returns the pool of connections to PostgreSQL, nil on SQLite.
-func (s *Store) Pool() *pgxpool.Pool {
-	if s.postgres == nil {
-		return nil
-	}
-	return s.postgres.Pool()
-}
+func (s *Store) Pool() *pgxpool.Pool { return s.postgres.Pool() }
 
 // RateLimits returns the limits that processes share, nil on SQLite, which serves one process.
-func (s *Store) RateLimits() ports.RateLimits {
-	if s.postgres == nil {
-		return nil
-	}
-	return s.postgres.RateLimits()
-}
+func (s *Store) RateLimits() ports.RateLimits { return s.postgres.RateLimits() }
 
 // Listen calls notify, which must not block, when another process may have committed a change, until
 // ctx ends. On SQLite it returns at once: changes are polled with Since.
 func (s *Store) Listen(ctx context.Context, notify func()) {
-	if s.postgres != nil {
-		s.postgres.Listen(ctx, s.config.Logger, notify)
-	}
+	s.postgres.Listen(ctx, s.config.Logger, notify)
 }
 
 // LossyPromotions returns how often a PostgreSQL server that was promoted lacked commits of this process; 0 on SQLite.
@@ -179,22 +171,4 @@ func (s *Store) traceparent(ctx context.Context) string {
 		return ""
 	}
 	return s.config.Trace.Traceparent(ctx)
-}
-
-// NoteEvents notes for every process which agents have new events, until ctx ends. Close notes the rest.
-func (s *Store) NoteEvents(ctx context.Context) { s.notes.Run(ctx, s.note) }
-
-// FlushEventNotes notes the agents that have events now.
-func (s *Store) FlushEventNotes(ctx context.Context) error { return s.notes.Flush(ctx, s.note) }
-
-// note notes changes of agents by their names.
-func (s *Store) note(ctx context.Context, names []string) error {
-	return s.Update(ctx, ports.ReadSet{}, func(_ context.Context, t ports.Tx) error {
-		for _, name := range names {
-			if err := t.(*tx).NoteChange(name, ""); err != nil {
-				return err
-			}
-		}
-		return nil
-	})
 }

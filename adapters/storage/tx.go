@@ -1,8 +1,6 @@
 package storage
 
 import (
-	"context"
-
 	"agentproxy/adapters/storage/accounts"
 	"agentproxy/adapters/storage/batch"
 	"agentproxy/adapters/storage/calls"
@@ -13,7 +11,6 @@ import (
 	"agentproxy/adapters/storage/overview"
 	"agentproxy/adapters/storage/payments"
 	"agentproxy/adapters/storage/procurement"
-	"agentproxy/adapters/storage/proof"
 	"agentproxy/adapters/storage/rows"
 	"agentproxy/adapters/storage/sessions"
 	"agentproxy/adapters/storage/usage"
@@ -22,6 +19,11 @@ import (
 	"agentproxy/adapters/storage/workers"
 	"agentproxy/ports"
 )
+
+// newBatch returns a batch on a pipeline.
+func (s *Store) newBatch(pipe engine.Pipeline) *batch.Batch {
+	return batch.New(counted(s.config.Trace, pipe), &s.restricted)
+}
 
 // tx is one unit of work, which hands out the repositories.
 type tx struct {
@@ -79,30 +81,3 @@ func (t *tx) Folds() ports.Folds                     { return calls.Folds(&t.Uni
 func (t *tx) Certificates() ports.Certificates       { return certificate.Certificates(&t.Unit) }
 func (t *tx) KeyWallets() ports.KeyWallets           { return accounts.KeyWallets(&t.Unit) }
 func (t *tx) ExitMeasures() ports.ExitMeasures       { return evidence.ExitMeasures(&t.Unit) }
-
-// proofBounds are those of the proofs of the next store; tests change them.
-var proofBounds = proof.Usual
-
-// proofDatabase is a store as its proof reads it.
-type proofDatabase struct{ *Store }
-
-var _ proof.Database = proofDatabase{}
-
-func (p proofDatabase) Read(ctx context.Context, fn func(*work.Unit) error) error {
-	return p.Store.Read(ctx, func(_ context.Context, unit ports.Tx) error { return fn(&unit.(*tx).Unit) })
-}
-
-func (p proofDatabase) Update(ctx context.Context, fn func(*work.Unit) error) error {
-	return p.Store.Update(ctx, ports.ReadSet{}, func(_ context.Context, unit ports.Tx) error {
-		return fn(&unit.(*tx).Unit)
-	})
-}
-
-// SumUp counts what ended since it ran last, and sums what is new by hour, day and month.
-func (s *Store) SumUp(ctx context.Context) error {
-	return ledger.SumUp(ctx, proofDatabase{s}, s.clock.Now())
-}
-
-func (p proofDatabase) Audit(ctx context.Context, fn func(engine.Conn) error) error {
-	return p.database.Audit(ctx, fn)
-}

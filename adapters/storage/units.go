@@ -19,6 +19,24 @@ import (
 	"agentproxy/ports"
 )
 
+// NoteEvents notes for every process which agents have new events, until ctx ends. Close notes the rest.
+func (s *Store) NoteEvents(ctx context.Context) { s.notes.Run(ctx, s.note) }
+
+// FlushEventNotes notes the agents that have events now.
+func (s *Store) FlushEventNotes(ctx context.Context) error { return s.notes.Flush(ctx, s.note) }
+
+// note notes changes of agents by their names.
+func (s *Store) note(ctx context.Context, names []string) error {
+	return s.Update(ctx, ports.ReadSet{}, func(_ context.Context, t ports.Tx) error {
+		for _, name := range names {
+			if err := t.(*tx).NoteChange(name, ""); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
 // Update runs fn in a transaction. A cancelled ctx refuses a unit that has not started. It does not
 // interrupt one that has: SQLite answers an interrupted write by rolling back the whole transaction,
 // and with it the units of others.

@@ -147,7 +147,7 @@ func (r *Recent) Read(c *Claim, found *rows.Set) {
 }
 
 // only returns a session without workers as what was read.
-func only(f sessions.Stored, h sessions.StoredHealth) *rows.Set {
+func only(f *sessions.Stored, h sessions.StoredHealth) *rows.Set {
 	found := rows.NewShared()
 	sessions.Table.Load(found, f.ID, f)
 	sessions.HealthTable.Load(found, f.ID, h)

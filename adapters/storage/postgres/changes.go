@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"strconv"
-	"sync"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -104,6 +103,9 @@ const ownXmin = `COALESCE((SELECT MIN(x::text::bigint) FROM pg_snapshot_xip(pg_c
 	AND l.transactionid::text::bigint = x::text::bigint & 4294967295 AND d.datname <> current_database())),
 	pg_snapshot_xmax(pg_current_snapshot())::text::bigint)`
 
+// Hints reports whether queries name partial indexes, because there are no statistics before ANALYZE.
+func (d *Database) Hints() bool { return false }
+
 // OldEvents returns the table of events that are removed as rows: the default partition. The others are dropped by day.
 func (d *Database) OldEvents() string { return DefaultPartition }
 
@@ -113,12 +115,6 @@ func (d *Database) Feed() engine.Feed {
 		return []engine.FeedPart{{From: "outbox WHERE agent_id = " + agent, Place: "place"}}
 	}, End: placeFrom("pg_snapshot_xmin(pg_current_snapshot())::text::bigint"),
 		Held: placeFrom(ownXmin), Begun: placeFrom("pg_snapshot_xmax(pg_current_snapshot())::text::bigint")}
-}
-
-// feedLag is an event that a transaction under way holds up, the newest one when it was noticed; zero: none.
-type feedLag struct {
-	mu        sync.Mutex
-	place, at int64
 }
 
 // FeedHeld returns how old the event is that transactions of this database hold up for longest, as far as earlier calls

@@ -5,9 +5,17 @@ import (
 	"time"
 )
 
-// ServerNow is the expression for the time at which the server received the statement, in
+// serverNow is the expression for the time at which the server received the statement, in
 // microseconds since 1970.
-const ServerNow = "(EXTRACT(EPOCH FROM statement_timestamp()) * 1000000)::bigint"
+const serverNow = "(EXTRACT(EPOCH FROM statement_timestamp()) * 1000000)::bigint"
+
+// Now returns the expression for the time of the server in microseconds since 1970, "" without a database.
+func (d *Database) Now() string {
+	if d == nil {
+		return ""
+	}
+	return serverNow
+}
 
 // readings is how many readings of the clock are tried for one that was quick.
 const readings = 3
@@ -26,7 +34,7 @@ func (d *Database) ReadClock(ctx context.Context) (server, at time.Time, within 
 	for n := 0; n < readings && (n == 0 || within > quick); n++ {
 		var micros int64
 		sent := time.Now()
-		if err := conn.QueryRow(ctx, "SELECT "+ServerNow).Scan(&micros); err != nil {
+		if err := conn.QueryRow(ctx, "SELECT "+serverNow).Scan(&micros); err != nil {
 			return server, at, 0, err
 		}
 		if half := time.Since(sent) / 2; n == 0 || half < within {

@@ -55,18 +55,6 @@ func (u URL) parse() (*pgxpool.Config, error) {
 
 var errURL = errors.New("must be the URL of a PostgreSQL database, such as postgres://user@host/database")
 
-// The bounds of work on PostgreSQL. Every wait has one: for a connection, a lock, a statement, the
-// next statement of a unit, and the server.
-const (
-	connectWithin   = 10 * time.Second // at the start
-	dialWithin      = 2 * time.Second  // of one server: a packet may be lost once
-	connWithin      = 2 * time.Second  // for a free connection, at least what the URL allows a dial
-	unitWithin      = 6 * time.Second  // at least statement_timeout and a second
-	auditWithin     = 5 * time.Minute  // one snapshot of a proof
-	oldestPostgres  = 13
-	connectionLives = time.Hour
-)
-
 // limits bound what one connection does. Times are in milliseconds. Statements are short: compiling one, as
 // PostgreSQL does if its plan is estimated to cost much, takes longer than to execute it.
 var limits = map[string]string{

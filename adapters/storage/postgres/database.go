@@ -24,6 +24,17 @@ import (
 	"agentproxy/domain"
 )
 
+// PipelineLockTimeout is how long a statement of a pipeline waits for a lock that another
+// transaction has, in milliseconds. It is shorter than deadlock_timeout, and one busy row must not
+// hold up the units of everyone. Tests that look at what waits set another in a Database.
+const PipelineLockTimeout = 100
+
+// feedLag is an event that a transaction under way holds up, the newest one when it was noticed; zero: none.
+type feedLag struct {
+	mu        sync.Mutex
+	place, at int64
+}
+
 // Database is a pool of connections to a server.
 type Database struct {
 	url     URL
@@ -111,8 +122,13 @@ func (d *Database) LossyPromotions() int64 {
 // Writer returns the pool for database/sql.
 func (d *Database) Writer() *sql.DB { return d.db }
 
-// Pool returns the pool of connections.
-func (d *Database) Pool() *pgxpool.Pool { return d.pool }
+// Pool returns the pool of connections, nil without a database.
+func (d *Database) Pool() *pgxpool.Pool {
+	if d == nil {
+		return nil
+	}
+	return d.pool
+}
 
 // Dialector returns GORM's dialect.
 func (d *Database) Dialector() gorm.Dialector { return postgres.New(postgres.Config{Conn: d.db}) }

@@ -23,8 +23,11 @@ const (
 // Listen calls notify when another process may have committed a change, until ctx ends. It logs a
 // lost connection and opens another. While it runs a server that stopped to answer without closing its
 // connections, such as that of a host that froze or lost its network, is noticed: the connections to it
-// are given up.
+// are given up. Without a database it returns at once.
 func (d *Database) Listen(ctx context.Context, log *slog.Logger, notify func()) {
+	if d == nil {
+		return
+	}
 	pause := listenBackoff
 	for ctx.Err() == nil {
 		err := d.listen(ctx, log, func() {

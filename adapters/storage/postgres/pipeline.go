@@ -11,11 +11,6 @@ import (
 	"agentproxy/adapters/storage/engine"
 )
 
-// PipelineLockTimeout is how long a statement of a pipeline waits for a lock that another
-// transaction has, in milliseconds. It is shorter than deadlock_timeout, and one busy row must not
-// hold up the units of everyone. Tests that look at what waits set another in a Database.
-const PipelineLockTimeout = 100
-
 // Pipeline takes a connection for a transaction that several units share. Its BEGIN is sent with the
 // first statements.
 func (d *Database) Pipeline() (engine.Pipeline, error) {

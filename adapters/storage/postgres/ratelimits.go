@@ -13,8 +13,13 @@ import (
 
 var _ ports.RateLimits = rateLimits{}
 
-// RateLimits returns the limits that processes share.
-func (d *Database) RateLimits() ports.RateLimits { return rateLimits{d} }
+// RateLimits returns the limits that processes share, nil without a database.
+func (d *Database) RateLimits() ports.RateLimits {
+	if d == nil {
+		return nil
+	}
+	return rateLimits{d}
+}
 
 // rateLimits runs single statements, each of which is its own transaction, so that the lock of a
 // contended row is held for no round trip.
@@ -23,8 +28,7 @@ type rateLimits struct{ *Database }
 // The server's clock is read once, when the statement arrives. A statement that waited for another
 // uses a time in the past, which costs no tokens: a state is never set back to it.
 const (
-	serverNow = ServerNow
-	farthest  = `120000000`
+	farthest = `120000000`
 	// $2 is the interval, $3 the burst, $4 how many tokens. It is the arithmetic
 	// of ratelimit.Request.TakeFrom.
 	presentTAT = `LEAST(GREATEST(r.tat, ` + serverNow + `), ` + serverNow + ` + GREATEST(` + farthest + `, $3::bigint))`

@@ -18,6 +18,18 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 )
 
+// The bounds of work on PostgreSQL. Every wait has one: for a connection, a lock, a statement, the
+// next statement of a unit, and the server.
+const (
+	connectWithin   = 10 * time.Second // at the start
+	dialWithin      = 2 * time.Second  // of one server: a packet may be lost once
+	connWithin      = 2 * time.Second  // for a free connection, at least what the URL allows a dial
+	unitWithin      = 6 * time.Second  // at least statement_timeout and a second
+	auditWithin     = 5 * time.Minute  // one snapshot of a proof
+	oldestPostgres  = 13
+	connectionLives = time.Hour
+)
+
 // servers has the state of the servers of a URL: which of them answers, and the newest timeline among them.
 //
 // A standby that is promoted begins a new timeline, so the timeline orders servers that were one

@@ -233,9 +233,6 @@ func (p newProof) ending(c *chain, wallet proofRow) (f ports.Fault, err error) {
 	return c.compare(wallet), nil
 }
 
-// late is how much later than it is due what the leader does each minute is a fault.
-const late = time.Hour
-
 // due is what the leader must have done.
 type due struct {
 	seq     int64 // entries up to it must be proved,

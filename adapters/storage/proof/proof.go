@@ -4,51 +4,14 @@ package proof
 
 import (
 	"context"
-	"database/sql"
 	"encoding/json"
-	"errors"
 	"fmt"
-	"time"
 
 	"agentproxy/adapters/storage/column"
 	"agentproxy/adapters/storage/engine"
 	"agentproxy/adapters/storage/work"
 	"agentproxy/ports"
 )
-
-// Database runs what a proof reads and writes.
-type Database interface {
-	work.Units
-	// Audit runs fn on a snapshot that may last long.
-	Audit(ctx context.Context, fn func(engine.Conn) error) error
-}
-
-// Bounds are those of one step of a proof.
-type Bounds struct {
-	// Entries and Agents end a range of agents, with the agent that reaches one of them.
-	Entries int64
-	Agents  int
-	// New is how many entries a call of ProveNew looks at, and about how many it proves.
-	New int64
-	// Seal returns before when everything may be sealed at a time.
-	Seal func(now time.Time) time.Time
-}
-
-// Usual are the bounds of a service.
-var Usual = Bounds{Entries: 50_000, Agents: 5_000, New: 10_000, Seal: endOfMonth}
-
-// Prover implements ports.Audit on a database.
-type Prover struct {
-	db       Database
-	clock    ports.Clock
-	postgres bool
-	bounds   Bounds
-}
-
-// New returns the Prover of a database, PostgreSQL or SQLite.
-func New(db Database, clock ports.Clock, postgres bool, bounds Bounds) *Prover {
-	return &Prover{db: db, clock: clock, postgres: postgres, bounds: bounds}
-}
 
 // Rules returns the names of the rules that Verify checks.
 func (p *Prover) Rules() (names []string) {
@@ -57,71 +20,6 @@ func (p *Prover) Rules() (names []string) {
 	}
 	return append(append(names, walkRules...), guarded, actionsStay, accountSums, marginSums, orderSums,
 		deliverySums)
-}
-
-// proofName is the name under which the state of the proof is kept.
-const proofName = "ledger-proof"
-
-// proofState is how far the proof has come that runs, and what the last one found.
-type proofState struct {
-	StartedAt time.Time `json:"started_at"` // zero: none runs
-	Agent     string    `json:"agent"`      // the first agent that is not proved yet
-	Check     int       `json:"check"`      // the first of the other rules that is not, once all agents are
-	Entries   int64     `json:"entries"`
-	Faults    int       `json:"faults"`
-	Rule      string    `json:"rule"` // of the first fault
-
-	ProvedAt      time.Time `json:"proved_at"` // when the last proof ended
-	ProvedEntries int64     `json:"proved_entries"`
-	ProvedFaults  int       `json:"proved_faults"`
-	ProvedRule    string    `json:"proved_rule"`
-
-	SucceededAt time.Time     `json:"succeeded_at"` // when the last proof without a fault ended
-	Took        time.Duration `json:"took"`         // by the last proof, with its pauses
-
-	Whole   bool      `json:"whole"`    // the proof that runs reads sealed months too,
-	Month   time.Time `json:"month"`    // and seals what is before it
-	Seals   int       `json:"seals"`    // how many it has written or found
-	Sealed  time.Time `json:"sealed"`   // the seals of before then are in use; zero: none
-	WholeAt time.Time `json:"whole_at"` // when the last whole proof without a fault ended
-
-	New newProofState `json:"new"`
-
-	stored bool // in the database
-}
-
-// result returns what is known now: faults of the proof that runs count at once.
-func (p proofState) result() ports.Proof {
-	r := ports.Proof{At: p.ProvedAt, Entries: p.ProvedEntries, Faults: p.ProvedFaults, Rule: p.ProvedRule,
-		StartedAt: p.StartedAt, SucceededAt: p.SucceededAt, Took: p.Took, NewAt: p.New.At, Head: p.New.Head,
-		Sealed: p.Sealed, WholeAt: p.WholeAt}
-	if p.Faults > r.Faults {
-		r.Faults, r.Rule = p.Faults, p.Rule
-	}
-	if p.New.Faults > r.Faults {
-		r.Faults, r.Rule = p.New.Faults, p.New.Rule
-	}
-	if !p.New.Lost.IsZero() && r.Faults == 0 {
-		r.Faults, r.Rule = 1, oldProved
-	}
-	return r
-}
-
-func readState(u *work.Unit) (proofState, []byte, error) { return stateOf(u.Conn) }
-
-func stateOf(conn engine.Conn) (p proofState, text []byte, err error) {
-	err = conn.Row("SELECT value FROM service_values WHERE name = ?1", []any{proofName}).Scan(&text)
-	if errors.Is(err, sql.ErrNoRows) {
-		return p, nil, nil
-	}
-	if err == nil {
-		err = json.Unmarshal(text, &p)
-		p.stored = true
-	}
-	if err != nil {
-		err = fmt.Errorf("read the state of the proof: %w", err)
-	}
-	return p, text, err
 }
 
 // Proof returns the result that any process has stored.
@@ -155,14 +53,6 @@ func (p *Prover) start(state *proofState) {
 	if state.Month.Before(state.Sealed) { // the clock went back
 		state.Month = state.Sealed
 	}
-}
-
-// month returns before when the months are sealed that a proof leaves out; 0 if it reads everything.
-func (p *proofState) month() int64 {
-	if p.Whole || p.Sealed.IsZero() {
-		return 0
-	}
-	return column.Micros(p.Sealed)
 }
 
 // prove takes one step on a snapshot and stores what it returns, and the state after it.
@@ -209,15 +99,6 @@ func (p *Prover) prove(
 			"UPDATE service_values SET value = ?2 WHERE name = ?1 AND value = ?3", proofName, text, before)
 	})
 	return state.result(), err
-}
-
-func run(u *work.Unit, writes []write) error {
-	for _, w := range writes {
-		if err := u.Later(w.what, w.statement, w.args...); err != nil {
-			return err
-		}
-	}
-	return nil
 }
 
 // proveRange proves the next range of agents, and seals its months if nothing is wrong with it.
@@ -277,32 +158,4 @@ func (p *Prover) proveNext(ctx context.Context, conn engine.Conn, state *proofSt
 	}
 	state.end(p.clock.Now())
 	return nil, nil
-}
-
-// end ends a proof. It may have read an agent before a new entry of that was found wrong: what was found
-// since it began stays known until the next one.
-func (p *proofState) end(now time.Time) {
-	ended := proofState{ProvedAt: now, ProvedEntries: p.Entries, ProvedFaults: p.Faults, ProvedRule: p.Rule,
-		SucceededAt: p.SucceededAt, Took: now.Sub(p.StartedAt), Sealed: p.Sealed, WholeAt: p.WholeAt, New: p.New,
-		stored: p.stored}
-	if p.Faults == 0 {
-		ended.SucceededAt = now
-		if p.Whole {
-			ended.WholeAt = now
-			if p.Seals > 0 {
-				ended.Sealed = p.Month
-			}
-		}
-		if !p.New.Again {
-			ended.New.Faults, ended.New.Rule = 0, ""
-		}
-	}
-	*p = ended
-}
-
-func (p *proofState) add(faults []ports.Fault) {
-	if len(faults) > 0 && p.Rule == "" {
-		p.Rule = faults[0].Rule
-	}
-	p.Faults += len(faults)
 }

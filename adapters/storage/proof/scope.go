@@ -1,6 +1,8 @@
 package proof
 
-import "strings"
+import (
+	"strings"
+)
 
 // A rule's query sees a part of the database: its tables are hidden by those of the same names that a WITH clause
 // defines. ?1 and ?2 are the range of agents.
@@ -81,9 +83,6 @@ func (p *Prover) open() string {
 	return with(append(parts, sessions, topups))
 }
 
-// statuses are those of a session.
-const statuses = "'creating', 'active', 'terminated', 'expired', 'failed'"
-
 // openEntries selects the entries of a range of agents that are in no month sealed before ?3, with their seq.
 func (p *Prover) openEntries() string {
 	query := strings.Replace(strings.TrimSuffix(entrySelect, " WHERE "), "ledger_entries", "fresh", 1)
@@ -92,9 +91,6 @@ func (p *Prover) openEntries() string {
 	return with([]part{{"behind", behind}, {"fresh", p.each("behind", "ledger_entries",
 		"x.agent_id = o.agent_id AND x.ord > o.entries", "x.ord")}}) + query + " ORDER BY agent_id, ord"
 }
-
-// left is the text of a rule that only whole proofs check: it compares kept sums with all rows that they are of.
-const left = ""
 
 // openRules are the texts of rules in the scope of what is in no sealed month, where they differ. What they need of
 // sealed months they take from the seals, or look up by a key.

@@ -2,7 +2,10 @@ package proof
 
 import (
 	"context"
+	"database/sql"
 	"encoding/hex"
+	"encoding/json"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -14,6 +17,104 @@ import (
 	"agentproxy/adapters/storage/work"
 	"agentproxy/ports"
 )
+
+// proofState is how far the proof has come that runs, and what the last one found.
+type proofState struct {
+	StartedAt time.Time `json:"started_at"` // zero: none runs
+	Agent     string    `json:"agent"`      // the first agent that is not proved yet
+	Check     int       `json:"check"`      // the first of the other rules that is not, once all agents are
+	Entries   int64     `json:"entries"`
+	Faults    int       `json:"faults"`
+	Rule      string    `json:"rule"` // of the first fault
+
+	ProvedAt      time.Time `json:"proved_at"` // when the last proof ended
+	ProvedEntries int64     `json:"proved_entries"`
+	ProvedFaults  int       `json:"proved_faults"`
+	ProvedRule    string    `json:"proved_rule"`
+
+	SucceededAt time.Time     `json:"succeeded_at"` // when the last proof without a fault ended
+	Took        time.Duration `json:"took"`         // by the last proof, with its pauses
+
+	Whole   bool      `json:"whole"`    // the proof that runs reads sealed months too,
+	Month   time.Time `json:"month"`    // and seals what is before it
+	Seals   int       `json:"seals"`    // how many it has written or found
+	Sealed  time.Time `json:"sealed"`   // the seals of before then are in use; zero: none
+	WholeAt time.Time `json:"whole_at"` // when the last whole proof without a fault ended
+
+	New newProofState `json:"new"`
+
+	stored bool // in the database
+}
+
+// result returns what is known now: faults of the proof that runs count at once.
+func (p proofState) result() ports.Proof {
+	r := ports.Proof{At: p.ProvedAt, Entries: p.ProvedEntries, Faults: p.ProvedFaults, Rule: p.ProvedRule,
+		StartedAt: p.StartedAt, SucceededAt: p.SucceededAt, Took: p.Took, NewAt: p.New.At, Head: p.New.Head,
+		Sealed: p.Sealed, WholeAt: p.WholeAt}
+	if p.Faults > r.Faults {
+		r.Faults, r.Rule = p.Faults, p.Rule
+	}
+	if p.New.Faults > r.Faults {
+		r.Faults, r.Rule = p.New.Faults, p.New.Rule
+	}
+	if !p.New.Lost.IsZero() && r.Faults == 0 {
+		r.Faults, r.Rule = 1, oldProved
+	}
+	return r
+}
+
+// month returns before when the months are sealed that a proof leaves out; 0 if it reads everything.
+func (p *proofState) month() int64 {
+	if p.Whole || p.Sealed.IsZero() {
+		return 0
+	}
+	return column.Micros(p.Sealed)
+}
+
+// end ends a proof. It may have read an agent before a new entry of that was found wrong: what was found
+// since it began stays known until the next one.
+func (p *proofState) end(now time.Time) {
+	ended := proofState{ProvedAt: now, ProvedEntries: p.Entries, ProvedFaults: p.Faults, ProvedRule: p.Rule,
+		SucceededAt: p.SucceededAt, Took: now.Sub(p.StartedAt), Sealed: p.Sealed, WholeAt: p.WholeAt, New: p.New,
+		stored: p.stored}
+	if p.Faults == 0 {
+		ended.SucceededAt = now
+		if p.Whole {
+			ended.WholeAt = now
+			if p.Seals > 0 {
+				ended.Sealed = p.Month
+			}
+		}
+		if !p.New.Again {
+			ended.New.Faults, ended.New.Rule = 0, ""
+		}
+	}
+	*p = ended
+}
+
+func (p *proofState) add(faults []ports.Fault) {
+	if len(faults) > 0 && p.Rule == "" {
+		p.Rule = faults[0].Rule
+	}
+	p.Faults += len(faults)
+}
+
+func readState(u *work.Unit) (proofState, []byte, error) { return stateOf(u.Conn) }
+
+func stateOf(conn engine.Conn) (p proofState, text []byte, err error) {
+	err = conn.Row("SELECT value FROM service_values WHERE name = ?1", []any{proofName}).Scan(&text)
+	if errors.Is(err, sql.ErrNoRows) {
+		return p, nil, nil
+	}
+	if err == nil {
+		err = json.Unmarshal(text, &p)
+		p.stored = true
+	}
+	if err != nil {
+		err = fmt.Errorf("read the state of the proof: %w", err)
+	}
+	return p, text, err
+}
 
 // A month that is over is sealed: a whole proof that finds nothing wrong with a range of agents keeps what their
 // entries before the start of a month sum up to, with the digest. The proofs after that begin there: they read the
@@ -31,12 +132,6 @@ const (
 	// sealRows is how many rows a unit writes.
 	sealRows = 1000
 )
-
-// endOfMonth returns before when everything may be sealed.
-func endOfMonth(now time.Time) time.Time {
-	t := now.Add(-sealAfter).UTC()
-	return time.Date(t.Year(), t.Month(), 1, 0, 0, 0, 0, time.UTC)
-}
 
 // sealRow is a row of ledger_seals.
 type sealRow struct {
@@ -214,41 +309,6 @@ func (s *sealing) take(w *walk) {
 		row.Month = s.month
 		s.agents[row.AgentID] = row
 	}
-}
-
-const (
-	openingSelect = `SELECT agent_id, session_id, held_trial, held_own, charged_trial, charged_own, refunded_trial,
-		refunded_own, paid, renewals, renewed FROM ledger_openings WHERE agent_id >= ?1 AND agent_id < ?2 AND month = ?3`
-
-	// sealedSessions sums what the sessions that ended before ?3 moved.
-	sealedSessions = `SELECT agent_id, CAST(SUM(up + down) AS BIGINT), CAST(SUM(rotations + worker_rotations) AS BIGINT)
-		FROM sessions WHERE agent_id >= ?1 AND agent_id < ?2 AND counted = 1 AND ended_at < ?3 GROUP BY agent_id`
-	// unsealable are the agents with a session that ended before ?3 and is not counted, as when it still holds money.
-	unsealable = `SELECT DISTINCT agent_id FROM sessions
-		WHERE agent_id >= ?1 AND agent_id < ?2 AND counted = 0 AND ended_at > 0 AND ended_at < ?3`
-	// openings sums the entries before ?3 of the sessions that go on.
-	openings = `SELECT e.agent_id, e.session_id, CAST(SUM(e.held_trial) AS BIGINT), CAST(SUM(e.held_own) AS BIGINT),
-		CAST(SUM(CASE WHEN e.type = 'charge' THEN -e.held_trial ELSE 0 END) AS BIGINT),
-		CAST(SUM(CASE WHEN e.type = 'charge' THEN -e.held_own ELSE 0 END) AS BIGINT),
-		CAST(SUM(CASE WHEN e.type = 'refund' THEN e.trial ELSE 0 END) AS BIGINT),
-		CAST(SUM(CASE WHEN e.type = 'refund' THEN e.own ELSE 0 END) AS BIGINT),
-		CAST(SUM(CASE WHEN e.type IN ('charge', 'refund') THEN e.counter ELSE 0 END) AS BIGINT),
-		CAST(SUM(CASE WHEN ` + renewalHold + ` THEN 1 ELSE 0 END) AS BIGINT),
-		CAST(COALESCE(MAX(CASE WHEN ` + renewalHold + ` THEN ` + renewalEnd + ` END), 0) AS BIGINT)
-		FROM sessions s JOIN ledger_entries e ON e.agent_id = s.agent_id AND e.session_id = s.id
-		WHERE s.agent_id >= ?1 AND s.agent_id < ?2 AND (s.counted = 0 OR s.ended_at >= ?3)
-		AND e.agent_id >= ?1 AND e.agent_id < ?2 AND e.at < ?3 GROUP BY e.agent_id, e.session_id`
-
-	// renewalHold are the entries e that hold money for the renewal of a static session, and renewalEnd is the end
-	// before it in seconds, which their references name.
-	renewalHold = "e.type = 'hold' AND e.ref LIKE 'hold:' || e.session_id || ':renew:%'"
-	renewalEnd  = "CAST(substr(e.ref, length(e.session_id) + 13) AS BIGINT)"
-)
-
-// write is a statement of a step, whose result is not needed.
-type write struct {
-	what, statement string
-	args            []any
 }
 
 // seals returns what seals a range of agents in which nothing is wrong. A seal of the month that is there stays as

@@ -13,19 +13,6 @@ import (
 	"agentproxy/ports"
 )
 
-// rule is one rule of the ledger: a query for the rows that break it, each with
-// its name and what is wrong with it. The database walks the rows, so a long
-// ledger takes no memory here.
-type rule struct {
-	name, broken string
-}
-
-// check is a rule as it is proved: of a range of agents, or of everything at once.
-type check struct {
-	rule
-	byAgents bool
-}
-
 // checks returns the rules of the ledger and of what it is about. Those of the tables that grow with
 // every entry are proved by ranges of agents, in which the database sorts and sums a bounded number of
 // rows; what they compare never belongs to two agents.
@@ -39,9 +26,6 @@ func (p *Prover) checks() []check {
 	}
 	return all
 }
-
-// lastAgent is beyond the id of every agent.
-const lastAgent = "\U0010FFFF"
 
 // nextRange sets where the range of agents ends that begins at an agent, lastAgent for the last range, and returns how
 // many entries it has. Those that are sealed end no range. If few are, all are read: rules look up less then.
@@ -68,24 +52,6 @@ func (p *Prover) nextRange(ctx context.Context, conn engine.Conn, r *reading) (e
 		r.month = 0
 	}
 	return entries, err
-}
-
-// maxFaults bounds how many rows are listed that break one rule.
-const maxFaults = 1000
-
-// find adds the rows that break a rule to faults.
-func find(ctx context.Context, conn engine.Conn, r rule, query string, args []any,
-	faults []ports.Fault) ([]ports.Fault, error) {
-	err := conn.Rows(ctx, fmt.Sprintf("%s LIMIT %d", query, maxFaults), args, func(rows engine.Row) error {
-		f := ports.Fault{Rule: r.name}
-		err := rows.Scan(&f.Where, &f.Detail)
-		faults = append(faults, f)
-		return err
-	})
-	if err != nil {
-		return nil, fmt.Errorf("verify that %s: %w", r.name, err)
-	}
-	return faults, nil
 }
 
 // findIn returns the rows of a range of agents that break a rule, once its entries were walked.

@@ -104,8 +104,6 @@ type facts struct {
 	lastHold         int64
 }
 
-const dayMicros = 86_400_000_000
-
 // follow walks entries of a range of agents and returns what is wrong with them and their wallets, and how many it
 // read. It reads the proved ones again, and so finds that one has changed since.
 func (p *Prover) follow(ctx context.Context, conn engine.Conn, r reading) (

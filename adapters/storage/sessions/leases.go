@@ -16,14 +16,6 @@ import (
 // longer than usual.
 const leaseColumns = "session_id, id, replica, granted, up, down, connections, workers"
 
-// LeaseSQL holds the statements of leases. They read the database's clock themselves, so that a
-// replica whose own clock is wrong neither keeps a lease too long nor loses it too early.
-type LeaseSQL struct {
-	timed           func(args ...any) []any // appends the time to the arguments, if it is one
-	get, put, stale string
-	of              func(list string, n int) string // of the sessions in a list of n parameters
-}
-
 // NewLeaseSQL returns the statements. now returns the expression for the time in microseconds; where
 // the database has no clock of its own, it is the parameter with the given number, and timed adds the argument.
 func NewLeaseSQL(now func(parameter int) string, timed func(args ...any) []any) LeaseSQL {
@@ -42,17 +34,6 @@ func NewLeaseSQL(now func(parameter int) string, timed func(args ...any) []any) 
 		// It reads the whole table, which holds only what is leased right now.
 		stale: columns(3) + "renewed_at < " + now(3) + " - ?1 ORDER BY renewed_at LIMIT ?2",
 	}
-}
-
-func scanLease(found engine.Row) (l traffic.Lease, err error) {
-	var idle int64
-	var workers []byte
-	err = found.Scan(&l.SessionID, &l.ID, &l.Replica, &l.Granted, &l.Up, &l.Down, &l.Connections, &workers, &idle)
-	if err == nil {
-		l.Workers, err = codec.DecodeWorkers(workers)
-	}
-	l.Idle = time.Duration(idle) * time.Microsecond
-	return l, err
 }
 
 func (r usages) Lease(_ context.Context, sessionID, lease string) (traffic.Lease, bool, error) {

@@ -23,7 +23,7 @@ func (r repository) Insert(_ context.Context, s session.Session) error {
 		return fmt.Errorf("insert session %s: %w", s.ID, ports.ErrDuplicate)
 	}
 	row := toRow(s)
-	f := Stored{Row: row, usage: usageRow{Bytes: row.Bytes}, locked: true, added: true}
+	f := &Stored{Row: row, usage: usageRow{Bytes: row.Bytes}, locked: true, added: true}
 	return Table.Insert(r.Set, s.ID, f)
 }
 
@@ -77,7 +77,7 @@ func (r repository) Read(_ context.Context, agentID, id string) (read ports.Sess
 	if !looked && !f.added {
 		return read, r.Set.Escape()
 	}
-	return toRead(&f, &h)
+	return toRead(f, &h)
 }
 
 // readWhole loads a session with its usage and its health by one statement, if they are not in memory.

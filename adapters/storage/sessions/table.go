@@ -1,6 +1,7 @@
 package sessions
 
 import (
+	"cmp"
 	"strings"
 
 	"agentproxy/adapters/storage/column"
@@ -91,10 +92,11 @@ type (
 	}
 )
 
-// Table has what units read and change of sessions.
-var Table = &rows.Table[string, Stored]{
+// Table has what units read and change of sessions. What Get returns is changed as a copy.
+var Table = &rows.Table[string, *Stored]{
 	Order: work.SessionOrder,
-	Find: func(s *rows.Set, id string) (f Stored, found bool, err error) {
+	Find: func(s *rows.Set, id string) (f *Stored, found bool, err error) {
+		f = new(Stored)
 		found, err = s.Find(f.targets(&f.settleAt), SelectStored+"= ?1", "s", id)
 		f.keep()
 		return f, found, work.Wrap("read session "+id, err)
@@ -103,20 +105,21 @@ var Table = &rows.Table[string, Stored]{
 }
 
 // ScanStored scans a row of SelectStored, which is locked in a unit.
-func ScanStored(row engine.Row) (f Stored, err error) {
+func ScanStored(row engine.Row) (f *Stored, err error) {
+	f = new(Stored)
 	err = row.Scan(f.targets(&f.settleAt)...)
 	f.keep()
 	return f, err
 }
 
 // Shown reports whether what views show of the session was changed.
-func (f *Stored) Shown() bool { return f.changed&^planChanged != 0 }
+func (f *Stored) Shown() bool { return f != nil && f.changed&^planChanged != 0 }
 
 // keep notes a row as it was read.
 func (f *Stored) keep() { f.read, f.locked = f.indexedState, true }
 
 // writeSessions writes each row once.
-func writeSessions(_ *rows.Set, to rows.Writer, list []rows.Change[string, Stored]) error {
+func writeSessions(_ *rows.Set, to rows.Writer, list []rows.Change[string, *Stored]) error {
 	var added []addedRow
 	var states []stateRow
 	var unindexed []unindexedRow
@@ -124,7 +127,7 @@ func writeSessions(_ *rows.Set, to rows.Writer, list []rows.Change[string, Store
 	var plans []planRow
 	var whole []wholeRow
 	for i := range list {
-		f := &list[i].Row
+		f := list[i].Row
 		u := &f.usage
 		changed := f.changed
 		if !list[i].Stored {
@@ -148,18 +151,8 @@ func writeSessions(_ *rows.Set, to rows.Writer, list []rows.Change[string, Store
 	if err := insertNumbered(to, added); err != nil {
 		return err
 	}
-	for _, write := range []func() error{
-		func() error { return putStates.Write(to, states) },
-		func() error { return putUnindexed.Write(to, unindexed) },
-		func() error { return putUsages.Write(to, used) },
-		func() error { return putPlans.Write(to, plans) },
-		func() error { return putWhole.Write(to, whole) },
-	} {
-		if err := write(); err != nil {
-			return err
-		}
-	}
-	return nil
+	return cmp.Or(putStates.Write(to, states), putUnindexed.Write(to, unindexed), putUsages.Write(to, used),
+		putPlans.Write(to, plans), putWhole.Write(to, whole))
 }
 
 // insertNumbered inserts sessions, each with its place among the new ones of its agent: one statement does not
@@ -176,27 +169,29 @@ func insertNumbered(to rows.Writer, added []addedRow) error {
 }
 
 // stored returns a session for a change.
-func stored(u *work.Unit, id string) (Stored, error) {
+func stored(u *work.Unit, id string) (*Stored, error) {
 	f, found, err := Table.Get(u.Set, id)
 	switch {
 	case err != nil:
-		return f, err
+		return nil, err
 	case !found:
-		return f, session.ErrNotFound
+		return nil, session.ErrNotFound
 	case !f.locked:
-		return f, u.Set.Escape()
+		return nil, u.Set.Escape()
 	}
-	return f, nil
+	own := *f
+	return &own, nil
 }
 
 // store changes a part of a session.
-func store(u *work.Unit, f Stored, part parts) error {
+func store(u *work.Unit, f *Stored, part parts) error {
 	f.changed |= part
 	return Table.Put(u.Set, f.ID, f)
 }
 
 // scanWhole scans a row of ReadFrom.
-func scanWhole(row engine.Row) (f Stored, h StoredHealth, err error) {
+func scanWhole(row engine.Row) (f *Stored, h StoredHealth, err error) {
+	f = new(Stored)
 	err = row.Scan(f.targets(&f.settleAt, &h.seq, &h.State)...)
 	f.keep()
 	h.owner, h.kind, h.status, h.stored = f.AgentID, f.Type, f.Status, h.State != nil
@@ -221,7 +216,7 @@ func ScanRead(row engine.Row) (read ports.SessionRead, err error) {
 	if err != nil {
 		return read, err
 	}
-	return toRead(&f, &h)
+	return toRead(f, &h)
 }
 
 // toRead returns a session as views show it.

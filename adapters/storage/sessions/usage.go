@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"time"
 
+	"agentproxy/adapters/storage/codec"
 	"agentproxy/adapters/storage/column"
 	"agentproxy/adapters/storage/engine"
 	"agentproxy/adapters/storage/usage"
@@ -13,6 +14,25 @@ import (
 	"agentproxy/domain/traffic"
 	"agentproxy/ports"
 )
+
+// LeaseSQL holds the statements of leases. They read the database's clock themselves, so that a
+// replica whose own clock is wrong neither keeps a lease too long nor loses it too early.
+type LeaseSQL struct {
+	timed           func(args ...any) []any // appends the time to the arguments, if it is one
+	get, put, stale string
+	of              func(list string, n int) string // of the sessions in a list of n parameters
+}
+
+func scanLease(found engine.Row) (l traffic.Lease, err error) {
+	var idle int64
+	var workers []byte
+	err = found.Scan(&l.SessionID, &l.ID, &l.Replica, &l.Granted, &l.Up, &l.Down, &l.Connections, &workers, &idle)
+	if err == nil {
+		l.Workers, err = codec.DecodeWorkers(workers)
+	}
+	l.Idle = time.Duration(idle) * time.Microsecond
+	return l, err
+}
 
 // usages keeps the usage and the leases of sessions.
 type usages struct {
@@ -28,7 +48,10 @@ func (r usages) Usage(_ context.Context, sessionID string) (traffic.Usage, error
 	if err == nil && !found {
 		err = session.ErrNotFound
 	}
-	return fromUsageRow(f.usage), err
+	if err != nil {
+		return traffic.Usage{}, err
+	}
+	return fromUsageRow(f.usage), nil
 }
 
 func (r usages) Metered(ctx context.Context, sessionIDs []string) (map[string]*ports.Metered, error) {
@@ -90,7 +113,10 @@ func (r usages) Record(_ context.Context, agentID, sessionID string, hour time.T
 
 func (r usages) SettleAt(_ context.Context, sessionID string) (time.Time, error) {
 	f, err := stored(r.Unit, sessionID)
-	return column.Time(f.settleAt), err
+	if err != nil {
+		return time.Time{}, err
+	}
+	return column.Time(f.settleAt), nil
 }
 
 func (r usages) SetSettleAt(_ context.Context, sessionID string, at time.Time) error {
