@@ -17,13 +17,16 @@ const (
 	Ended             // refused: the session ended while the call ran
 )
 
+// ResourceSeparator ends the id of the session in the resource of a call.
+const ResourceSeparator = "#"
+
 // Call is one call under an Idempotency-Key.
 type Call struct {
 	AgentID   string
 	Path      string
 	Key       string
 	Request   []byte  // hash of the request's meaning
-	Resource  string  // the session it made or changed
+	Resource  string  // the session it made or changed, and more behind ResourceSeparator
 	Outcome   Outcome // of the first call
 	CreatedAt time.Time
 }

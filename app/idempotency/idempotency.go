@@ -67,14 +67,12 @@ func Store(
 // RenewalResource returns what the key of a renewal names: the session and the
 // order, so that a renewal that is refused frees its own key alone.
 func RenewalResource(sessionID, orderID string) string {
-	return sessionID + resourceSeparator + orderID
+	return sessionID + ports.ResourceSeparator + orderID
 }
-
-const resourceSeparator = "#"
 
 // CutResource returns the session that a key names, and the id of what was made for it, such as the order of a
 // renewal; empty if the call made the session.
 func CutResource(resource string) (sessionID, id string) {
-	sessionID, id, _ = strings.Cut(resource, resourceSeparator)
+	sessionID, id, _ = strings.Cut(resource, ports.ResourceSeparator)
 	return sessionID, id
 }

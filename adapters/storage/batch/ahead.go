@@ -34,7 +34,7 @@ var (
 	keyWalletsAhead   = accounts.SelectKeyWallets + agentsOf
 	lockWalletsAhead  = walletsAhead + " ORDER BY agent_id FOR " + work.RowLock
 	// answersAhead reads the sessions that known keys name, for the answers to calls that are repeated.
-	answersAhead = sessions.ReadFrom + `WHERE s.id IN (SELECT split_part(k.resource, '#', 1) FROM idempotency_keys k
+	answersAhead = sessions.ReadFrom + `WHERE s.id IN (SELECT ` + calls.SessionOf + ` FROM idempotency_keys k
 		JOIN unnest(?1::text[], ?2::text[], ?3::text[]) AS u(a, p, k) ON k.agent_id = u.a AND k.Path = u.p AND k.key = u.k)`
 	readsAhead = sessions.ReadFrom + "WHERE s.id = ANY(?1::text[])"
 	// HoldingAhead names one agent at a time: as long as the table is not analyzed, the plan of a condition

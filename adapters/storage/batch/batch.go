@@ -1,5 +1,11 @@
 // Package batch has units of work on PostgreSQL share a transaction, and views a snapshot: what they name is read
 // ahead for all of them in one round trip. It keeps sessions that were read lately, too.
+//
+// A ReadSet of ports names what a unit or a view reads; what is read ahead for several is a rows.Set that they
+// share. A unit that needs a row which is not in it ends with engine.ErrAlone and runs again in a transaction of its
+// own. In an aborted transaction (engine.ErrAborted) every unit runs again. Recent keeps sessions of the last second
+// for views; a Claim on one is the right to replace it, which a unit that changes the session takes away. The marks of
+// an agent (webhooks.Marks) are the notifications that were sent already, and are rows as others.
 package batch
 
 import (

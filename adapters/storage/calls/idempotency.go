@@ -124,6 +124,9 @@ func outcomeStatus(o ports.Outcome) int {
 	return 0
 }
 
+// SessionOf is the session of a key k, on PostgreSQL.
+const SessionOf = "split_part(k.resource, '" + ports.ResourceSeparator + "', 1)"
+
 // Load loads a row of Columns.
 func Load(s *rows.Set, row engine.Row) error {
 	var c Row

@@ -222,7 +222,7 @@ func (c *Committer) batch(first *unit) {
 	c.guarded = max(c.guarded-1, 0)
 	c.counts.Batches.Inc()
 	units, err := c.share([]*unit{first}, guard)
-	if !guard && c.single == nil && errors.Is(err, engine.ErrSpoiled) {
+	if !guard && c.single == nil && errors.Is(err, engine.ErrAborted) {
 		c.guarded = guardFor
 		units, err = c.share(units, true)
 	}
@@ -326,7 +326,7 @@ func runIn(tx *engine.Transaction, u *unit, guard bool) error {
 	}
 	if !guard {
 		if u.err != nil && tx.Wrote || !tx.Open() {
-			return engine.ErrSpoiled
+			return engine.ErrAborted
 		}
 		return nil
 	}

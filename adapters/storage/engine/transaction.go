@@ -31,8 +31,9 @@ var ErrReadOnly = errors.New("a view cannot write")
 // ErrAlone ends the run of a unit in a shared transaction that needs one of its own.
 var ErrAlone = errors.New("the unit needs a transaction of its own")
 
-// ErrSpoiled means that a transaction holds what must not be committed, or ended under its units.
-var ErrSpoiled = errors.New("the transaction cannot be committed")
+// ErrAborted means that a transaction is aborted, as PostgreSQL calls it: it holds what must not be committed, or
+// ended under its units.
+var ErrAborted = errors.New("the transaction cannot be committed")
 
 // Fail records a failed statement and returns its error. It looks whether the transaction is still
 // open: SQLite rolls it back by itself when the disk is full or an interrupt hits it, and a unit

@@ -113,7 +113,7 @@ func (p *pipeline) Commit() error {
 	case err == nil:
 		p.database.servers.committed(p.pg.PgConn(), parsePosition(before))
 	case sqlState(err) == transactionAborted:
-		err = fmt.Errorf("commit: %w", engine.ErrSpoiled)
+		err = fmt.Errorf("commit: %w", engine.ErrAborted)
 	case refused:
 	case p.ctx.Err() != nil: // as in Database.commit
 		_ = p.Rollback()

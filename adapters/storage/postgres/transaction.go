@@ -135,7 +135,7 @@ func (d *Database) commit(ctx context.Context, a acquired, id transactionID, fau
 		d.servers.committed(a.pg.PgConn(), before)
 		return nil
 	case sqlState(err) == transactionAborted:
-		return errors.Join(fmt.Errorf("commit: %w", engine.ErrSpoiled), fault)
+		return errors.Join(fmt.Errorf("commit: %w", engine.ErrAborted), fault)
 	case !a.pg.IsClosed() && sqlState(err) != "":
 		return fmt.Errorf("commit: %w", err) // refused, and so rolled back
 	}

@@ -1,5 +1,7 @@
 package proof
 
+import "agentproxy/ports"
+
 // ledgerRules are those of entries and wallets.
 var ledgerRules = []rule{
 	{"what a wallet holds its sessions hold", `SELECT w.agent_id, 'wallet ' || w.held_trial || ' and ' || w.held_own ||
@@ -70,9 +72,10 @@ func keyDay(sessions, since string) string {
 
 // placeRules are those of addresses and idempotency keys, which name a session and not its agent.
 func placeRules(postgres bool) []rule {
-	session := "substr(k.resource, 1, instr(k.resource || '#', '#') - 1)"
+	const end = "'" + ports.ResourceSeparator + "'"
+	session := "substr(k.resource, 1, instr(k.resource || " + end + ", " + end + ") - 1)"
 	if postgres {
-		session = "split_part(k.resource, '#', 1)"
+		session = "split_part(k.resource, " + end + ", 1)"
 	}
 	return []rule{
 		{"only a live session has addresses", `SELECT a.ip, 'session ' || a.session_id FROM static_addresses a

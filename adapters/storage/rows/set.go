@@ -69,7 +69,7 @@ func (s *Set) change() error {
 	case s.in == nil:
 		return engine.ErrReadOnly
 	case s.in.Ended():
-		return engine.ErrSpoiled
+		return engine.ErrAborted
 	}
 	s.wrote, s.dirty = true, true
 	return nil

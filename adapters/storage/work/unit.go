@@ -139,7 +139,7 @@ func (u *Unit) MayWrite() error {
 	case u.In == nil:
 		return engine.ErrReadOnly
 	case u.In.Ended():
-		return engine.ErrSpoiled
+		return engine.ErrAborted
 	}
 	return nil
 }

@@ -30,10 +30,7 @@ const (
 	ofSession = "WITH found AS MATERIALIZED (SELECT s.seq, " + endedSeq + " AS ended FROM sessions s WHERE s.id = ?1) "
 
 	fromArchive = " FROM session_archive a WHERE a.session = (SELECT ended FROM found)"
-	// archivedWorkers and archivedHealth are the row of an archive behind those of selectWorkers and
-	// workerHealth. The number of its worker is 0.
-	archivedWorkers = " UNION ALL SELECT 0, '', 0, '', '', 0, 0, 0, 0, '', 0, 0, 0, 0, 0, 0, '', 0, 0, 0, 0, a.data" +
-		fromArchive
+	// archivedHealth is the row of an archive behind those of workerHealth. The number of its worker is 0.
 	archivedHealth = " UNION ALL SELECT 0, '', a.data" + fromArchive
 
 	// archiveSchema is the oldest schema whose programs read archives.
@@ -149,9 +146,10 @@ func (r workers) ArchiveDue(
 	return due, last, nil
 }
 
+var liveWorkers = "SELECT " + workerColumns + `, h.state FROM workers w LEFT JOIN worker_health h ON h.worker = w.seq
+	WHERE w.session = (SELECT seq FROM sessions WHERE id = ?1) ORDER BY w.name`
+
 const (
-	liveWorkers = "SELECT " + workerColumns + `, h.state FROM workers w LEFT JOIN worker_health h ON h.worker = w.seq
-		WHERE w.session = (SELECT seq FROM sessions WHERE id = ?1) ORDER BY w.name`
 	insertArchive = `INSERT INTO session_archive (session, at, workers, up, down, connections, data)
 		SELECT seq, ?2, ?3, ?4, ?5, ?6, ?7 FROM sessions WHERE id = ?1`
 	takeArchive = `DELETE FROM session_archive WHERE session = (SELECT seq FROM sessions WHERE id = ?1)

@@ -47,10 +47,6 @@ const (
 		RETURNING seq`
 	putWorker = "UPDATE workers SET (" + workerStateColumns + `) =
 		(?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13) WHERE seq = ?1`
-	workerColumns = "w.seq, w.name, w.created_at, " + workerStateColumns +
-		", error_at, error_code, w.up, w.down, w.connections, used_at"
-	selectWorkers = ofSession + "SELECT " + workerColumns + `, NULL AS data
-		FROM workers w WHERE w.session = (SELECT seq FROM found)`
 	countWorker = `UPDATE workers SET up = up + ?2, down = down + ?3, connections = connections + ?4, used_at = ?5
 		WHERE seq = ?1`
 	workerHealth = ofSession + `SELECT w.seq, w.name, h.state FROM workers w
@@ -64,6 +60,31 @@ const (
 	putWorkerHealth = `INSERT INTO worker_health (worker, state) SELECT seq, ?2 FROM workers WHERE seq = ?1
 		ON CONFLICT (worker) DO UPDATE SET state = excluded.state`
 )
+
+// workerFields are what is read of a worker, and what the row of an archive has in its place: its number is 0.
+var workerFields = []struct{ name, archived string }{
+	{"w.seq", "0"}, {"w.name", "''"}, {"w.created_at", "0"}, {"country", "''"}, {"city", "''"}, {"ttl", "0"},
+	{"strict", "0"}, {"uniq", "0"}, {"max_bytes", "0"}, {"exit_ip", "''"}, {"turn", "0"}, {"assigned_at", "0"},
+	{"lost", "0"}, {"changeable", "0"}, {"rotations", "0"}, {"error_at", "0"}, {"error_code", "''"}, {"w.up", "0"},
+	{"w.down", "0"}, {"w.connections", "0"}, {"used_at", "0"},
+}
+
+var (
+	workerColumns, archivedColumns = joinFields()
+
+	selectWorkers = ofSession + "SELECT " + workerColumns + `, NULL AS data
+		FROM workers w WHERE w.session = (SELECT seq FROM found)`
+	// archivedWorkers is the row of an archive behind those of selectWorkers.
+	archivedWorkers = " UNION ALL SELECT " + archivedColumns + ", a.data" + fromArchive
+)
+
+func joinFields() (names, archived string) {
+	var n, a []string
+	for _, f := range workerFields {
+		n, a = append(n, f.name), append(a, f.archived)
+	}
+	return strings.Join(n, ", "), strings.Join(a, ", ")
+}
 
 // stateValues returns the values of workerStateColumns.
 func stateValues(w worker.Worker) []any {
