@@ -134,7 +134,7 @@ var imports = []rule{
 	{"adapters/storage/batch", "domain/... ports adapters/storage/accounts adapters/storage/calls adapters/storage/column adapters/storage/engine adapters/storage/ledger adapters/storage/rows adapters/storage/sessions adapters/storage/webhooks adapters/storage/work adapters/storage/workers"},
 	{"adapters/storage/calls", "ports adapters/storage/column adapters/storage/engine adapters/storage/rows adapters/storage/work"},
 	{"adapters/storage/certificate", "ports adapters/storage/work"},
-	{"adapters/storage/codec", "domain/..."},
+	{"adapters/storage/codec", "domain/... adapters/storage/column"},
 	{"adapters/storage/column", ""},
 	{"adapters/storage/commit", "domain/... ports adapters/storage/engine"},
 	{"adapters/storage/engine", "domain"},

@@ -3,6 +3,7 @@ package sessions
 import (
 	"time"
 
+	"agentproxy/adapters/storage/codec"
 	"agentproxy/adapters/storage/column"
 	"agentproxy/adapters/storage/rows"
 	"agentproxy/adapters/storage/work"
@@ -32,7 +33,7 @@ var HoldingTable = &rows.Table[string, []DueRow]{Order: work.HoldingOrder}
 
 // Due returns what the session used up of what it holds and was not charged for.
 func (d *DueRow) Due() (domain.Money, error) {
-	topUps, err := splitTopUps(d.topUps)
+	topUps, err := codec.SplitTopUps(d.topUps)
 	return session.Session{Type: session.Dynamic, Bytes: d.bytes, Price: d.price, TopUps: topUps, Money: session.Money{
 		Held: billing.Funds{Own: d.held}, Charged: billing.Funds{Own: d.charged}}}.ChargeDue(d.used), err
 }

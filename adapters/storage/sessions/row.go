@@ -4,8 +4,6 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
-	"net/netip"
-	"strconv"
 	"strings"
 	"time"
 
@@ -80,42 +78,42 @@ type unindexedState struct {
 }
 
 func toRow(s session.Session) Row {
-	return Row{Identity{
-		ID: s.ID, AgentID: s.AgentID, Type: string(s.Type), ProductNo: s.ProductNo, CreatedAt: column.Micros(s.CreatedAt),
-		BoughtBy: s.BoughtBy.KeyID, Buyer: s.BoughtBy.Name,
-	}, State{indexedState{Status: string(s.Status), ExpiresAt: column.Micros(s.ExpiresAt)}, unindexedState{
+	r := Row{Identity{ID: s.ID, AgentID: s.AgentID, Type: string(s.Type), ProductNo: s.ProductNo,
+		BoughtBy: s.BoughtBy.KeyID, Buyer: s.BoughtBy.Name}, State{indexedState{Status: string(s.Status)}, unindexedState{
+		Require: codec.JoinRule(s.Require), Exits: codec.JoinExits(s.Exits), EndedExits: codec.JoinEnded(s.Exits),
+		Labels: codec.JoinLabels(s.Labels), AllowedIps: codec.JoinNetworks(s.AllowedIPs),
+		TopUps: codec.JoinTopUps(s.TopUps),
 		Reason: string(s.Reason), Provider: s.Provider,
 		Quantity: s.Quantity, Days: s.Days, Bytes: s.Limit(), Price: int64(s.Price),
 		Protocol: string(s.Protocol), Country: s.Location.Country, City: s.Location.City,
 		RotationMode: string(s.Rotation.Mode), RotationInterval: s.Rotation.Interval.Microseconds(),
-		Rotations: s.Rotation.Count, RotatedAt: column.Micros(s.Rotation.LastAt),
-		RotationNextAt: column.Micros(s.Rotation.NextAt), Exits: joinExits(s.Exits),
+		Rotations: s.Rotation.Count, Skipped: s.Rotation.Skipped,
 		HeldTrial: int64(s.Money.Held.Trial), HeldOwn: int64(s.Money.Held.Own),
 		ChargedTrial: int64(s.Money.Charged.Trial), ChargedOwn: int64(s.Money.Charged.Own),
 		RefundedTrial: int64(s.Money.Refunded.Trial), RefundedOwn: int64(s.Money.Refunded.Own),
-		FailureCode: s.Failure.Code, FailureMessage: s.Failure.Message,
-		ActivatedAt: column.Micros(s.ActivatedAt), EndedAt: column.Micros(s.EndedAt),
-		Labels: joinLabels(s.Labels), AllowedIps: joinNetworks(s.AllowedIPs), PasswordNo: s.PasswordNo, Cuts: s.Cuts,
-		TopUps: joinTopUps(s.TopUps), Require: codec.JoinRule(s.Require),
-		Skipped:    s.Rotation.Skipped,
-		EndedExits: joinEnded(s.Exits), Kept: int64(s.Money.Kept),
+		Kept: int64(s.Money.Kept), FailureCode: s.Failure.Code, FailureMessage: s.Failure.Message,
+		PasswordNo: s.PasswordNo, Cuts: s.Cuts,
 	}}}
+	r.CreatedAt, r.ActivatedAt = column.Micros(s.CreatedAt), column.Micros(s.ActivatedAt)
+	r.ExpiresAt, r.EndedAt = column.Micros(s.ExpiresAt), column.Micros(s.EndedAt)
+	r.RotatedAt, r.RotationNextAt = column.Micros(s.Rotation.LastAt), column.Micros(s.Rotation.NextAt)
+	return r
 }
 
 // FromRow returns the session of a row.
 func FromRow(r *Row) (session.Session, error) {
-	exits, err := splitExits(r.Exits)
+	exits, err := codec.SplitExits(r.Exits)
 	if err != nil {
 		return session.Session{}, fmt.Errorf("exits of %s: %w", r.ID, err)
 	}
-	if err := markEnded(exits, r.EndedExits); err != nil {
+	if err := codec.MarkEnded(exits, r.EndedExits); err != nil {
 		return session.Session{}, fmt.Errorf("ended exits of %s: %w", r.ID, err)
 	}
-	allowed, err := splitNetworks(r.AllowedIps)
+	allowed, err := codec.SplitNetworks(r.AllowedIps)
 	if err != nil {
 		return session.Session{}, fmt.Errorf("allowed networks of %s: %w", r.ID, err)
 	}
-	topUps, err := splitTopUps(r.TopUps)
+	topUps, err := codec.SplitTopUps(r.TopUps)
 	if err != nil {
 		return session.Session{}, fmt.Errorf("additions to %s: %w", r.ID, err)
 	}
@@ -143,7 +141,7 @@ func FromRow(r *Row) (session.Session, error) {
 		Failure:   session.Failure{Code: r.FailureCode, Message: r.FailureMessage},
 		CreatedAt: column.Time(r.CreatedAt), ActivatedAt: column.Time(r.ActivatedAt),
 		ExpiresAt: column.Time(r.ExpiresAt), EndedAt: column.Time(r.EndedAt),
-		Labels: splitLabels(r.Labels), AllowedIPs: allowed, PasswordNo: r.PasswordNo, Cuts: r.Cuts,
+		Labels: codec.SplitLabels(r.Labels), AllowedIPs: allowed, PasswordNo: r.PasswordNo, Cuts: r.Cuts,
 		TopUps: topUps, Require: require,
 	}
 	if s.Type == session.Static {
@@ -166,75 +164,6 @@ func fromUsageRow(r usageRow) traffic.Usage {
 
 func toUsageRow(u traffic.Usage) usageRow {
 	return usageRow{u.Limit, u.Up, u.Down, u.Connections, u.Leased, column.Micros(u.UpdatedAt)}
-}
-
-// noAddress is an exit whose address is unknown, as that of an upstream proxy may be.
-const noAddress = "-"
-
-func joinExits(exits []session.Exit) string {
-	if len(exits) == 1 && exits[0].IP.IsValid() {
-		return exits[0].IP.String()
-	}
-	var b []byte
-	for i, exit := range exits {
-		if i > 0 {
-			b = append(b, ',')
-		}
-		if !exit.IP.IsValid() {
-			b = append(b, noAddress...)
-		}
-		b = exit.IP.AppendTo(b)
-	}
-	return string(b)
-}
-
-func splitExits(text string) ([]session.Exit, error) {
-	if text == "" {
-		return nil, nil
-	}
-	exits := make([]session.Exit, 0, strings.Count(text, ",")+1)
-	for part := range strings.SplitSeq(text, ",") {
-		if part == noAddress {
-			exits = append(exits, session.Exit{})
-			continue
-		}
-		ip, err := netip.ParseAddr(part)
-		if err != nil {
-			return nil, err
-		}
-		exits = append(exits, session.Exit{IP: ip})
-	}
-	return exits, nil
-}
-
-// joinEnded writes the places of the exits that ended.
-func joinEnded(exits []session.Exit) string {
-	var b []byte
-	for i, e := range exits {
-		if !e.Ended {
-			continue
-		}
-		if len(b) > 0 {
-			b = append(b, ',')
-		}
-		b = strconv.AppendInt(b, int64(i), 10)
-	}
-	return string(b)
-}
-
-// markEnded marks the exits at places that joinEnded wrote.
-func markEnded(exits []session.Exit, places string) error {
-	if places == "" {
-		return nil
-	}
-	for place := range strings.SplitSeq(places, ",") {
-		i, err := strconv.Atoi(place)
-		if err != nil || i < 0 || i >= len(exits) {
-			return fmt.Errorf("there is no exit %q", place)
-		}
-		exits[i].Ended = true
-	}
-	return nil
 }
 
 func scanSession(id string, found engine.Row) (session.Session, error) {

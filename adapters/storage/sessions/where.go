@@ -4,6 +4,7 @@ import (
 	"strconv"
 	"strings"
 
+	"agentproxy/adapters/storage/codec"
 	"agentproxy/adapters/storage/column"
 	"agentproxy/domain/session"
 	"agentproxy/ports"
@@ -30,7 +31,7 @@ func sessionWhere(agentID string, f ports.SessionFilter) (string, []any) {
 		no := "?" + strconv.Itoa(len(args))
 		where += " AND (replace(s.id, " + no + ", '') <> s.id OR replace(s.exits, " + no + ", '') <> s.exits)"
 	}
-	add(f.LabelKey != "", "replace(s.labels, ", "\n"+labelText(f.LabelKey, f.LabelValue), ", '') <> s.labels")
+	add(f.LabelKey != "", "replace(s.labels, ", "\n"+codec.LabelText(f.LabelKey, f.LabelValue), ", '') <> s.labels")
 	return where, args
 }
 
