@@ -3,12 +3,16 @@ package storage_test
 import (
 	"context"
 	"database/sql"
+	"errors"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/jackc/pgx/v5"
 
+	"agentproxy/adapters/storage"
 	"agentproxy/domain"
+	"agentproxy/domain/traffic"
 	"agentproxy/ports"
 	"agentproxy/test/pg"
 )
@@ -56,6 +60,55 @@ func TestASettlementChangesNoIndexOfSessionsOnSQLite(t *testing.T) {
 	if writes != 1 {
 		t.Errorf("the session is written %d times: %q", writes, statements)
 	}
+}
+
+// A unit writes a session once, whatever parts of it change: one that it inserts as it is in the end.
+func TestAUnitWritesASessionOnce(t *testing.T) {
+	t.Parallel()
+	onEachStore(t, func(t *testing.T, open func(testing.TB) *storage.Store) {
+		st := open(t)
+		addAgent(t, st, "agt_1", 0)
+		end := now.Add(time.Hour)
+		change := func(ctx context.Context, tx ports.Tx) error {
+			if err := charge(ctx, tx); err != nil {
+				return err
+			}
+			return errors.Join(tx.Traffic().PutUsage(ctx, "sess_1", traffic.Delta{Up: 7, At: now}),
+				tx.Traffic().SetSettleAt(ctx, "sess_1", end))
+		}
+		buy := func(ctx context.Context, tx ports.Tx) error {
+			return errors.Join(insertHolding(ctx, tx), change(ctx, tx))
+		}
+		for _, unit := range []struct {
+			what, write string
+			run         func(context.Context, ports.Tx) error
+		}{{"bought", "INSERT INTO sessions ", buy}, {"changed", "UPDATE sessions ", change}} {
+			statements, err := st.Statements(t.Context(), unit.run)
+			if err != nil {
+				t.Fatal(err)
+			}
+			var writes []string
+			for _, s := range statements {
+				if strings.HasPrefix(s, "INSERT INTO sessions ") || strings.HasPrefix(s, "UPDATE sessions ") {
+					writes = append(writes, s)
+				}
+			}
+			// What it used is not inserted.
+			if want := map[string]int{"bought": 2, "changed": 1}[unit.what]; len(writes) != want || !strings.HasPrefix(writes[0], unit.write) {
+				t.Errorf("a session that is %s is written by %q", unit.what, writes)
+			}
+			update(t, st, unit.run)
+			view(t, st, func(ctx context.Context, tx ports.Tx) error {
+				read, err := tx.Sessions().Read(ctx, "agt_1", "sess_1")
+				at, errAt := tx.Traffic().SettleAt(ctx, "sess_1")
+				if read.Usage.Up != map[string]int64{"bought": 7, "changed": 14}[unit.what] || !at.Equal(end) ||
+					read.Money.Charged.Own != map[string]domain.Money{"bought": 1, "changed": 2}[unit.what]*domain.Dollar {
+					t.Errorf("a session that is %s has %+v, %+v, settled at %v", unit.what, read.Usage, read.Money, at)
+				}
+				return errors.Join(err, errAt)
+			})
+		}
+	})
 }
 
 // indexesOf lists the indexes into which SQLite may write entries for a statement.

@@ -293,3 +293,30 @@ func TestCalm(t *testing.T) {
 		}
 	}
 }
+
+// A usage moves within what was bought, and never below nothing.
+func TestMoved(t *testing.T) {
+	u := traffic.Usage{Limit: 100, Up: 10, Down: 20, Connections: 1, Leased: 30}
+	at := time.Date(2026, 3, 14, 9, 26, 53, 0, time.UTC)
+	for _, c := range []struct {
+		d    traffic.Delta
+		want traffic.Usage
+		ok   bool
+	}{
+		{traffic.Delta{Up: 5, Connections: 2, Leased: -5, At: at},
+			traffic.Usage{Limit: 100, Up: 15, Down: 20, Connections: 3, Leased: 25, UpdatedAt: at}, true},
+		{traffic.Delta{Leased: 40, At: at}, traffic.Usage{Limit: 100, Up: 10, Down: 20, Connections: 1, Leased: 70, UpdatedAt: at}, true},
+		{traffic.Delta{Leased: 41, At: at}, traffic.Usage{}, false},
+		{traffic.Delta{Down: 41, At: at}, traffic.Usage{}, false},
+		{traffic.Delta{Leased: -31, At: at}, traffic.Usage{}, false},
+		{traffic.Delta{Up: -11, At: at}, traffic.Usage{}, false},
+		{traffic.Delta{Down: -21, At: at}, traffic.Usage{}, false},
+	} {
+		if got, ok := u.Moved(c.d); ok != c.ok || ok && got != c.want {
+			t.Errorf("%+v moves it to %+v, %v", c.d, got, ok)
+		}
+	}
+	if _, ok := (traffic.Usage{}).Moved(traffic.Delta{Up: 1 << 40, Leased: 1 << 40}); !ok {
+		t.Error("a usage without a limit has one")
+	}
+}

@@ -5,6 +5,7 @@ import (
 	"context"
 	"database/sql"
 	"errors"
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -191,5 +192,65 @@ func TestWhatAFailedUnitAddedIsDropped(t *testing.T) {
 	if c.stored["t"] != 4 || c.stored["n"] != 3 || c.stored["a"] != 3 ||
 		!slices.Equal(c.sent, []string{"put balances", "insert notes", "insert notes", "add totals"}) {
 		t.Errorf("%v is written by %q", c.stored, c.sent)
+	}
+}
+
+// A row that a unit inserts is one for the units after it, and written as they leave it.
+func TestARowThatIsInsertedIsWrittenAsItIsInTheEnd(t *testing.T) {
+	set := rows.NewShared()
+	if err := balances.Insert(set, "n", 1); err != nil {
+		t.Fatal(err)
+	}
+	set.End(true)
+	n, ok, err := balances.Get(set, "n")
+	if err := cmp.Or(err, balances.Put(set, "n", n+1)); !ok || err != nil {
+		t.Fatal(ok, err)
+	}
+	set.End(true)
+	if err := balances.Insert(set, "dropped", 1); err != nil {
+		t.Fatal(err)
+	}
+	set.End(false)
+	c := &table{stored: map[string]int64{}}
+	if err := set.WriteTo(c); err != nil || len(c.sent) != 1 || c.stored["n"] != 2 {
+		t.Errorf("%v is written by %q, %v", c.stored, c.sent, err)
+	}
+	view := set.Frozen()
+	if err := balances.Insert(view, "m", 1); !errors.Is(err, engine.ErrAlone) {
+		t.Error("an insert of a view:", err)
+	}
+}
+
+// Rows that are in memory are not read again, and a unit that shares a transaction reads no others.
+func TestMissingRows(t *testing.T) {
+	set := rows.NewShared()
+	balances.Load(set, "a", 1)
+	balances.Ask(set, "b")
+	if missing, err := balances.Missing(set, []string{"a", "b"}); len(missing) != 0 || err != nil {
+		t.Error("what was read ahead:", missing, err)
+	}
+	if missing, err := balances.Missing(set, []string{"a", "c"}); !errors.Is(err, engine.ErrAlone) || missing != nil {
+		t.Error("what was not:", missing, err)
+	}
+	_, _, own := open(map[string]int64{"a": 1})
+	balances.Load(own, "a", 1)
+	if missing, err := balances.Missing(own, []string{"a", "c"}); err != nil || !slices.Equal(missing, []string{"c"}) {
+		t.Error("in a unit alone:", missing, err)
+	}
+}
+
+// Rows without a statement are left to who asks for them, those of a failed unit dropped.
+func TestRowsThatAreWrittenElsewhere(t *testing.T) {
+	list := &rows.Inserts[string]{Order: 3}
+	set := rows.NewShared()
+	for _, keep := range []bool{true, false, true} {
+		if err := list.Insert(set, fmt.Sprint(keep)); err != nil {
+			t.Fatal(err)
+		}
+		set.End(keep)
+	}
+	c := &table{stored: map[string]int64{}}
+	if err := set.WriteTo(c); err != nil || len(c.sent) != 0 || !slices.Equal(list.Added(set), []string{"true", "true"}) {
+		t.Errorf("%q are left, %q was sent, %v", list.Added(set), c.sent, err)
 	}
 }
