@@ -29,4 +29,6 @@ flakes: ## the tests again and again, alone, beside busy loops and on one slow p
 	.ci/flakes $(PACKAGES)
 
 release-check: ## what a release is made by, and the programs for this machine, into dist/
+	@test -n "$$(git remote)" || { echo "goreleaser names a release by the git remote, and this checkout has none: run" \
+		"make release-check in a clone of it (git clone . ../agentproxy-release)"; exit 1; }
 	go tool -modfile=.ci/release/go.mod goreleaser check && go tool -modfile=.ci/release/go.mod goreleaser build --snapshot --single-target --clean
