@@ -113,8 +113,11 @@ func foldCall(c queuedCall, found map[subject]*reportedOn, tally *ports.Tally) (
 			h.State.ObserveMatched(e.Claim.event())
 		}
 		tally.Reported++
-		if h.State.Report(event) {
-			countEvidence(tally, event)
+		if h.State.Report(event) { // it is evidence
+			tally.Scored++
+			if event.Good() {
+				tally.Good++
+			}
 		}
 		h.events = append(h.events, e.entry(event))
 	}
@@ -132,16 +135,6 @@ func (e *queuedEvent) entry(event health.Event) eventlog.Event {
 		f.OccurredAt = time.UnixMicro(e.OccurredAt).UTC()
 	}
 	return f
-}
-
-// countEvidence counts one event that may be evidence about an exit.
-func countEvidence(t *ports.Tally, e health.Event) {
-	if e.Scored() {
-		t.Scored++
-		if e.Good() {
-			t.Good++
-		}
-	}
 }
 
 // announce notifies of a risk level that has changed for good, unless the session is over.

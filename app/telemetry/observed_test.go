@@ -199,3 +199,18 @@ func TestFlush(t *testing.T) {
 		}
 	})
 }
+
+func TestWhatWasSeenAloneCountsForTheRateOfSuccesses(t *testing.T) {
+	t.Parallel()
+	w := apptest.New(t)
+	agent := w.Register()
+	v := w.Buy(agent, apptest.Local)
+	for i, kind := range []health.Type{health.Success, health.Timeout} {
+		w.Observe(v.ID, "example.com", kind)
+		w.Clock.Advance(3 * time.Second)
+		apptest.OK(t, w.Observer.Flush(t.Context()))
+		o, err := w.Stats.Overview(t.Context(), agent)
+		apptest.OK(t, err)
+		apptest.Equal(t, "the rate", o.SuccessRate, 1/float64(i+1))
+	}
+}

@@ -278,7 +278,12 @@ func (o *Observer) storeBatch(ctx context.Context, tx repos, b batch) error {
 	var tally ports.Tally
 	for _, e := range b.ready {
 		h.State.Observe(e)
-		countEvidence(&tally, e)
+		if e.Scored() {
+			tally.Scored++
+		}
+		if e.Good() {
+			tally.Good++
+		}
 	}
 	if err := tx.Counters().Add(ctx, h.AgentID, tally); err != nil {
 		return err
