@@ -79,10 +79,11 @@ func SumUp(ctx context.Context, db work.Units, now time.Time) error {
 
 // SumDays sums what is new by day, a part in each unit.
 func SumDays(ctx context.Context, db work.Units) error {
-	sums := []func(context.Context, *work.Unit) (bool, error){margins.SumOrders, margins.SumHours}
+	sums := []func(context.Context, *work.Unit) (bool, error){margins.SumOrders}
 	for _, e := range margins.AllEntries {
 		sums = append(sums, e.Sum)
 	}
+	sums = append(sums, margins.SumHours) // of a day that takes too long no other sum waits
 	for _, sum := range sums {
 		for more := true; more && ctx.Err() == nil; {
 			err := db.Update(ctx, func(u *work.Unit) (err error) {

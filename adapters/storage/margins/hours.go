@@ -17,7 +17,7 @@ const stepHours = 200
 
 const (
 	openHours = `SELECT agent_id, hour, up + down FROM agent_hours%s WHERE up + down <> delivered
-		ORDER BY agent_id, hour LIMIT ?1`
+		AND of_sessions = 1 ORDER BY agent_id, hour LIMIT ?1`
 	usedOnDay = `SELECT s.provider, s.product_no, s.type, CAST(SUM(h.up + h.down) AS BIGINT), COUNT(DISTINCT s.id)
 		FROM usage_hours h JOIN sessions s ON s.id = h.session_id WHERE h.counted = 1 AND h.agent_id = ?1
 		AND h.hour >= ?2 AND h.hour < ?3 AND ` + isUse + ` GROUP BY 1, 2, 3
