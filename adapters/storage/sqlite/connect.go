@@ -22,20 +22,21 @@ var common = url.Values{
 
 // writing makes what was committed survive a power failure (FULL), takes the write lock when a
 // transaction begins, because a lock that is requested after a read is refused at once, and lets
-// the triggers of the ledger see rows that a REPLACE would remove.
+// the triggers of the ledger see rows that a REPLACE would remove. What its cache lacks is in that of the system: one
+// of 64 MB measured no faster.
 var writing = url.Values{
 	"_journal_mode":       {"WAL"},
 	"_synchronous":        {"FULL"},
 	"_txlock":             {"immediate"},
 	"_recursive_triggers": {"on"},
-	"_cache_size":         {"-65536"}, // KiB
+	"_cache_size":         {"-12288"}, // KiB
 }
 
 // reading prevents writes. The pages come from the mapped file, which all readers share, so the
 // cache of each is small.
 var reading = url.Values{
 	"_query_only": {"true"},
-	"_cache_size": {"-4096"}, // KiB
+	"_cache_size": {"-512"}, // KiB
 }
 
 // The pragmas for which the driver has no parameter. The pages that savepoints keep stay in memory:
