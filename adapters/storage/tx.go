@@ -41,7 +41,7 @@ func (s *Store) unit(conn engine.Conn, in *engine.Transaction) *tx {
 }
 
 // share has the unit, or the view, use rows that were read ahead, without statements of its own.
-func (t *tx) share(s *rows.Set) { t.Conn, t.Set = batch.Conn{Set: s}, s }
+func (t *tx) share(s *rows.Set) { t.Conn, t.Set = batch.ConnOf(s), s }
 
 var _ ports.Tx = (*tx)(nil)
 

@@ -55,8 +55,7 @@ func (s *Store) Update(
 	err = s.update(ctx, &reads, func(in *engine.Transaction) error {
 		t := s.unit(traced(ctx, s.config.Trace, in.Conn), in)
 		t.Touched = &touched
-		if b, ok := in.Conn.(batch.Conn); ok {
-			shared = b.Batch
+		if shared = batch.Of(in.Conn); shared != nil {
 			t.share(shared.Rows)
 		}
 		if err := fn(context.WithoutCancel(ctx), t); err != nil {
@@ -144,7 +143,7 @@ func (s *Store) beginBatch(list []*ports.ReadSet) (*engine.Transaction, error) {
 		_ = pipe.Rollback()
 		return nil, err
 	}
-	in := &engine.Transaction{Conn: batch.Conn{Set: b.Rows, Batch: b}, Rollback: pipe.Rollback}
+	in := &engine.Transaction{Conn: b.Conn(), Rollback: pipe.Rollback}
 	in.Commit = func() error {
 		err := b.Rows.WriteTo(batch.Writer{Pipeline: b.Pipe})
 		if err == nil {

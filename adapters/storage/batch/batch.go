@@ -36,27 +36,38 @@ func New(pipe engine.Pipeline, restricted *accounts.RestrictedAgents) *Batch {
 	return &Batch{Pipe: pipe, Rows: rows.NewShared(), restricted: restricted}
 }
 
-// Conn is the connection of a unit in a batch, or of a view of what was read: it takes no statement.
-type Conn struct {
-	Set *rows.Set
-	// Batch is that of a unit, nil for a view.
-	Batch *Batch
+// conn is the connection of a unit in a batch, or of a view of what was read: it takes no statement.
+type conn struct {
+	set   *rows.Set
+	batch *Batch // of a unit, nil for a view
 }
 
-var _ engine.Conn = Conn{}
+var _ engine.Conn = conn{}
 
-func (c Conn) Context() context.Context          { return context.Background() }
-func (c Conn) Concurrent() bool                  { return true }
-func (c Conn) Arrays() bool                      { return true }
-func (c Conn) Open() bool                        { return true }
-func (c Conn) Flush() error                      { return c.Set.Escape() }
-func (c Conn) SQL() *sql.Conn                    { _ = c.Set.Escape(); return nil }
-func (c Conn) ORM() gorm.ConnPool                { _ = c.Set.Escape(); return refusedPool{} }
-func (c Conn) Row(string, []any) engine.Row      { return refusedRow{c.Set.Escape()} }
-func (c Conn) Exec(string, []any) (int64, error) { return 0, c.Set.Escape() }
-func (c Conn) Queue(string, string, []any) error { return c.Set.Escape() }
-func (c Conn) Rows(context.Context, string, []any, func(engine.Row) error) error {
-	return c.Set.Escape()
+// Conn returns the connection of the units of a batch.
+func (b *Batch) Conn() engine.Conn { return conn{b.Rows, b} }
+
+// ConnOf returns the connection of a view of what was read.
+func ConnOf(s *rows.Set) engine.Conn { return conn{set: s} }
+
+// Of returns the batch of a connection, nil if it is of no unit in one.
+func Of(c engine.Conn) *Batch {
+	in, _ := c.(conn)
+	return in.batch
+}
+
+func (c conn) Context() context.Context          { return context.Background() }
+func (c conn) Concurrent() bool                  { return true }
+func (c conn) Arrays() bool                      { return true }
+func (c conn) Open() bool                        { return true }
+func (c conn) Flush() error                      { return c.set.Escape() }
+func (c conn) SQL() *sql.Conn                    { _ = c.set.Escape(); return nil }
+func (c conn) ORM() gorm.ConnPool                { _ = c.set.Escape(); return refusedPool{} }
+func (c conn) Row(string, []any) engine.Row      { return refusedRow{c.set.Escape()} }
+func (c conn) Exec(string, []any) (int64, error) { return 0, c.set.Escape() }
+func (c conn) Queue(string, string, []any) error { return c.set.Escape() }
+func (c conn) Rows(context.Context, string, []any, func(engine.Row) error) error {
+	return c.set.Escape()
 }
 
 type refusedRow struct{ err error }

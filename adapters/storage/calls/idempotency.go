@@ -98,6 +98,7 @@ var Table = &rows.Table[Key, ports.Call]{
 	},
 }
 
+// Columns are those of a row that Load reads.
 var Columns = strings.Join(column.Names(new(Row)), ", ")
 
 func toRow(c ports.Call) Row {

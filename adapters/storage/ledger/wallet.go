@@ -58,6 +58,7 @@ type movedWallet struct {
 }
 
 var (
+	// SelectWallets reads rows for ScanWallet; the agents follow it.
 	SelectWallets = "SELECT " + strings.Join(column.Names(new(Row)), ", ") +
 		", entries FROM wallets WHERE agent_id "
 	moveWallets = rows.Update[movedWallet]("move wallets", "wallets", 1)

@@ -24,6 +24,7 @@ type DueRow struct {
 	topUps               string
 }
 
+// Targets returns what DueColumns are scanned into.
 func (d *DueRow) Targets() []any {
 	return []any{&d.bytes, &d.price, &d.held, &d.charged, &d.used, &d.At, &d.topUps}
 }

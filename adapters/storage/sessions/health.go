@@ -113,7 +113,8 @@ type numberedHealth struct {
 
 const (
 	selectHealthAlone = "SELECT s.id, s.seq, s.agent_id, s.type, s.status, h.state, 0" + withHealth + "WHERE s.id "
-	SelectHealth      = "SELECT s.id, s.seq, s.agent_id, s.type, s.status, h.state, COALESCE(h.last_no, 0)" +
+	// SelectHealth reads rows for LoadHealth on PostgreSQL; the sessions follow it.
+	SelectHealth = "SELECT s.id, s.seq, s.agent_id, s.type, s.status, h.state, COALESCE(h.last_no, 0)" +
 		withHealth + "WHERE s.id "
 )
 

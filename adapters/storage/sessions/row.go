@@ -17,11 +17,13 @@ import (
 )
 
 var (
+	// Columns are those of a Row.
 	Columns      = column.Names(new(Row))
 	usageColumns = "s." + strings.Join(column.Names(new(usageRow)), ", s.")
 
 	selectRow = "s." + strings.Join(Columns, ", s.")
 
+	// ReadFrom reads rows for ScanRead and LoadWhole; the condition follows it.
 	ReadFrom    = "SELECT " + ReadColumns
 	ReadColumns = selectRow + ", " + usageColumns + ", s.settle_at, s.seq, h.state" + withHealth
 	readSession = ReadFrom + "WHERE s.id = ?1"

@@ -40,6 +40,7 @@ func (f *Stored) targets(more ...any) []any {
 }
 
 var (
+	// SelectStored reads rows for ScanStored; the sessions follow it.
 	SelectStored = "SELECT " + selectRow + ", " + usageColumns + ", s.settle_at FROM sessions s WHERE s.id "
 
 	addedColumns = column.Names(new(addedRow))
