@@ -24,7 +24,8 @@ var (
 	selectRow = "s." + strings.Join(Columns, ", s.")
 
 	// ReadFrom reads rows for ScanRead and LoadWhole; the condition follows it.
-	ReadFrom    = "SELECT " + ReadColumns
+	ReadFrom = "SELECT " + ReadColumns
+	// ReadColumns are the columns of ReadFrom, and where they are from.
 	ReadColumns = selectRow + ", " + usageColumns + ", s.settle_at, s.seq, h.state" + withHealth
 	readSession = ReadFrom + "WHERE s.id = ?1"
 )
