@@ -120,7 +120,7 @@ func summedUpTo(w *apptest.World) string {
 	if w.Postgres() {
 		value = "convert_from(value, 'UTF8')"
 	}
-	apptest.OK(w.T, json.Unmarshal([]byte(w.Column("SELECT "+value+" FROM service_values WHERE name = 'margin-entries'")[0]), &d))
+	apptest.OK(w.T, json.Unmarshal([]byte(w.Column("SELECT " + value + " FROM service_values WHERE name = 'margin-entries'")[0]), &d))
 	return strconv.FormatInt(d.Mark, 10)
 }
 
