@@ -290,6 +290,40 @@ func TestAJobRunsAtItsTime(t *testing.T) {
 	})
 }
 
+// A job with a time waits for the leader, which looks for those that are due every few seconds: one that is due at once
+// has none, whether its unit has a transaction of its own or shares one.
+func TestAJobThatIsDueRunsWithoutALeader(t *testing.T) {
+	onEachStore(t, func(w *world) {
+		w.queue(queue.Handlers{}) // it does not run
+		now := time.Now()
+		for _, reads := range []ports.ReadSet{{}, {Agent: "agt_1"}} {
+			ok(w.T, w.st.Update(w.Context(), reads, func(ctx context.Context, tx ports.Tx) error {
+				for _, j := range []ports.Job{{}, {At: now}, {At: now.Add(-time.Minute)}, {At: now.Add(time.Hour)}, {After: time.Hour}} {
+					j.Kind, j.SessionID = ports.DriveOrdersJob, "sess_1"
+					if err := tx.Jobs().Insert(ctx, j, now); err != nil {
+						return err
+					}
+				}
+				return nil
+			}))
+		}
+		states := map[string]int{}
+		rows, err := w.st.Writer().QueryContext(w.Context(), "SELECT state, COUNT(*) FROM river_job GROUP BY state")
+		ok(w.T, err)
+		defer rows.Close()
+		for rows.Next() {
+			var state string
+			var n int
+			ok(w.T, rows.Scan(&state, &n))
+			states[state] = n
+		}
+		ok(w.T, rows.Err())
+		if states["available"] != 6 || states["scheduled"] != 4 {
+			w.Errorf("jobs are %v, want 6 available and 4 scheduled", states)
+		}
+	})
+}
+
 func TestAJobOfARetiredKindIsDone(t *testing.T) {
 	onEachStore(t, func(w *world) {
 		q := w.begun(queue.Handlers{})

@@ -24,9 +24,12 @@ func Jobs(u *work.Unit, traceparent func(context.Context) string) ports.Jobs {
 // JobTable has the jobs of units, which are inserted once the units have run.
 var JobTable = &rows.Inserts[ports.Job]{Order: work.JobOrder}
 
-// Insert keeps a job with the time from which on it runs: units of a batch have clocks of their own.
+// Insert keeps a job with the time from which on it runs, if that is to come: units of a batch have clocks of their
+// own, and a job with a time waits for the leader that looks for those that are due.
 func (r jobs) Insert(ctx context.Context, j ports.Job, now time.Time) error {
 	j.Traceparent = cmp.Or(r.traceparent(ctx), j.Traceparent)
-	j.At, j.After = cmp.Or(j.At, now.Add(j.After)), 0
+	if j.At, j.After = cmp.Or(j.At, now.Add(j.After)), 0; !j.At.After(now) {
+		j.At = time.Time{}
+	}
 	return JobTable.Insert(r.Set, j)
 }
