@@ -10,13 +10,13 @@ import (
 
 	"agentproxy/adapters/console/ui"
 	"agentproxy/app/accounts"
-	"agentproxy/app/catalog"
+	"agentproxy/app/catalogs"
 	"agentproxy/app/ledger"
 	"agentproxy/app/overview"
 	"agentproxy/app/payments"
-	"agentproxy/app/policy"
-	"agentproxy/app/ratelimit"
+	"agentproxy/app/policies"
 	"agentproxy/app/sessions"
+	"agentproxy/app/throttle"
 	"agentproxy/app/webhooks"
 	"agentproxy/app/workers"
 	"agentproxy/ports"
@@ -40,16 +40,16 @@ type Deps struct {
 	fx.In
 
 	Accounts  *accounts.Service
-	Catalog   *catalog.Catalog
+	Catalog   *catalogs.Catalog
 	Overview  *overview.Service
 	Sessions  *sessions.Service
-	Policies  *policy.Service
+	Policies  *policies.Service
 	Wallet    *ledger.Wallet
 	Stats     *ledger.Stats
 	Recharges *payments.Orders
 	Webhooks  *webhooks.Service
 	Workers   *workers.Service
-	Limits    *ratelimit.Limits
+	Limits    *throttle.Limits
 	Clock     ports.Clock
 	IDs       ports.IDs
 	Log       *slog.Logger

@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"agentproxy/app/accounts"
-	"agentproxy/app/ratelimit"
+	"agentproxy/app/throttle"
 	"agentproxy/domain/account"
 	"agentproxy/test/apptest"
 )
@@ -62,7 +62,7 @@ func TestAPersonOpensAnAccount(t *testing.T) {
 
 // The console counts against the limits of the API: what one has taken the other has not.
 func TestRegistrationsAreLimited(t *testing.T) {
-	o := options{limits: ratelimit.Config{RegistrationsPerMinute: 2, WrongCodesPerMinute: 1}}
+	o := options{limits: throttle.Config{RegistrationsPerMinute: 2, WrongCodesPerMinute: 1}}
 	w := open(t, o)
 	form := url.Values{"name": {"Price watcher"}}
 	if code, _ := w.send("POST", "/console/register", form); code != http.StatusOK {

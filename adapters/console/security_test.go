@@ -9,7 +9,7 @@ import (
 	"testing"
 
 	"agentproxy/app/accounts"
-	"agentproxy/app/ratelimit"
+	"agentproxy/app/throttle"
 	"agentproxy/domain/account"
 	"agentproxy/ports"
 	"agentproxy/test/apptest"
@@ -81,7 +81,7 @@ func TestWhatEndsASignIn(t *testing.T) {
 }
 
 func TestSignInIsRefused(t *testing.T) {
-	w := open(t, options{limits: ratelimit.Config{WrongKeysPerMinute: 3}})
+	w := open(t, options{limits: throttle.Config{WrongKeysPerMinute: 3}})
 	key := w.RegisterCredentials().APIKey
 	for range 3 {
 		if code, body := w.send("POST", "/console/sign-in", url.Values{"api_key": {"ak_wrong"}}); code != http.StatusUnauthorized ||

@@ -16,7 +16,7 @@ import (
 	"agentproxy/app/accounts"
 	"agentproxy/app/overview"
 	"agentproxy/app/payments"
-	"agentproxy/app/ratelimit"
+	"agentproxy/app/throttle"
 	"agentproxy/test/apptest"
 	"agentproxy/test/fake"
 )
@@ -26,7 +26,7 @@ type world struct {
 	*apptest.World
 	chain   *fake.Chain
 	watcher *payments.Watcher
-	limits  *ratelimit.Limits
+	limits  *throttle.Limits
 	console *console.Console
 	log     bytes.Buffer
 	cookie  *http.Cookie
@@ -40,7 +40,7 @@ type options struct {
 	secure bool // outside development mode
 	tls    bool // the gateway takes TLS
 	raw    bool // the test writes rows that do not add up: the accounts are not audited
-	limits ratelimit.Config
+	limits throttle.Config
 }
 
 func open(t testing.TB, o options) *world {
@@ -66,7 +66,7 @@ func (w *world) restart(o options) {
 	w.chain = fake.NewChain("tron-test", fake.Start)
 	log := slog.New(slog.NewTextHandler(&w.log, nil))
 	w.watcher = payments.NewWatcher(w.Store, w.Clock, w.IDs, w.chain, log)
-	w.limits = ratelimit.New(o.limits, w.Clock, nil, log)
+	w.limits = throttle.New(o.limits, w.Clock, nil, log)
 	w.console = console.New(console.Config{GatewayHost: "proxy.test", GatewayPort: 8081, GatewayTLS: o.tls, Dev: !o.secure, Shop: "Proxies of Anna"}, console.Deps{
 		Accounts: w.Accounts, Catalog: w.Catalog, Overview: overview.New(w.Store, w.Clock), Sessions: w.Sessions,
 		Policies: w.Policies, Wallet: w.Wallet, Stats: w.Stats,

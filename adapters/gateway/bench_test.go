@@ -14,7 +14,7 @@ import (
 	"time"
 
 	"agentproxy/adapters/gateway/hostport"
-	"agentproxy/app/exitlog"
+	"agentproxy/app/exitlogs"
 	"agentproxy/domain/policy"
 	"agentproxy/domain/worker"
 	"agentproxy/test/apptest"
@@ -33,7 +33,7 @@ func limited(s *setup) {
 // guards is limited with the operator's default policy and an exit log, which flush stores.
 func guards(b *testing.B) (edit func(*setup), flush func() error) {
 	w := apptest.New(b)
-	log := exitlog.NewLog(exitlog.Config{Days: 90}, w.Store, w.Clock, w.IDs)
+	log := exitlogs.NewLog(exitlogs.Config{Days: 90}, w.Store, w.Clock, w.IDs)
 	var built policy.Builder
 	for _, port := range policy.DeniedPorts {
 		_ = built.Deny(port)
@@ -52,7 +52,7 @@ func guardedBy(b *testing.B) func(*setup) {
 	stop, stopped := make(chan struct{}), make(chan struct{})
 	go func() {
 		defer close(stopped)
-		for tick := time.NewTicker(exitlog.FlushEvery); ; {
+		for tick := time.NewTicker(exitlogs.FlushEvery); ; {
 			select {
 			case <-tick.C:
 				if err := flush(); err != nil {

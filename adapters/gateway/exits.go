@@ -12,7 +12,7 @@ import (
 	"agentproxy/domain/procurement"
 )
 
-// ExitLog records who used which exit; *app/exitlog.Log is the implementation. It never blocks.
+// ExitLog records who used which exit; *app/exitlogs.Log is the implementation. It never blocks.
 type ExitLog interface {
 	// Opened records a connection, which it keeps, and returns its number; 0 for none.
 	Opened(*exitlog.Connection) uint64

@@ -5,7 +5,7 @@ import (
 	"net/http"
 
 	"agentproxy/adapters/httpapi/endpoint"
-	"agentproxy/app/procurement"
+	"agentproxy/app/ordering"
 	"agentproxy/domain"
 	"agentproxy/domain/account"
 )
@@ -34,7 +34,7 @@ func (s *Server) declareCallbacks() {
 		BodyLimit: callbackLimit,
 		Doc: "For providers, not for agents. The call is signed by the provider, and means only that the order is to " +
 			"be read again.",
-		Refuses: []*domain.Error{domain.ErrInvalid, procurement.ErrNoCallback, account.ErrRateLimited},
+		Refuses: []*domain.Error{domain.ErrInvalid, ordering.ErrNoCallback, account.ErrRateLimited},
 		OK:      []endpoint.Reply{{Status: http.StatusOK, Doc: "The orders are read soon.", Data: callbackReply{true}}},
 		Example: map[string]any{"event": "proxy.status.changed"},
 	}, func(ctx context.Context, in *callbackInput) (int, callbackReply, error) {

@@ -22,20 +22,20 @@ import (
 	"agentproxy/adapters/storage"
 	"agentproxy/adapters/system"
 	"agentproxy/app/accounts"
-	catalogapp "agentproxy/app/catalog"
+	"agentproxy/app/catalogs"
 	"agentproxy/app/changes"
 	"agentproxy/app/feed"
 	"agentproxy/app/fulfilment"
 	"agentproxy/app/ledger"
+	"agentproxy/app/metering"
+	"agentproxy/app/ordering"
 	"agentproxy/app/payments"
-	"agentproxy/app/policy"
-	"agentproxy/app/procurement"
-	"agentproxy/app/ratelimit"
+	"agentproxy/app/policies"
 	"agentproxy/app/replacements"
 	"agentproxy/app/reveals"
 	"agentproxy/app/sessions"
 	"agentproxy/app/telemetry"
-	"agentproxy/app/traffic"
+	"agentproxy/app/throttle"
 	"agentproxy/app/webhooks"
 	"agentproxy/app/workers"
 	"agentproxy/domain"
@@ -60,13 +60,13 @@ type options struct {
 	config        func(*accounts.Config)
 	tls           bool             // the gateway takes TLS
 	onlyTLS       bool             // it takes nothing else
-	limits        ratelimit.Config // registrations is set in it
+	limits        throttle.Config  // registrations is set in it
 	more          []ports.Provider // further sellers
 	tools         httpapi.Tools
 	sell          []catalog.Product // further products
 	database      storage.URL       // the zero value is a new one
 	tagged        bool              // keys are as the service makes them, not the same on every run
-	stored        ratelimit.StoredConfig
+	stored        throttle.StoredConfig
 	file          string // of a SQLite database whose space is watched
 	capacity      int64  // in bytes, of a PostgreSQL database whose space is watched
 }
@@ -81,14 +81,14 @@ type world struct {
 	prober   *prober
 	facts    *exitfacts.Facts
 	store    *storage.Store
-	stored   *ratelimit.Stored
+	stored   *throttle.Stored
 	counting ports.Store // what it stores is counted
 	sessions *sessions.Service
 	reveals  *reveals.Service
-	driver   *procurement.Driver
+	driver   *ordering.Driver
 	observer *telemetry.Observer
 	accounts *accounts.Service
-	traffic  *traffic.Service
+	traffic  *metering.Service
 	payments *payments.Watcher
 	webhooks *webhooks.Service
 	feed     *feed.Service
@@ -156,7 +156,7 @@ func newWorld(t testing.TB, o options) *world {
 		o.sessionLimit = 200
 	}
 	w.hub = changes.New(w.store, clock)
-	cat, err := catalogapp.New(
+	cat, err := catalogs.New(
 		append([]ports.Provider{w.provider}, o.more...),
 		append(w.provider.Products(), o.sell...),
 		func(code string) string {
@@ -168,19 +168,19 @@ func newWorld(t testing.TB, o options) *world {
 	base := ports.Base{Store: w.store, Clock: clock, IDs: w.ids, Secrets: secrets, Log: log}
 	access := fulfilment.New(w.store, secrets, cat, log)
 	transitions := sessions.NewTransitions(w.ids, cat, access)
-	w.driver = procurement.NewDriver(base, cat, w.hub, transitions, access, 0, nil)
+	w.driver = ordering.NewDriver(base, cat, w.hub, transitions, access, 0, nil)
 	rules := accounts.Config{TrialBalance: o.trial, TrialDays: 14, Dev: true, PerMinute: o.perMinute}
 	if o.config != nil {
 		o.config(&rules)
 	}
 	o.limits.RegistrationsPerMinute = o.registrations
 	w.accounts = accounts.New(rules, base, system.NewTokens(real, w.ids), transitions, w.hub)
-	limits := ratelimit.New(o.limits, clock, nil, log)
+	limits := throttle.New(o.limits, clock, nil, log)
 	if o.file != "" || o.capacity > 0 {
 		o.stored.Scarce = w.store.Scarce
 		w.must(w.store.Migrate(context.Background()))
 	}
-	limits.Stored = ratelimit.NewStored(o.stored, w.store, clock, limits, log)
+	limits.Stored = throttle.NewStored(o.stored, w.store, clock, limits, log)
 	counting := limits.Stored.Count(w.store)
 	w.stored, w.counting, base.Store = limits.Stored, counting, counting
 	w.facts = exitfacts.New(nil)
@@ -193,7 +193,7 @@ func newWorld(t testing.TB, o options) *world {
 	w.hub.Watch(w.feed)
 	w.hub.WatchFeeds(w.feed)
 	w.webhooks = webhooks.New(w.store, clock, w.ids, secrets, w.sender, w.hub, log)
-	w.traffic = traffic.New(ports.Base{Store: w.store, Clock: clock, IDs: w.ids, Log: slog.New(slog.DiscardHandler)}, w.sessions, transitions, access, w.hub)
+	w.traffic = metering.New(ports.Base{Store: w.store, Clock: clock, IDs: w.ids, Log: slog.New(slog.DiscardHandler)}, w.sessions, transitions, access, w.hub)
 	w.observer = telemetry.NewObserver(w.store, clock, w.ids)
 	w.server = httpapi.New(
 		httpapi.Config{
@@ -213,9 +213,9 @@ func newWorld(t testing.TB, o options) *world {
 			Accounts:     w.accounts,
 			Catalog:      cat,
 			Sessions:     w.sessions,
-			Policies:     policy.New(counting, w.hub),
+			Policies:     policies.New(counting, w.hub),
 			Workers:      workers.New(counting, clock, w.ids, cat, access, w.hub, log),
-			Callbacks:    procurement.NewCallbacks(w.store, clock, cat, w.driver),
+			Callbacks:    ordering.NewCallbacks(w.store, clock, cat, w.driver),
 			Checks:       sessions.NewChecks(w.sessions, w.prober, w.facts, clock),
 			Telemetry:    telemetry.New(counting, clock, w.ids, w.observer),
 			Wallet:       ledger.NewWallet(w.store, clock, w.ids),

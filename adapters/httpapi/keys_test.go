@@ -6,7 +6,7 @@ import (
 	"testing"
 	"time"
 
-	"agentproxy/app/ratelimit"
+	"agentproxy/app/throttle"
 	"agentproxy/domain/account"
 )
 
@@ -79,7 +79,7 @@ func TestRotateKey(t *testing.T) {
 
 func TestWrongKeysAreLookedUpThreeTimes(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, options{limits: ratelimit.Config{WrongKeysPerMinute: 3}})
+	w := newWorld(t, options{limits: throttle.Config{WrongKeysPerMinute: 3}})
 	a, b := w.register("Known"), w.register("New")
 	get := func(key, addr string) *answer {
 		return w.do("GET", "/v1/account/info", "", header("X-Api-Key", key), through(addr))
@@ -105,7 +105,7 @@ func TestWrongKeysAreLookedUpThreeTimes(t *testing.T) {
 func TestWrongKeysOfANeighbourLockNoRightOneOut(t *testing.T) {
 	t.Parallel()
 	const limit = 300
-	w := newWorld(t, options{limits: ratelimit.Config{WrongKeysPerMinute: limit}, tagged: true})
+	w := newWorld(t, options{limits: throttle.Config{WrongKeysPerMinute: limit}, tagged: true})
 	a, b := w.register("Waits"), w.register("Waits too")
 	const from = "192.0.2.1"
 	last := 0

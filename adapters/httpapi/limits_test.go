@@ -4,14 +4,14 @@ import (
 	"testing"
 
 	"agentproxy/app/accounts"
-	"agentproxy/app/ratelimit"
+	"agentproxy/app/throttle"
 	"agentproxy/domain/account"
 )
 
 // An account reads what it may still do; what is unlimited is null.
 func TestWhatAnAccountMayStillDo(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, options{perMinute: 60, stored: ratelimit.StoredConfig{Trial: 1_000_000_000},
+	w := newWorld(t, options{perMinute: 60, stored: throttle.StoredConfig{Trial: 1_000_000_000},
 		config: func(c *accounts.Config) {
 			c.Bounds = accounts.Bounds{Sessions: 3, TrialConnections: 5, ConnectionRate: 40, TrialConnectionRate: 2,
 				TrialPorts: []string{"443", "8000-8010"}}

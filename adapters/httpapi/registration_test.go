@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"agentproxy/app/accounts"
-	"agentproxy/app/ratelimit"
+	"agentproxy/app/throttle"
 	"agentproxy/domain/account"
 )
 
@@ -37,7 +37,7 @@ func TestRegistrationsThroughOurExitsAreOneClient(t *testing.T) {
 
 func TestWrongReferralCodesAreBounded(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, options{limits: ratelimit.Config{WrongCodesPerMinute: 3}})
+	w := newWorld(t, options{limits: throttle.Config{WrongCodesPerMinute: 3}})
 	guess := func(addr, code string) *answer {
 		return w.do("POST", "/v1/account/register", fmt.Sprintf(`{"name":"agent","referral_code":%q}`, code), through(addr))
 	}

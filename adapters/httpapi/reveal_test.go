@@ -7,8 +7,8 @@ import (
 	"testing"
 
 	"agentproxy/app/accounts"
-	"agentproxy/app/ratelimit"
 	"agentproxy/app/reveals"
+	"agentproxy/app/throttle"
 )
 
 // link returns the token of a link to the credentials of a session.
@@ -81,7 +81,7 @@ func TestRevealLinks(t *testing.T) {
 // A link that was made up is not looked up, so that no right one has to wait for it.
 func TestWrongLinksLockNoRightOneOut(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t, options{limits: ratelimit.Config{WrongKeysPerMinute: 2}})
+	w := newWorld(t, options{limits: throttle.Config{WrongKeysPerMinute: 2}})
 	a := w.register("Revealer")
 	id, _ := w.buyNow(a)
 	link := "/v1/reveal/" + w.link(a, id)

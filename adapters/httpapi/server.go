@@ -18,17 +18,17 @@ import (
 	"agentproxy/adapters/httpapi/endpoint"
 	"agentproxy/adapters/httpapi/pages"
 	"agentproxy/app/accounts"
-	"agentproxy/app/catalog"
+	"agentproxy/app/catalogs"
 	"agentproxy/app/feed"
 	"agentproxy/app/ledger"
+	"agentproxy/app/ordering"
 	"agentproxy/app/payments"
-	"agentproxy/app/policy"
-	"agentproxy/app/procurement"
-	"agentproxy/app/ratelimit"
+	"agentproxy/app/policies"
 	"agentproxy/app/replacements"
 	"agentproxy/app/reveals"
 	"agentproxy/app/sessions"
 	"agentproxy/app/telemetry"
+	"agentproxy/app/throttle"
 	"agentproxy/app/webhooks"
 	"agentproxy/app/workers"
 	"agentproxy/ports"
@@ -67,11 +67,11 @@ type Deps struct {
 	fx.In
 
 	Accounts     *accounts.Service
-	Catalog      *catalog.Catalog
+	Catalog      *catalogs.Catalog
 	Sessions     *sessions.Service
-	Policies     *policy.Service
+	Policies     *policies.Service
 	Workers      *workers.Service
-	Callbacks    *procurement.Callbacks
+	Callbacks    *ordering.Callbacks
 	Checks       *sessions.Checks
 	Telemetry    *telemetry.Service
 	Wallet       *ledger.Wallet
@@ -81,7 +81,7 @@ type Deps struct {
 	Stats        *ledger.Stats
 	Reveals      *reveals.Service
 	Replacements *replacements.Service
-	Limits       *ratelimit.Limits
+	Limits       *throttle.Limits
 	Store        ports.Store // for the health check
 	Clock        ports.Clock
 	IDs          ports.IDs

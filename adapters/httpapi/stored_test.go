@@ -12,7 +12,7 @@ import (
 
 	"agentproxy/app/accounts"
 	"agentproxy/app/ledger"
-	"agentproxy/app/ratelimit"
+	"agentproxy/app/throttle"
 	"agentproxy/domain"
 	"agentproxy/domain/account"
 )
@@ -36,7 +36,7 @@ func fullBatch(r *rand.Rand, session string) string {
 func TestWhatATrialStores(t *testing.T) {
 	t.Parallel()
 	o := crowded(t, 5)
-	o.stored = ratelimit.StoredConfig{Trial: 50_000_000, Funded: 1_000_000_000}
+	o.stored = throttle.StoredConfig{Trial: 50_000_000, Funded: 1_000_000_000}
 	w := newWorld(t, o)
 	w.doc = nil // 40 MB of answers are not held against it
 	a, victim := w.register("Attacker"), w.register("Victim")
@@ -159,7 +159,7 @@ func TestWhatIsKeptOfATrial(t *testing.T) {
 func TestWhatIsNotStoredIsNotCounted(t *testing.T) {
 	t.Parallel()
 	o := crowded(t, 5)
-	o.stored = ratelimit.StoredConfig{Trial: 10_000, Funded: 10_000}
+	o.stored = throttle.StoredConfig{Trial: 10_000, Funded: 10_000}
 	w := newWorld(t, o)
 	a := w.register("Careful")
 	for range 20 {

@@ -13,7 +13,7 @@ import (
 
 	"agentproxy/adapters/storage"
 	"agentproxy/app/ledger"
-	"agentproxy/app/ratelimit"
+	"agentproxy/app/throttle"
 	"agentproxy/domain"
 	"agentproxy/domain/account"
 	"agentproxy/domain/exitlog"
@@ -55,8 +55,8 @@ type stranger struct {
 }
 
 func fillForAnHour(t *testing.T, o options) {
-	o.stored = ratelimit.StoredConfig{Trial: 50_000_000, Funded: 1_000_000_000}
-	o.limits = ratelimit.Config{NetworkRegistrations: 60, AllRegistrations: 600}
+	o.stored = throttle.StoredConfig{Trial: 50_000_000, Funded: 1_000_000_000}
+	o.limits = throttle.Config{NetworkRegistrations: 60, AllRegistrations: 600}
 	w := newWorld(t, o)
 	w.doc = nil // the answers are many
 	victim := w.register("Victim")

@@ -12,7 +12,7 @@ import (
 	redigo "github.com/gomodule/redigo/redis"
 
 	"agentproxy/adapters/redis"
-	ratelimitapp "agentproxy/app/ratelimit"
+	"agentproxy/app/throttle"
 	"agentproxy/domain/ratelimit"
 	"agentproxy/test/contract"
 	"agentproxy/test/fake"
@@ -60,9 +60,9 @@ func TestReplicasAdmitTheLimitTogether(t *testing.T) {
 	t.Parallel()
 	server := redistest.Start(t)
 	store := &fake.TimedLimits{RateLimits: open(t, server)}
-	var replicas []*ratelimitapp.Limits
+	var replicas []*throttle.Limits
 	for range 3 {
-		replicas = append(replicas, ratelimitapp.New(ratelimitapp.Config{}, fake.NewClock(), store, slog.New(slog.DiscardHandler)))
+		replicas = append(replicas, throttle.New(throttle.Config{}, fake.NewClock(), store, slog.New(slog.DiscardHandler)))
 	}
 	var admitted atomic.Int64
 	var wg sync.WaitGroup
@@ -84,7 +84,7 @@ func TestAServerThatIsAwayLeavesEachReplicaAlone(t *testing.T) {
 	server := redistest.Start(t)
 	var text bytes.Buffer
 	store := &fake.TimedLimits{RateLimits: open(t, server)}
-	limits := ratelimitapp.New(ratelimitapp.Config{}, fake.NewClock(), store, slog.New(slog.NewTextHandler(&text, nil)))
+	limits := throttle.New(throttle.Config{}, fake.NewClock(), store, slog.New(slog.NewTextHandler(&text, nil)))
 	if !limits.Take("a", 30).Allowed {
 		t.Fatal("the first call is refused")
 	}

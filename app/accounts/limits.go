@@ -3,7 +3,7 @@ package accounts
 import (
 	"context"
 
-	"agentproxy/app/ratelimit"
+	"agentproxy/app/throttle"
 	"agentproxy/domain"
 	"agentproxy/domain/account"
 )
@@ -34,7 +34,7 @@ type Allowance struct {
 type StoredToday struct{ Limit, Left int64 }
 
 // Allowed returns what an account may still do. It returns account.ErrNotFound if there is no such account.
-func Allowed(ctx context.Context, a *Service, stored *ratelimit.Stored, agentID string) (Allowance, error) {
+func Allowed(ctx context.Context, a *Service, stored *throttle.Stored, agentID string) (Allowance, error) {
 	info, err := a.Info(ctx, agentID)
 	if err != nil {
 		return Allowance{}, err

@@ -1,13 +1,13 @@
 package accounts
 
 import (
-	"agentproxy/app/procurement"
+	"agentproxy/app/ordering"
 	"agentproxy/ports"
 )
 
 // repos is the repositories that the use cases of accounts use.
 type repos interface {
-	procurement.Repos
+	ordering.Repos
 	Agents() ports.Agents
 	Referrers() ports.Referrers
 	Trials() ports.Trials

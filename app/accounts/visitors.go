@@ -6,7 +6,7 @@ import (
 	"net/netip"
 	"time"
 
-	"agentproxy/app/ratelimit"
+	"agentproxy/app/throttle"
 	"agentproxy/domain"
 	"agentproxy/domain/account"
 )
@@ -14,7 +14,7 @@ import (
 // Visitors open accounts themselves, by the API or in a browser, within the limits of where they come from.
 type Visitors struct {
 	Accounts *Service
-	Limits   *ratelimit.Limits
+	Limits   *throttle.Limits
 }
 
 // Registration returns who may open an account.

@@ -9,7 +9,7 @@ import (
 	"fmt"
 	"log/slog"
 
-	"agentproxy/app/catalog"
+	"agentproxy/app/catalogs"
 	"agentproxy/domain/procurement"
 	"agentproxy/domain/session"
 	"agentproxy/ports"
@@ -20,12 +20,12 @@ import (
 type Service struct {
 	store   ports.Unit[repos]
 	secrets ports.Secrets
-	catalog *catalog.Catalog
+	catalog *catalogs.Catalog
 	log     *slog.Logger
 }
 
 // New returns a Service.
-func New(store ports.Store, secrets ports.Secrets, catalog *catalog.Catalog, log *slog.Logger) *Service {
+func New(store ports.Store, secrets ports.Secrets, catalog *catalogs.Catalog, log *slog.Logger) *Service {
 	return &Service{store: narrow(store), secrets: secrets, catalog: catalog, log: log}
 }
 

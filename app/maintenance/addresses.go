@@ -7,7 +7,7 @@ import (
 	"sync"
 	"time"
 
-	"agentproxy/app/catalog"
+	"agentproxy/app/catalogs"
 	"agentproxy/app/changes"
 	"agentproxy/app/sessions"
 	"agentproxy/domain/session"
@@ -23,7 +23,7 @@ const lostAfter = time.Hour
 type Addresses struct {
 	store       ports.Unit[repos]
 	clock       ports.Clock
-	catalog     *catalog.Catalog
+	catalog     *catalogs.Catalog
 	transitions *sessions.Transitions
 	hub         *changes.Hub
 	log         *slog.Logger
@@ -33,7 +33,7 @@ type Addresses struct {
 }
 
 // NewAddresses returns the task.
-func NewAddresses(store ports.Store, clock ports.Clock, c *catalog.Catalog, transitions *sessions.Transitions,
+func NewAddresses(store ports.Store, clock ports.Clock, c *catalogs.Catalog, transitions *sessions.Transitions,
 	hub *changes.Hub, log *slog.Logger) *Addresses {
 	return &Addresses{store: narrow(store), clock: clock, catalog: c, transitions: transitions, hub: hub, log: log,
 		missing: map[string]time.Time{}}

@@ -1,13 +1,13 @@
 package maintenance
 
 import (
-	"agentproxy/app/traffic"
+	"agentproxy/app/metering"
 	"agentproxy/ports"
 )
 
 // repos is the repositories that the tasks and jobs use.
 type repos interface {
-	traffic.Repos
+	metering.Repos
 }
 
 func narrow(store ports.Store) ports.Unit[repos] {

@@ -10,9 +10,9 @@ import (
 
 	"agentproxy/app/changes"
 	"agentproxy/app/idempotency"
-	"agentproxy/app/ratelimit"
+	"agentproxy/app/metering"
 	"agentproxy/app/sessions"
-	trafficapp "agentproxy/app/traffic"
+	"agentproxy/app/throttle"
 	"agentproxy/domain/eventlog"
 	"agentproxy/domain/session"
 	"agentproxy/domain/traffic"
@@ -39,9 +39,9 @@ type Tasks struct {
 	clock       ports.Clock
 	ids         ports.IDs
 	transitions *sessions.Transitions
-	traffic     *trafficapp.Service
+	traffic     *metering.Service
 	hub         *changes.Hub
-	limits      *ratelimit.Limits
+	limits      *throttle.Limits
 
 	failed  failures
 	purging sync.Mutex
@@ -51,8 +51,8 @@ type Tasks struct {
 }
 
 // New returns the tasks.
-func New(cfg Config, base ports.Base, transitions *sessions.Transitions, traffic *trafficapp.Service,
-	hub *changes.Hub, limits *ratelimit.Limits) *Tasks {
+func New(cfg Config, base ports.Base, transitions *sessions.Transitions, traffic *metering.Service,
+	hub *changes.Hub, limits *throttle.Limits) *Tasks {
 	return &Tasks{cfg: cfg, store: narrow(base.Store), clock: base.Clock, ids: base.IDs, transitions: transitions,
 		traffic: traffic, hub: hub, limits: limits}
 }

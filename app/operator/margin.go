@@ -6,7 +6,7 @@ import (
 	"slices"
 	"time"
 
-	"agentproxy/app/catalog"
+	"agentproxy/app/catalogs"
 	"agentproxy/domain"
 	"agentproxy/domain/billing"
 	"agentproxy/domain/session"
@@ -17,11 +17,11 @@ import (
 type Money struct {
 	store   ports.Unit[repos]
 	clock   ports.Clock
-	catalog *catalog.Catalog
+	catalog *catalogs.Catalog
 }
 
 // NewMoney returns the use cases. The catalog has the configured costs.
-func NewMoney(store ports.Store, clock ports.Clock, c *catalog.Catalog) *Money {
+func NewMoney(store ports.Store, clock ports.Clock, c *catalogs.Catalog) *Money {
 	return &Money{narrow(store), clock, c}
 }
 

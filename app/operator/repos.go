@@ -1,7 +1,7 @@
 package operator
 
 import (
-	"agentproxy/app/procurement"
+	"agentproxy/app/ordering"
 	"agentproxy/ports"
 )
 
@@ -12,7 +12,7 @@ type trailRepos interface {
 
 // repos is the repositories of the other use cases.
 type repos interface {
-	procurement.Repos
+	ordering.Repos
 	Overview() ports.Overview
 	Peers() ports.Peers
 	Workers() ports.Workers

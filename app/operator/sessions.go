@@ -11,7 +11,7 @@ import (
 	"agentproxy/domain/billing"
 	"agentproxy/domain/eventlog"
 	"agentproxy/domain/exit"
-	orders "agentproxy/domain/procurement"
+	"agentproxy/domain/procurement"
 	"agentproxy/domain/replacement"
 	"agentproxy/domain/session"
 	"agentproxy/domain/traffic"
@@ -114,7 +114,7 @@ func (u *Sessions) Exits(ctx context.Context) (list []exit.Quality, err error) {
 // Detail is a session with what is kept beside it, and its orders at sellers, the newest first.
 type Detail struct {
 	ports.SessionRead
-	Orders []orders.Order
+	Orders []procurement.Order
 	Cost   domain.Money // of the confirmed orders
 	// Events are the newest, and Hosts those with the most traffic of the last days, mostShown at most.
 	Events  []eventlog.Event
@@ -148,7 +148,7 @@ func (u *Sessions) Show(ctx context.Context, id string) (d Detail, err error) {
 		}
 		d.Cost = 0
 		for _, o := range d.Orders {
-			if o.Status == orders.Confirmed {
+			if o.Status == procurement.Confirmed {
 				d.Cost += o.Cost
 			}
 		}

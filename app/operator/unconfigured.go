@@ -7,19 +7,19 @@ import (
 	"maps"
 	"slices"
 
-	"agentproxy/app/catalog"
+	"agentproxy/app/catalogs"
 	"agentproxy/ports"
 )
 
 // Unconfigured finds what was sold by providers that are not configured: renamed, removed or mistyped ones.
 type Unconfigured struct {
 	store   ports.Unit[repos]
-	catalog *catalog.Catalog
+	catalog *catalogs.Catalog
 	log     *slog.Logger
 }
 
 // NewUnconfigured returns the use cases.
-func NewUnconfigured(store ports.Store, c *catalog.Catalog, log *slog.Logger) *Unconfigured {
+func NewUnconfigured(store ports.Store, c *catalogs.Catalog, log *slog.Logger) *Unconfigured {
 	return &Unconfigured{narrow(store), c, log}
 }
 

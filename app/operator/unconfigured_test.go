@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"agentproxy/app/catalog"
+	"agentproxy/app/catalogs"
 	"agentproxy/app/operator"
 	"agentproxy/domain/procurement"
 	"agentproxy/ports"
@@ -23,7 +23,7 @@ func TestAProviderThatIsGoneFromTheConfigurationStopsTheStart(t *testing.T) {
 	agent := d.RegisterFunded(50)
 	var log bytes.Buffer
 	configured := func(list ...ports.Provider) *operator.Unconfigured {
-		c, err := catalog.New(list, nil, strings.ToUpper)
+		c, err := catalogs.New(list, nil, strings.ToUpper)
 		OK(t, err)
 		return operator.NewUnconfigured(d.store, c, slog.New(slog.NewTextHandler(&log, nil)))
 	}

@@ -4,8 +4,8 @@ import (
 	"log/slog"
 	"time"
 
-	"agentproxy/app/catalog"
-	procurementapp "agentproxy/app/procurement"
+	"agentproxy/app/catalogs"
+	"agentproxy/app/ordering"
 	"agentproxy/domain"
 	"agentproxy/domain/procurement"
 	"agentproxy/ports"
@@ -76,14 +76,14 @@ func (r Report) Orphans() (n int) {
 type Service struct {
 	store   ports.Unit[repos]
 	clock   ports.Clock
-	catalog *catalog.Catalog
-	desk    *procurementapp.Desk
+	catalog *catalogs.Catalog
+	desk    *ordering.Desk
 	calls   ports.CallCounter
 	log     *slog.Logger
 }
 
 // New returns a Service.
-func New(store ports.Store, clock ports.Clock, catalog *catalog.Catalog, desk *procurementapp.Desk,
+func New(store ports.Store, clock ports.Clock, catalog *catalogs.Catalog, desk *ordering.Desk,
 	calls ports.CallCounter, log *slog.Logger) *Service {
 	return &Service{store: narrow(store), clock: clock, catalog: catalog, desk: desk, calls: calls, log: log}
 }

@@ -5,7 +5,7 @@ import (
 	"context"
 	"slices"
 
-	"agentproxy/app/catalog"
+	"agentproxy/app/catalogs"
 	"agentproxy/domain/procurement"
 	"agentproxy/ports"
 )
@@ -126,7 +126,7 @@ func (s *Service) metered(ctx context.Context, provider string) (list []metered,
 	return list, err
 }
 
-func isMetered(c *catalog.Catalog, product string) bool {
+func isMetered(c *catalogs.Catalog, product string) bool {
 	p, err := c.Product(product)
 	return err == nil && !p.Direct
 }

@@ -7,18 +7,18 @@ import (
 	"slices"
 	"time"
 
-	"agentproxy/app/catalog"
+	"agentproxy/app/catalogs"
 	"agentproxy/app/changes"
 	"agentproxy/app/fulfilment"
 	"agentproxy/app/idempotency"
 	"agentproxy/app/ledger"
 	"agentproxy/app/notify"
-	procurementapp "agentproxy/app/procurement"
+	"agentproxy/app/ordering"
 	"agentproxy/app/sessions"
 	"agentproxy/domain"
 	"agentproxy/domain/account"
 	"agentproxy/domain/billing"
-	products "agentproxy/domain/catalog"
+	"agentproxy/domain/catalog"
 	"agentproxy/domain/eventlog"
 	"agentproxy/domain/procurement"
 	"agentproxy/domain/replacement"
@@ -31,17 +31,17 @@ type Service struct {
 	store       ports.Unit[Repos]
 	clock       ports.Clock
 	ids         ports.IDs
-	catalog     *catalog.Catalog
+	catalog     *catalogs.Catalog
 	sessions    *sessions.Service
 	transitions *sessions.Transitions
-	driver      *procurementapp.Driver
+	driver      *ordering.Driver
 	access      *fulfilment.Service
 	hub         *changes.Hub
 }
 
 // New returns the use case.
-func New(base ports.Base, catalog *catalog.Catalog, sessions *sessions.Service, transitions *sessions.Transitions,
-	driver *procurementapp.Driver, access *fulfilment.Service, hub *changes.Hub) *Service {
+func New(base ports.Base, catalog *catalogs.Catalog, sessions *sessions.Service, transitions *sessions.Transitions,
+	driver *ordering.Driver, access *fulfilment.Service, hub *changes.Hub) *Service {
 	return &Service{store: narrow(base.Store), clock: base.Clock, ids: base.IDs, catalog: catalog, sessions: sessions,
 		transitions: transitions, driver: driver, access: access, hub: hub}
 }
@@ -170,7 +170,7 @@ func (u *Service) ask(ctx context.Context, in Replace) (o offer, err error) {
 		return o, nil // the unit refuses what is not repeated
 	}
 	if local, is := u.catalog.InProcess(s.Provider); is {
-		_, err := procurementapp.Learn(ctx, u.driver, s)
+		_, err := ordering.Learn(ctx, u.driver, s)
 		return offer{local: local}, err
 	}
 	known, _ := u.catalog.Provider(s.Provider)
@@ -324,7 +324,7 @@ func (r *run) charge(ctx context.Context) error {
 // make replaces the address, has its seller asked, or ends it. It stores the session.
 func (r *run) make(ctx context.Context) error {
 	if r.offer.local == nil && !r.offer.none {
-		o, err := procurementapp.Exchanges{Driver: r.driver}.Plan(ctx, r.tx, r.session, r.now)
+		o, err := ordering.Exchanges{Driver: r.driver}.Plan(ctx, r.tx, r.session, r.now)
 		if err != nil {
 			return err
 		}
@@ -366,7 +366,7 @@ func (r *run) put(ctx context.Context, event string) error {
 // days are to be refunded instead.
 func (r *run) another(ctx context.Context) (by netip.Addr, err error) {
 	if r.offer.local != nil {
-		by, err = procurementapp.Exchanges{Driver: r.driver}.Another(ctx, r.tx, r.session, r.now)
+		by, err = ordering.Exchanges{Driver: r.driver}.Another(ctx, r.tx, r.session, r.now)
 		if err == nil {
 			return by, nil
 		}
@@ -375,7 +375,7 @@ func (r *run) another(ctx context.Context) (by netip.Addr, err error) {
 	case err != nil && !ports.NothingBought(err):
 		return by, err
 	case !r.in.Refund || !r.made.Ground.Free():
-		e := products.ErrOutOfStock.Msgf("there is no other address in this place")
+		e := catalog.ErrOutOfStock.Msgf("there is no other address in this place")
 		if r.made.Ground.Free() {
 			e = e.Msgf("there is no other address in this place; with refund: true this one ends and its unused days are " +
 				"given back")
@@ -384,7 +384,7 @@ func (r *run) another(ctx context.Context) (by netip.Addr, err error) {
 	}
 	direct, err := r.access.Direct(ctx, r.session)
 	if err == nil && direct != nil {
-		err = products.ErrOutOfStock.Msgf("there is no other address in this place, and this one goes on at its seller")
+		err = catalog.ErrOutOfStock.Msgf("there is no other address in this place, and this one goes on at its seller")
 	}
 	return netip.Addr{}, err
 }

@@ -7,7 +7,7 @@ import (
 	"testing"
 	"time"
 
-	catalogapp "agentproxy/app/catalog"
+	"agentproxy/app/catalogs"
 	"agentproxy/app/sessions"
 	"agentproxy/domain"
 	"agentproxy/domain/catalog"
@@ -92,7 +92,7 @@ func TestCatalog(t *testing.T) {
 	if len(best) == 0 {
 		t.Error("nothing is recommended")
 	}
-	if _, err := catalogapp.New([]ports.Provider{w.Seller}, append(w.Seller.Products(), w.Seller.Products()...), nil); err == nil {
+	if _, err := catalogs.New([]ports.Provider{w.Seller}, append(w.Seller.Products(), w.Seller.Products()...), nil); err == nil {
 		t.Error("a catalogue that sells a code twice is taken")
 	}
 }

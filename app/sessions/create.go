@@ -8,7 +8,7 @@ import (
 
 	"agentproxy/app/idempotency"
 	"agentproxy/app/ledger"
-	procurementapp "agentproxy/app/procurement"
+	"agentproxy/app/ordering"
 	"agentproxy/domain"
 	"agentproxy/domain/account"
 	"agentproxy/domain/billing"
@@ -62,7 +62,7 @@ type purchase struct {
 	spec    session.Spec
 	product catalog.Product
 	sources []procurement.Source // who may deliver, the best first
-	turn    *procurementapp.Turn // of a seller, for a rule
+	turn    *ordering.Turn       // of a seller, for a rule
 	price   domain.Money
 	cost    domain.Money
 }

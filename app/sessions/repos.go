@@ -1,13 +1,13 @@
 package sessions
 
 import (
-	"agentproxy/app/procurement"
+	"agentproxy/app/ordering"
 	"agentproxy/ports"
 )
 
 // Repos is the repositories that the use cases of sessions use.
 type Repos interface {
-	procurement.Repos
+	ordering.Repos
 	Agents() ports.Agents
 	Health() ports.Health
 	Policies() ports.Policies

@@ -4,7 +4,7 @@ import (
 	"context"
 	"errors"
 
-	procurementapp "agentproxy/app/procurement"
+	"agentproxy/app/ordering"
 	"agentproxy/domain/exit"
 	"agentproxy/domain/session"
 	"agentproxy/ports"
@@ -14,7 +14,7 @@ import (
 // before under its key is the answer, whatever the sources have now.
 func chooseFor(
 	ctx context.Context, u *Service, in Create, spec session.Spec, id string,
-) (turn *procurementapp.Turn, done Done, err error) {
+) (turn *ordering.Turn, done Done, err error) {
 	if in.Require.Empty() {
 		return nil, Done{}, nil
 	}
@@ -40,14 +40,14 @@ func chooseFor(
 	s := session.Session{ID: id, AgentID: in.AgentID, Type: p.spec.Type, Status: session.Creating,
 		ProductNo: p.product.No, Provider: p.sources[0].Provider, Quantity: p.spec.Quantity, Days: p.spec.Days,
 		Bytes: p.spec.Bytes, Location: p.spec.Location, Require: in.Require}
-	if err := procurementapp.MayLearn(u.driver, s); err != nil || in.DryRun {
+	if err := ordering.MayLearn(u.driver, s); err != nil || in.DryRun {
 		return nil, Done{}, err
 	}
 	// Nothing is measured for an account that could not pay.
 	if _, err := u.quoteCreate(ctx, in, spec); err != nil {
 		return nil, Done{}, err
 	}
-	turn, err = procurementapp.Learn(ctx, u.driver, s)
+	turn, err = ordering.Learn(ctx, u.driver, s)
 	return turn, Done{}, err
 }
 
@@ -56,7 +56,7 @@ const choices = 4
 
 // rotateLearned calls rotate, and again once the exits that its rule needs are measured or chosen.
 func rotateLearned(
-	rotate func(*procurementapp.Turn) (Done, error), learn func() (*procurementapp.Turn, error),
+	rotate func(*ordering.Turn) (Done, error), learn func() (*ordering.Turn, error),
 ) (Done, error) {
 	done, err := rotate(nil)
 	for range choices {

@@ -4,7 +4,7 @@ import (
 	"errors"
 	"testing"
 
-	order "agentproxy/app/procurement"
+	"agentproxy/app/ordering"
 	"agentproxy/domain/exit"
 	"agentproxy/ports"
 )
@@ -14,12 +14,12 @@ func TestRotationsWhoseExitIsTakenAreTriedAgain(t *testing.T) {
 	t.Parallel()
 	for failures, want := range map[int]error{0: nil, 1: nil, choices: nil, choices + 1: ports.ErrTimeout} {
 		tries := 0
-		done, err := rotateLearned(func(*order.Turn) (Done, error) {
+		done, err := rotateLearned(func(*ordering.Turn) (Done, error) {
 			if tries++; tries <= failures {
 				return Done{}, exit.ErrNotMet
 			}
 			return Done{Outcome: ports.Completed}, nil
-		}, func() (*order.Turn, error) { return new(order.Turn), nil })
+		}, func() (*ordering.Turn, error) { return new(ordering.Turn), nil })
 		if !errors.Is(err, want) || (err == nil) != (done.Outcome == ports.Completed) {
 			t.Errorf("after %d failures: %+v, %v", failures, done, err)
 		}

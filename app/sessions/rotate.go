@@ -6,7 +6,7 @@ import (
 
 	"agentproxy/app/idempotency"
 	"agentproxy/app/notify"
-	procurementapp "agentproxy/app/procurement"
+	"agentproxy/app/ordering"
 	"agentproxy/domain"
 	"agentproxy/domain/eventlog"
 	"agentproxy/domain/exit"
@@ -38,7 +38,7 @@ func (u *Service) Rotate(ctx context.Context, in Rotate) (Done, error) {
 			"scheduled or manual")
 	}
 	var s session.Session
-	return rotateLearned(func(turn *procurementapp.Turn) (Done, error) {
+	return rotateLearned(func(turn *ordering.Turn) (Done, error) {
 		return u.changedOnce(ctx, in.AgentID, in.SessionID, in.Call,
 			func(ctx context.Context, tx Repos, r ports.SessionRead, now time.Time) (ports.SessionRead, error) {
 				if in.CloseConnections {
@@ -53,21 +53,21 @@ func (u *Service) Rotate(ctx context.Context, in Rotate) (Done, error) {
 				s = r.Session
 				return u.RotateIn(ctx, tx, r, in.Reason, eventlog.Agent, turn, now)
 			})
-	}, func() (*procurementapp.Turn, error) { return procurementapp.Learn(ctx, u.driver, s) })
+	}, func() (*ordering.Turn, error) { return ordering.Learn(ctx, u.driver, s) })
 }
 
 // LearnToRotate measures the exits that a session may get next, if it has a rule, and chooses that of a seller.
-func LearnToRotate(ctx context.Context, u *Service, s session.Session) (*procurementapp.Turn, error) {
-	return procurementapp.Learn(ctx, u.driver, s)
+func LearnToRotate(ctx context.Context, u *Service, s session.Session) (*ordering.Turn, error) {
+	return ordering.Learn(ctx, u.driver, s)
 }
 
 // Chooses reports whether exits of a session with a rule are chosen by probes of its seller, which take a while.
-func Chooses(u *Service, s session.Session) bool { return procurementapp.Chooses(u.driver, s) }
+func Chooses(u *Service, s session.Session) bool { return ordering.Chooses(u.driver, s) }
 
 // RotateIn rotates a session in a transaction: the session, its health and its
 // event log. One with a rule at a seller needs the turn that was chosen for it.
 func (u *Service) RotateIn(ctx context.Context, tx Repos, r ports.SessionRead,
-	reason health.RotationReason, by eventlog.Source, turn *procurementapp.Turn, now time.Time,
+	reason health.RotationReason, by eventlog.Source, turn *ordering.Turn, now time.Time,
 ) (ports.SessionRead, error) {
 	if err := r.MayRotate(); err != nil {
 		return r, err

@@ -7,11 +7,11 @@ import (
 	"log/slog"
 	"time"
 
-	"agentproxy/app/catalog"
+	"agentproxy/app/catalogs"
 	"agentproxy/app/changes"
 	"agentproxy/app/fulfilment"
 	"agentproxy/app/ledger"
-	"agentproxy/app/procurement"
+	"agentproxy/app/ordering"
 	"agentproxy/domain"
 	"agentproxy/domain/account"
 	"agentproxy/domain/eventlog"
@@ -44,16 +44,16 @@ type Service struct {
 	clock       ports.Clock
 	ids         ports.IDs
 	secrets     ports.Secrets
-	catalog     *catalog.Catalog
+	catalog     *catalogs.Catalog
 	transitions *Transitions
-	driver      *procurement.Driver
+	driver      *ordering.Driver
 	access      *fulfilment.Service
 	hub         *changes.Hub
 	log         *slog.Logger
 }
 
 // New returns the use cases.
-func New(cfg Config, base ports.Base, catalog *catalog.Catalog, transitions *Transitions, driver *procurement.Driver,
+func New(cfg Config, base ports.Base, catalog *catalogs.Catalog, transitions *Transitions, driver *ordering.Driver,
 	access *fulfilment.Service, hub *changes.Hub) *Service {
 	cfg.AnswerWithin = cmp.Or(cfg.AnswerWithin, answerWithin)
 	return &Service{FundedFrom: cfg.FundedFrom, cfg: cfg, store: narrow(base.Store), clock: base.Clock, ids: base.IDs,

@@ -5,11 +5,11 @@ import (
 	"errors"
 	"time"
 
-	"agentproxy/app/catalog"
+	"agentproxy/app/catalogs"
 	"agentproxy/app/fulfilment"
 	"agentproxy/app/ledger"
 	"agentproxy/app/notify"
-	"agentproxy/app/procurement"
+	"agentproxy/app/ordering"
 	"agentproxy/app/settlement"
 	"agentproxy/domain"
 	"agentproxy/domain/eventlog"
@@ -23,16 +23,16 @@ import (
 // and jobs.
 type Transitions struct {
 	ids     ports.IDs
-	catalog *catalog.Catalog
+	catalog *catalogs.Catalog
 	access  *fulfilment.Service
 }
 
 // NewTransitions returns Transitions.
-func NewTransitions(ids ports.IDs, catalog *catalog.Catalog, access *fulfilment.Service) *Transitions {
+func NewTransitions(ids ports.IDs, catalog *catalogs.Catalog, access *fulfilment.Service) *Transitions {
 	return &Transitions{ids: ids, catalog: catalog, access: access}
 }
 
-var _ procurement.Lifecycle = (*Transitions)(nil)
+var _ ordering.Lifecycle = (*Transitions)(nil)
 
 // Sells reports whether the catalogue has a product.
 func (t *Transitions) Sells(productNo string) bool {
@@ -44,7 +44,7 @@ func (t *Transitions) Sells(productNo string) bool {
 // what was ordered, or that another session has, are ports.ErrProvider. The
 // caller stores the session.
 func (t *Transitions) Activate(
-	ctx context.Context, tx procurement.Repos, s session.Session, exits []session.Exit, now time.Time,
+	ctx context.Context, tx ordering.Repos, s session.Session, exits []session.Exit, now time.Time,
 ) (session.Session, error) {
 	if len(exits) != s.Quantity {
 		return s, ports.ErrProvider.Msgf("the upstream delivered %d addresses and not %d; try again", len(exits), s.Quantity)
@@ -75,7 +75,7 @@ func (t *Transitions) Activate(
 // Fail ends a session whose delivery was refused and gives everything back. The
 // Idempotency-Key of the call is freed, so that the agent may repeat it.
 func (t *Transitions) Fail(
-	ctx context.Context, tx procurement.Repos, s session.Session, cause error, now time.Time,
+	ctx context.Context, tx ordering.Repos, s session.Session, cause error, now time.Time,
 ) error {
 	failure := session.Failure{Code: ports.ErrProvider.Code, Message: ports.ErrProvider.Message}
 	if e, ok := errors.AsType[*domain.Error](cause); ok {
@@ -95,7 +95,7 @@ func (t *Transitions) Fail(
 // Terminate ends a session before its time. It changes nothing if the session is
 // over.
 func (t *Transitions) Terminate(
-	ctx context.Context, tx procurement.Repos, s session.Session, why session.Reason, now time.Time,
+	ctx context.Context, tx ordering.Repos, s session.Session, why session.Reason, now time.Time,
 ) (session.Session, error) {
 	s, changed := s.Terminate(why, now)
 	if !changed {
@@ -106,7 +106,7 @@ func (t *Transitions) Terminate(
 
 // Expire ends a session because its time or its traffic is used up.
 func (t *Transitions) Expire(
-	ctx context.Context, tx procurement.Repos, s session.Session, why session.Reason, now time.Time,
+	ctx context.Context, tx ordering.Repos, s session.Session, why session.Reason, now time.Time,
 ) error {
 	s, err := s.Expire(why, now)
 	if err != nil {
@@ -117,7 +117,7 @@ func (t *Transitions) Expire(
 }
 
 // storeEnded stores a session that has just ended, with all that its end entails.
-func (t *Transitions) storeEnded(ctx context.Context, tx procurement.Repos, s session.Session, of webhook.Type,
+func (t *Transitions) storeEnded(ctx context.Context, tx ordering.Repos, s session.Session, of webhook.Type,
 	what, code string, now time.Time) (session.Session, error) {
 	keeps, err := settlement.Unit{Tx: tx, IDs: t.ids, Now: now}.EndOrders(ctx, t.catalog, &s)
 	if err != nil {
@@ -146,7 +146,7 @@ func (t *Transitions) storeEnded(ctx context.Context, tx procurement.Repos, s se
 // Renewed charges what is held for a renewal by days of a session that has its new end, gives it the
 // fair use that its product has today, and stores it. A product that is no longer sold has none.
 func (t *Transitions) Renewed(
-	ctx context.Context, tx procurement.Repos, s session.Session, days int, now time.Time,
+	ctx context.Context, tx ordering.Repos, s session.Session, days int, now time.Time,
 ) (session.Session, error) {
 	if p, err := t.catalog.Product(s.ProductNo); err == nil {
 		u, err := tx.Traffic().Usage(ctx, s.ID)
@@ -168,7 +168,7 @@ func (t *Transitions) Renewed(
 // RecordUsage books that an active direct session used that many bytes in all.
 // What is beyond its limit is not charged.
 func (t *Transitions) RecordUsage(
-	ctx context.Context, tx procurement.Repos, s session.Session, bytes int64, now time.Time,
+	ctx context.Context, tx ordering.Repos, s session.Session, bytes int64, now time.Time,
 ) error {
 	before, more, err := settlement.BookUsage(ctx, tx, s, bytes, now)
 	if err != nil || more == 0 {

@@ -5,7 +5,7 @@ import (
 	"log/slog"
 	"time"
 
-	"agentproxy/app/catalog"
+	"agentproxy/app/catalogs"
 	"agentproxy/app/fulfilment"
 	"agentproxy/app/ledger"
 	"agentproxy/domain/procurement"
@@ -40,7 +40,7 @@ type Direct struct {
 	store   ports.Unit[DirectRepos]
 	clock   ports.Clock
 	ids     ports.IDs
-	catalog *catalog.Catalog
+	catalog *catalogs.Catalog
 	access  *fulfilment.Service
 	calls   ports.CallCounter
 	// restarts counts the counters that began anew; nil: they are not counted.
@@ -49,7 +49,7 @@ type Direct struct {
 }
 
 // NewDirect returns a Direct.
-func NewDirect(store ports.Store, clock ports.Clock, ids ports.IDs, catalog *catalog.Catalog,
+func NewDirect(store ports.Store, clock ports.Clock, ids ports.IDs, catalog *catalogs.Catalog,
 	access *fulfilment.Service, calls ports.CallCounter, log *slog.Logger) *Direct {
 	unit := ports.Narrow(store, func(tx ports.Tx) DirectRepos { return tx })
 	return &Direct{store: unit, clock: clock, ids: ids, catalog: catalog, access: access, calls: calls, log: log}
@@ -59,7 +59,7 @@ func NewDirect(store ports.Store, clock ports.Clock, ids ports.IDs, catalog *cat
 // one that is settled at once, because its traffic was counted here or its access was
 // never delivered.
 func SettleBy(
-	ctx context.Context, tx DirectRepos, c *catalog.Catalog, access *fulfilment.Service, s session.Session,
+	ctx context.Context, tx DirectRepos, c *catalogs.Catalog, access *fulfilment.Service, s session.Session,
 ) (time.Time, error) {
 	if s.Type != session.Dynamic || s.ActivatedAt.IsZero() {
 		return time.Time{}, nil

@@ -5,7 +5,7 @@ import (
 	"slices"
 	"time"
 
-	"agentproxy/app/catalog"
+	"agentproxy/app/catalogs"
 	"agentproxy/app/ledger"
 	"agentproxy/domain"
 	"agentproxy/domain/procurement"
@@ -21,7 +21,7 @@ type Ending struct {
 
 // Foretell returns what the end of a session by its agent would do, and changes nothing. A session that has ended
 // returns and gives up nothing more.
-func Foretell(ctx context.Context, tx Repos, c *catalog.Catalog, s ports.SessionRead, now time.Time) (Ending, error) {
+func Foretell(ctx context.Context, tx Repos, c *catalogs.Catalog, s ports.SessionRead, now time.Time) (Ending, error) {
 	w, err := ledger.NewBook(tx, nil, now).Wallet(ctx, s.AgentID, true)
 	e := Ending{Quote: *ledger.QuoteOf(w, 0)}
 	if err != nil || s.Status.Over() {

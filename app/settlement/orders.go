@@ -6,7 +6,7 @@ import (
 	"context"
 	"time"
 
-	"agentproxy/app/catalog"
+	"agentproxy/app/catalogs"
 	"agentproxy/app/idempotency"
 	"agentproxy/app/ledger"
 	"agentproxy/domain/procurement"
@@ -35,7 +35,7 @@ type Unit struct {
 // and a job closes what is live. It reports whether the session keeps what it
 // holds: an order of it was sent, and the provider takes nothing back. The caller
 // stores the session afterwards.
-func (u Unit) EndOrders(ctx context.Context, c *catalog.Catalog, s *session.Session) (keeps bool, err error) {
+func (u Unit) EndOrders(ctx context.Context, c *catalogs.Catalog, s *session.Session) (keeps bool, err error) {
 	if _, local := c.InProcess(s.Provider); local {
 		return false, nil // what was tried before at sellers was refused
 	}
@@ -65,7 +65,7 @@ func (u Unit) EndOrders(ctx context.Context, c *catalog.Catalog, s *session.Sess
 type ending struct {
 	tx      Repos
 	book    ledger.Book
-	catalog *catalog.Catalog
+	catalog *catalogs.Catalog
 	session *session.Session
 	now     time.Time
 }
@@ -110,7 +110,7 @@ func (e ending) fault() session.Reason {
 
 // keepsHeld reports whether a session that ends keeps what it holds for an order that is not delivered: the order
 // was sent, and its provider does not cancel it unused.
-func keepsHeld(c *catalog.Catalog, o procurement.Order) bool {
+func keepsHeld(c *catalogs.Catalog, o procurement.Order) bool {
 	if o.Status == procurement.Planned || o.Renewing() {
 		return o.Status != procurement.Planned
 	}

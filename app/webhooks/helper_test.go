@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"agentproxy/domain"
-	hooks "agentproxy/domain/webhook"
+	"agentproxy/domain/webhook"
 	"agentproxy/ports"
 	"agentproxy/test/apptest"
 )
@@ -54,7 +54,7 @@ func runDeliveries(w *apptest.World) error {
 }
 
 // listDeliveries lists an agent's deliveries, newest first.
-func listDeliveries(w *apptest.World, agent string) []hooks.Delivery {
+func listDeliveries(w *apptest.World, agent string) []webhook.Delivery {
 	w.T.Helper()
 	list, err := w.Webhooks.Deliveries(context.Background(), agent, "", domain.Page{Number: 1, Size: 100})
 	apptest.OK(w.T, err)

@@ -3,7 +3,7 @@ package workers
 import (
 	"log/slog"
 
-	"agentproxy/app/catalog"
+	"agentproxy/app/catalogs"
 	"agentproxy/app/changes"
 	"agentproxy/app/exitgate"
 	"agentproxy/app/fulfilment"
@@ -17,7 +17,7 @@ type Service struct {
 	store   ports.Unit[Repos]
 	clock   ports.Clock
 	ids     ports.IDs
-	catalog *catalog.Catalog
+	catalog *catalogs.Catalog
 	access  *fulfilment.Service
 	hub     *changes.Hub
 	log     *slog.Logger
@@ -25,7 +25,7 @@ type Service struct {
 }
 
 // New returns the use cases.
-func New(store ports.Store, clock ports.Clock, ids ports.IDs, catalog *catalog.Catalog, access *fulfilment.Service,
+func New(store ports.Store, clock ports.Clock, ids ports.IDs, catalog *catalogs.Catalog, access *fulfilment.Service,
 	hub *changes.Hub, log *slog.Logger) *Service {
 	u := &Service{store: narrow(store), clock: clock, ids: ids, catalog: catalog, access: access, hub: hub, log: log}
 	u.first.run = u.useAll

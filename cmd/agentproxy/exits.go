@@ -9,9 +9,9 @@ import (
 	"strings"
 	"time"
 
-	"agentproxy/app/exitlog"
+	"agentproxy/app/exitlogs"
 	"agentproxy/app/operator"
-	domain "agentproxy/domain/exitlog"
+	"agentproxy/domain/exitlog"
 )
 
 type exitsCmd struct {
@@ -37,8 +37,8 @@ type exitsLookupCmd struct {
 }
 
 // query returns what is asked for.
-func (c exitsLookupCmd) query() domain.Query {
-	return domain.Query{Exit: c.ExitIP, Port: c.ExitPort, At: c.At.UTC(), Within: c.Within, Target: c.Target,
+func (c exitsLookupCmd) query() exitlog.Query {
+	return exitlog.Query{Exit: c.ExitIP, Port: c.ExitPort, At: c.At.UTC(), Within: c.Within, Target: c.Target,
 		Client: c.Client, Agent: c.Agent, Seller: c.Seller, Token: c.Token}
 }
 
@@ -62,8 +62,8 @@ func (c exitsLookupCmd) Run(k *kit) error {
 	action.Details = fmt.Sprintf("exit=%s port=%d at=%s within=%s target=%s client=%s agent=%s seller=%s token=%s",
 		addrText(q.Exit), q.Port, q.At.Format(time.RFC3339), q.Within, q.Target, addrText(q.Client), q.Agent, q.Seller,
 		q.Token)
-	return do(k, action, func(ctx context.Context, service *exitlog.Service) error {
-		found, err := service.Lookup(ctx, exitlog.LookupInput{Operator: c.who(), Reason: c.Reason, Query: q})
+	return do(k, action, func(ctx context.Context, service *exitlogs.Service) error {
+		found, err := service.Lookup(ctx, exitlogs.LookupInput{Operator: c.who(), Reason: c.Reason, Query: q})
 		if err != nil {
 			return err
 		}
@@ -99,7 +99,7 @@ type exitsLookupsCmd struct {
 
 // Run lists look-ups.
 func (c exitsLookupsCmd) Run(k *kit) error {
-	return core(k, func(ctx context.Context, service *exitlog.Service) error {
+	return core(k, func(ctx context.Context, service *exitlogs.Service) error {
 		list, err := service.Lookups(ctx, max(c.Limit, 1))
 		if err != nil {
 			return err
@@ -149,7 +149,7 @@ func (c exitsHoldCmd) Run(k *kit) error {
 		return errors.New("--from and --to are days such as 2026-05-15")
 	}
 	action := noted{c.signed, c.Reason}.action("exits hold", c.From+" to "+c.To)
-	return do(k, action, func(ctx context.Context, service *exitlog.Service) error {
+	return do(k, action, func(ctx context.Context, service *exitlogs.Service) error {
 		h, err := service.Hold(ctx, from, to, c.who(), c.Reason)
 		if err != nil {
 			return err
@@ -162,7 +162,7 @@ type exitsHoldsCmd struct{}
 
 // Run lists holds.
 func (exitsHoldsCmd) Run(k *kit) error {
-	return core(k, func(ctx context.Context, service *exitlog.Service) error {
+	return core(k, func(ctx context.Context, service *exitlogs.Service) error {
 		list, err := service.Holds(ctx)
 		if err != nil {
 			return err
@@ -183,7 +183,7 @@ type exitsReleaseCmd struct {
 
 // Run ends a hold.
 func (c exitsReleaseCmd) Run(k *kit) error {
-	return do(k, c.action("exits release", c.ID), func(ctx context.Context, service *exitlog.Service) error {
+	return do(k, c.action("exits release", c.ID), func(ctx context.Context, service *exitlogs.Service) error {
 		if err := service.Release(ctx, c.ID); err != nil {
 			return err
 		}

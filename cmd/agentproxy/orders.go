@@ -3,7 +3,7 @@ package main
 import (
 	"context"
 
-	procurementapp "agentproxy/app/procurement"
+	"agentproxy/app/ordering"
 	"agentproxy/domain"
 	"agentproxy/domain/procurement"
 	"agentproxy/ports"
@@ -31,8 +31,8 @@ func (c ordersListCmd) Run(k *kit) error {
 	if err != nil {
 		return err
 	}
-	return core(k, func(ctx context.Context, desk *procurementapp.Desk) error {
-		list, err := desk.List(ctx, procurementapp.ListOrders{
+	return core(k, func(ctx context.Context, desk *ordering.Desk) error {
+		list, err := desk.List(ctx, ordering.ListOrders{
 			Filter: ports.OrderFilter{Status: procurement.Status(c.Status), Provider: c.Provider, Frozen: c.Frozen},
 			Page:   page})
 		if err != nil {
@@ -76,7 +76,7 @@ type ordersAdoptCmd struct {
 func (c ordersAdoptCmd) Run(k *kit) error {
 	action := c.action("orders adopt", c.OrderID)
 	action.Details = "provider_ref=" + c.Ref
-	return do(k, action, func(ctx context.Context, desk *procurementapp.Desk) error {
+	return do(k, action, func(ctx context.Context, desk *ordering.Desk) error {
 		o, err := desk.Adopt(ctx, c.OrderID, c.Ref)
 		if err != nil {
 			return err
@@ -92,7 +92,7 @@ type ordersReleaseCmd struct {
 
 // Run releases an order.
 func (c ordersReleaseCmd) Run(k *kit) error {
-	return do(k, c.action("orders release", c.OrderID), func(ctx context.Context, desk *procurementapp.Desk) error {
+	return do(k, c.action("orders release", c.OrderID), func(ctx context.Context, desk *ordering.Desk) error {
 		o, err := desk.Release(ctx, c.OrderID)
 		if err != nil {
 			return err
@@ -108,7 +108,7 @@ type ordersLostCmd struct {
 
 // Run gives up a confirmed order.
 func (c ordersLostCmd) Run(k *kit) error {
-	return do(k, c.action("orders lost", c.OrderID), func(ctx context.Context, desk *procurementapp.Desk) error {
+	return do(k, c.action("orders lost", c.OrderID), func(ctx context.Context, desk *ordering.Desk) error {
 		o, err := desk.Lost(ctx, c.OrderID)
 		if err != nil {
 			return err

@@ -3,16 +3,16 @@ package apptest
 import (
 	"log/slog"
 
-	"agentproxy/app/catalog"
+	"agentproxy/app/catalogs"
 	"agentproxy/app/changes"
 	"agentproxy/app/fulfilment"
 	"agentproxy/app/maintenance"
-	"agentproxy/app/policy"
-	"agentproxy/app/procurement"
-	"agentproxy/app/ratelimit"
+	"agentproxy/app/metering"
+	"agentproxy/app/ordering"
+	"agentproxy/app/policies"
 	"agentproxy/app/replacements"
 	"agentproxy/app/sessions"
-	"agentproxy/app/traffic"
+	"agentproxy/app/throttle"
 	"agentproxy/app/workers"
 	"agentproxy/domain/account"
 	"agentproxy/ports"
@@ -23,12 +23,12 @@ import (
 type UseCases struct {
 	Transitions  *sessions.Transitions
 	Fulfilment   *fulfilment.Service
-	Driver       *procurement.Driver
-	Desk         *procurement.Desk
-	Callbacks    *procurement.Callbacks
+	Driver       *ordering.Driver
+	Desk         *ordering.Desk
+	Callbacks    *ordering.Callbacks
 	Sessions     *sessions.Service
-	Traffic      *traffic.Service
-	Policies     *policy.Service
+	Traffic      *metering.Service
+	Policies     *policies.Service
 	Replacements *replacements.Service
 	Workers      *workers.Service
 	Tasks        *maintenance.Tasks
@@ -40,9 +40,9 @@ type Dependencies struct {
 	Clock        ports.Clock
 	IDs          ports.IDs
 	Secrets      ports.Secrets
-	Catalog      *catalog.Catalog
+	Catalog      *catalogs.Catalog
 	Hub          *changes.Hub
-	Limits       *ratelimit.Limits
+	Limits       *throttle.Limits
 	SessionLimit int // live sessions an agent; 0: no limit
 	FundedFrom   account.Funding
 	Calls        ports.CallCounter // may be nil
@@ -54,13 +54,13 @@ func NewUseCases(d Dependencies) (u UseCases) {
 	u.Fulfilment = fulfilment.New(d.Store, d.Secrets, d.Catalog, d.Log)
 	u.Transitions = sessions.NewTransitions(d.IDs, d.Catalog, u.Fulfilment)
 	base := ports.Base{Store: d.Store, Clock: d.Clock, IDs: d.IDs, Secrets: d.Secrets, Log: d.Log}
-	u.Driver = procurement.NewDriver(base, d.Catalog, d.Hub, u.Transitions, u.Fulfilment, d.FundedFrom, d.Calls)
-	u.Desk = procurement.NewDesk(d.Store, u.Driver)
-	u.Callbacks = procurement.NewCallbacks(d.Store, d.Clock, d.Catalog, u.Driver)
+	u.Driver = ordering.NewDriver(base, d.Catalog, d.Hub, u.Transitions, u.Fulfilment, d.FundedFrom, d.Calls)
+	u.Desk = ordering.NewDesk(d.Store, u.Driver)
+	u.Callbacks = ordering.NewCallbacks(d.Store, d.Clock, d.Catalog, u.Driver)
 	u.Sessions = sessions.New(sessions.Config{Limit: d.SessionLimit, FundedFrom: d.FundedFrom, Measures: func() bool { return true }}, base, d.Catalog,
 		u.Transitions, u.Driver, u.Fulfilment, d.Hub)
-	u.Traffic = traffic.New(base, u.Sessions, u.Transitions, u.Fulfilment, d.Hub)
-	u.Policies = policy.New(d.Store, d.Hub)
+	u.Traffic = metering.New(base, u.Sessions, u.Transitions, u.Fulfilment, d.Hub)
+	u.Policies = policies.New(d.Store, d.Hub)
 	u.Replacements = replacements.New(base, d.Catalog, u.Sessions, u.Transitions, u.Driver,
 		u.Fulfilment, d.Hub)
 	u.Workers = workers.New(d.Store, d.Clock, d.IDs, d.Catalog, u.Fulfilment, d.Hub, d.Log)

@@ -12,13 +12,13 @@ import (
 	"agentproxy/adapters/system"
 	"agentproxy/adapters/upstream/embedded"
 	"agentproxy/app/accounts"
-	catalogapp "agentproxy/app/catalog"
+	"agentproxy/app/catalogs"
 	"agentproxy/app/changes"
 	"agentproxy/app/feed"
 	"agentproxy/app/ledger"
-	procurementapp "agentproxy/app/procurement"
-	"agentproxy/app/ratelimit"
+	"agentproxy/app/ordering"
 	"agentproxy/app/telemetry"
+	"agentproxy/app/throttle"
 	"agentproxy/app/webhooks"
 	"agentproxy/domain"
 	"agentproxy/domain/account"
@@ -62,13 +62,13 @@ type World struct {
 	UseCases
 	Accounts  *accounts.Service
 	Referrers *accounts.Referrers
-	Other     *procurementapp.Driver // of another process
-	Catalog   *catalogapp.Catalog
+	Other     *ordering.Driver // of another process
+	Catalog   *catalogs.Catalog
 	Observer  *telemetry.Observer
 	Telemetry *telemetry.Service
 	Wallet    *ledger.Wallet
 	Stats     *ledger.Stats
-	Limits    *ratelimit.Limits
+	Limits    *throttle.Limits
 	Webhooks  *webhooks.Service
 	Feed      *feed.Service
 	Receiver  *WebhookReceiver
@@ -156,11 +156,11 @@ func (w *World) Wire(s Options, clock ports.Clock, ids ports.IDs) {
 			sold[i].Sources = []procurement.Source{{Provider: w.Seller.Name()}}
 		}
 	}
-	w.Catalog, err = catalogapp.New(append([]ports.Provider{w.Embedded, seller}, s.Providers...),
+	w.Catalog, err = catalogs.New(append([]ports.Provider{w.Embedded, seller}, s.Providers...),
 		slices.Concat(w.Embedded.Products(), sold, s.Products), country.Name)
 	OK(w.T, err)
 	w.Hub = changes.New(w.Store, clock)
-	w.Limits = ratelimit.New(ratelimit.Config{RegistrationsPerMinute: 3}, clock, nil, slog.New(slog.DiscardHandler))
+	w.Limits = throttle.New(throttle.Config{RegistrationsPerMinute: 3}, clock, nil, slog.New(slog.DiscardHandler))
 	w.Observer = telemetry.NewObserver(w.Store, clock, ids)
 	w.Connect(s.SessionLimit, clock, nil, slog.New(slog.DiscardHandler))
 	config := accounts.Config{TrialBalance: max(s.TrialBalance, 0), TrialDays: 14, FundedFrom: s.FundedFrom,
@@ -194,11 +194,11 @@ func (w *World) Connect(limit int, clock ports.Clock, calls ports.CallCounter, l
 		Log: log})
 	base := w.Base()
 	base.Clock, base.Log = clock, log
-	w.Other = procurementapp.NewDriver(base, w.Catalog, w.Hub, w.Transitions, w.Fulfilment, w.funding, calls)
+	w.Other = ordering.NewDriver(base, w.Catalog, w.Hub, w.Transitions, w.Fulfilment, w.funding, calls)
 }
 
 // Reconnect creates the use cases that depend on the catalogue, with another catalogue.
-func (w *World) Reconnect(c *catalogapp.Catalog) {
+func (w *World) Reconnect(c *catalogs.Catalog) {
 	w.Catalog = c
 	w.Connect(0, w.Clock, nil, slog.New(slog.DiscardHandler))
 }
@@ -212,7 +212,7 @@ func (w *World) Reprice(product string, price domain.Money) {
 			sold[i].Price = price
 		}
 	}
-	c, err := catalogapp.New([]ports.Provider{w.Embedded, w.Seller}, append(sold, w.Seller.Products()...), country.Name)
+	c, err := catalogs.New([]ports.Provider{w.Embedded, w.Seller}, append(sold, w.Seller.Products()...), country.Name)
 	OK(w.T, err)
 	w.Catalog = c
 	w.Connect(w.limit, w.Clock, nil, slog.New(slog.DiscardHandler))

@@ -14,7 +14,7 @@ import (
 	"agentproxy/domain"
 	"agentproxy/domain/billing"
 	"agentproxy/domain/catalog"
-	domainprocurement "agentproxy/domain/procurement"
+	"agentproxy/domain/procurement"
 	"agentproxy/domain/session"
 	"agentproxy/ports"
 	"agentproxy/test/apptest"
@@ -63,15 +63,15 @@ const (
 )
 
 func products() []catalog.Product {
-	static := apptest.SharedProduct(oneShop, session.Static, domainprocurement.Source{Provider: stubborn, SKU: "isp"})
+	static := apptest.SharedProduct(oneShop, session.Static, procurement.Source{Provider: stubborn, SKU: "isp"})
 	two := apptest.SharedProduct(twoShops, session.Static,
-		domainprocurement.Source{Provider: stubborn, SKU: "isp", Costs: []domainprocurement.Term{{Days: 30, Cost: ipCost}, {Days: 90, Cost: 3 * ipCost}}},
-		domainprocurement.Source{Provider: repeating, SKU: "isp", Preference: 1}, domainprocurement.Source{Provider: kind, SKU: "isp", Preference: 2})
-	loss := apptest.SharedProduct(belowCost, session.Static, domainprocurement.Source{Provider: kind, SKU: "isp", BelowCost: true})
-	access := apptest.SharedProduct(direct, session.Dynamic, domainprocurement.Source{Provider: tap, SKU: "direct"})
+		procurement.Source{Provider: stubborn, SKU: "isp", Costs: []procurement.Term{{Days: 30, Cost: ipCost}, {Days: 90, Cost: 3 * ipCost}}},
+		procurement.Source{Provider: repeating, SKU: "isp", Preference: 1}, procurement.Source{Provider: kind, SKU: "isp", Preference: 2})
+	loss := apptest.SharedProduct(belowCost, session.Static, procurement.Source{Provider: kind, SKU: "isp", BelowCost: true})
+	access := apptest.SharedProduct(direct, session.Dynamic, procurement.Source{Provider: tap, SKU: "direct"})
 	access.Direct, access.MinBytes, access.StepBytes = true, billing.GB, billing.GB
-	gateway := apptest.SharedProduct(metered, session.Dynamic, domainprocurement.Source{Provider: tap, SKU: "gb"},
-		domainprocurement.Source{Provider: kind, SKU: "gb", Preference: 1})
+	gateway := apptest.SharedProduct(metered, session.Dynamic, procurement.Source{Provider: tap, SKU: "gb"},
+		procurement.Source{Provider: kind, SKU: "gb", Preference: 1})
 	return []catalog.Product{static, two, loss, access, gateway}
 }
 
@@ -83,17 +83,17 @@ func open(t *testing.T, seed uint64, all *census) *world {
 		w.log = slog.New(slog.NewTextHandler(os.Stderr, nil))
 	}
 	exits := 0
-	add := func(name string, caps domainprocurement.Capabilities) *shop {
+	add := func(name string, caps procurement.Capabilities) *shop {
 		caps.ViaUpstream, caps.Renews = true, true
 		s := &shop{name: name, caps: caps, quotes: w.rng.IntN(4) > 0, reports: w.rng.IntN(2) == 0, dearer: w.rng.IntN(4) == 0, price: 100,
 			rng: rand.New(rand.NewPCG(seed, uint64(len(w.shops)))), during: w.during, count: all.add, exits: &exits}
 		w.shops = append(w.shops, s)
 		return s
 	}
-	add(kind, domainprocurement.Capabilities{KeepsOrderKey: true, Cancels: true})
-	add(repeating, domainprocurement.Capabilities{Idempotent: true, KeepsOrderKey: true})
-	add(stubborn, domainprocurement.Capabilities{Async: true})
-	add(tap, domainprocurement.Capabilities{KeepsTrafficOrderKey: true, CancelsTraffic: true, Direct: true, CapUnit: billing.GB, CounterLag: counterLag})
+	add(kind, procurement.Capabilities{KeepsOrderKey: true, Cancels: true})
+	add(repeating, procurement.Capabilities{Idempotent: true, KeepsOrderKey: true})
+	add(stubborn, procurement.Capabilities{Async: true})
+	add(tap, procurement.Capabilities{KeepsTrafficOrderKey: true, CancelsTraffic: true, Direct: true, CapUnit: billing.GB, CounterLag: counterLag})
 	var providers []ports.Provider
 	for _, s := range w.shops {
 		providers = append(providers, s)
@@ -164,7 +164,7 @@ func (w *world) reconciled(r *replica) {
 	}
 	for _, report := range reports {
 		for _, f := range report.Findings {
-			if f.Disposition == domainprocurement.Orphan || f.Disposition == domainprocurement.Surplus {
+			if f.Disposition == procurement.Orphan || f.Disposition == procurement.Surplus {
 				w.orphans[f.Ref] = true
 			}
 		}

@@ -12,10 +12,10 @@ import (
 	"agentproxy/adapters/system"
 	"agentproxy/adapters/upstream"
 	"agentproxy/app/accounts"
-	"agentproxy/app/catalog"
+	"agentproxy/app/catalogs"
 	"agentproxy/app/changes"
 	"agentproxy/app/ledger"
-	"agentproxy/app/ratelimit"
+	"agentproxy/app/throttle"
 	"agentproxy/domain"
 	"agentproxy/domain/account"
 	"agentproxy/domain/country"
@@ -56,7 +56,7 @@ type world struct {
 type replica struct {
 	apptest.UseCases
 	store   *store
-	catalog *catalog.Catalog
+	catalog *catalogs.Catalog
 }
 
 // record is the log of the service and the errors of its callers.
@@ -105,7 +105,7 @@ func (w *world) start(n int) {
 		r.store.stopFaults()
 	}
 	var err error
-	r.catalog, err = catalog.New(providers, products(), country.Name)
+	r.catalog, err = catalogs.New(providers, products(), country.Name)
 	apptest.OK(w.t, err)
 	hub := changes.New(r.store, w.clock)
 	counted := func(_, operation string, class procurement.Class) {
@@ -117,7 +117,7 @@ func (w *world) start(n int) {
 			w.count("order unknown", 1)
 		}
 	}
-	limits := ratelimit.New(ratelimit.Config{RegistrationsPerMinute: 3}, w.clock, nil, log)
+	limits := throttle.New(throttle.Config{RegistrationsPerMinute: 3}, w.clock, nil, log)
 	r.UseCases = apptest.NewUseCases(apptest.Dependencies{Store: r.store, Clock: w.clock, IDs: w.ids, Secrets: w.secrets,
 		Catalog: r.catalog, Hub: hub, Limits: limits, Calls: counted, Log: log})
 	w.replicas[n] = r

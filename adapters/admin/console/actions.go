@@ -15,11 +15,11 @@ import (
 
 	"agentproxy/adapters/admin/signin"
 	"agentproxy/adapters/console/ui"
-	"agentproxy/app/exitlog"
+	"agentproxy/app/exitlogs"
 	"agentproxy/app/operator"
 	"agentproxy/domain"
 	"agentproxy/domain/audit"
-	log "agentproxy/domain/exitlog"
+	"agentproxy/domain/exitlog"
 )
 
 // action is a command of the operator as a form.
@@ -245,12 +245,12 @@ func lookUp(ctx context.Context, c *Console, in input) (string, []section, error
 	if err != nil {
 		return "", nil, err
 	}
-	found, err := c.use.Exits.Lookup(ctx, exitlog.LookupInput{
-		Operator: in.By, Reason: in.Reason, Query: log.Query{Exit: exit, Port: uint16(port), At: at.UTC(),
+	found, err := c.use.Exits.Lookup(ctx, exitlogs.LookupInput{
+		Operator: in.By, Reason: in.Reason, Query: exitlog.Query{Exit: exit, Port: uint16(port), At: at.UTC(),
 			Within: time.Duration(within) * time.Minute, Target: in.get("target"), Client: client, Agent: in.get("agent"),
 			Seller: in.get("seller"), Token: in.get("token")}})
-	if errors.Is(err, exitlog.ErrNoneFound) {
-		return "", []section{{Title: "No connection found", Note: exitlog.ErrNoneFound.Message}}, nil
+	if errors.Is(err, exitlogs.ErrNoneFound) {
+		return "", []section{{Title: "No connection found", Note: exitlogs.ErrNoneFound.Message}}, nil
 	}
 	return "", []section{{Title: "Who used it", ID: "found", Table: foundTable(found)}}, err
 }

@@ -15,14 +15,14 @@ import (
 	"agentproxy/adapters/admin/signin"
 	"agentproxy/adapters/console/ui"
 	"agentproxy/app/accounts"
-	"agentproxy/app/catalog"
-	"agentproxy/app/exitlog"
+	"agentproxy/app/catalogs"
+	"agentproxy/app/exitlogs"
 	"agentproxy/app/fulfilment"
 	"agentproxy/app/ledger"
 	"agentproxy/app/operator"
+	"agentproxy/app/ordering"
 	"agentproxy/app/payments"
-	policyapp "agentproxy/app/policy"
-	"agentproxy/app/procurement"
+	"agentproxy/app/policies"
 	"agentproxy/app/reconcile"
 	"agentproxy/domain"
 	"agentproxy/domain/recharge"
@@ -67,15 +67,15 @@ type Deps struct {
 	Accounts  *accounts.Service
 	Referrers *accounts.Referrers
 	Wallet    *ledger.Wallet
-	Orders    *procurement.Desk
-	Exits     *exitlog.Service
+	Orders    *ordering.Desk
+	Exits     *exitlogs.Service
 	Recharges *payments.Orders
 	Payments  *payments.Watcher
 	Proof     ports.Audit
 	Owed      *reconcile.Watch
 	Reconcile *reconcile.Service
-	Catalog   *catalog.Catalog
-	Policy    *policyapp.Published
+	Catalog   *catalogs.Catalog
+	Policy    *policies.Published
 	Access    *fulfilment.Service
 	Jobs      Jobs
 	Host      Host

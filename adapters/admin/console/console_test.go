@@ -15,13 +15,13 @@ import (
 	"agentproxy/adapters/admin/console"
 	"agentproxy/adapters/admin/signin"
 	"agentproxy/app/accounts"
-	"agentproxy/app/exitlog"
+	"agentproxy/app/exitlogs"
 	"agentproxy/app/fulfilment"
 	"agentproxy/app/ledger"
 	"agentproxy/app/operator"
+	"agentproxy/app/ordering"
 	"agentproxy/app/payments"
-	"agentproxy/app/policy"
-	"agentproxy/app/procurement"
+	"agentproxy/app/policies"
 	"agentproxy/app/reconcile"
 	"agentproxy/domain"
 	"agentproxy/domain/account"
@@ -60,7 +60,7 @@ type world struct {
 	recharges *payments.Orders
 	watcher   *payments.Watcher
 	sent      *[]string // by the development chain
-	rules     *policy.Published
+	rules     *policies.Published
 	log       *bytes.Buffer
 	user      signin.User
 }
@@ -72,7 +72,7 @@ func open(t *testing.T) world {
 	base := w.Base()
 	base.Store = st
 	chain := fake.NewChain("tron-test", fake.Start)
-	x := world{World: w, user: signin.User{Name: "ann", Role: signin.Act}, trail: operator.NewTrail(st, w.Clock, w.IDs), jobs: &parkedJobs{}, sent: new([]string), log: &text, rules: policy.Publish(nil),
+	x := world{World: w, user: signin.User{Name: "ann", Role: signin.Act}, trail: operator.NewTrail(st, w.Clock, w.IDs), jobs: &parkedJobs{}, sent: new([]string), log: &text, rules: policies.Publish(nil),
 		recharges: payments.NewOrders(payments.Config{}, st, w.Clock, w.IDs, chain, fake.NewKeys("a")),
 		watcher:   payments.NewWatcher(st, w.Clock, w.IDs, chain, log)}
 	host := console.Host{Version: "1.2.3",
@@ -84,8 +84,8 @@ func open(t *testing.T) world {
 	x.pages = console.New(console.Deps{Sessions: operator.NewSessions(st, w.Clock, w.IDs, w.Transitions, w.Hub),
 		Money: operator.NewMoney(st, w.Clock, w.Catalog), Trail: x.trail, Referrers: accounts.NewReferrers(st, w.Clock, w.IDs),
 		Accounts: accounts.New(accounts.Config{KeepOriginDays: 90}, base, nil, w.Transitions, w.Hub),
-		Wallet:   ledger.NewWallet(st, w.Clock, w.IDs), Orders: procurement.NewDesk(st, w.Driver),
-		Exits: exitlog.New(exitlog.Config{Days: 90}, st, w.Clock, w.IDs), Recharges: x.recharges, Payments: x.watcher,
+		Wallet:   ledger.NewWallet(st, w.Clock, w.IDs), Orders: ordering.NewDesk(st, w.Driver),
+		Exits: exitlogs.New(exitlogs.Config{Days: 90}, st, w.Clock, w.IDs), Recharges: x.recharges, Payments: x.watcher,
 		Proof: w.DB, Owed: reconcile.NewWatch(st, log), Reconcile: reconcile.New(st, w.Clock, w.Catalog, w.Desk, nil, log),
 		Catalog: w.Catalog, Policy: x.rules, Access: fulfilment.New(st, w.Secrets, w.Catalog, log), Jobs: x.jobs,
 		Host: host, IDs: w.IDs, Clock: w.Clock, Log: log})

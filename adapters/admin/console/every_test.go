@@ -14,24 +14,24 @@ import (
 	"agentproxy/app/payments"
 	"agentproxy/domain"
 	"agentproxy/domain/account"
-	orders "agentproxy/domain/procurement"
+	"agentproxy/domain/procurement"
 	"agentproxy/ports"
 	. "agentproxy/test/apptest"
 	"agentproxy/test/fake"
 
-	procurementapp "agentproxy/app/procurement"
+	"agentproxy/app/ordering"
 )
 
 // reads are the buttons that change nothing: they need no reason and are not kept.
 var reads = []string{"recharge-audit", "verify"}
 
 // order returns the newest order of a session at a seller.
-func (w world) order(session string) orders.Order {
+func (w world) order(session string) procurement.Order {
 	w.T.Helper()
-	list, err := w.Desk.List(w.T.Context(), procurementapp.ListOrders{Filter: ports.OrderFilter{},
+	list, err := w.Desk.List(w.T.Context(), ordering.ListOrders{Filter: ports.OrderFilter{},
 		Page: domain.Page{Number: 1, Size: 100}})
 	OK(w.T, err)
-	i := slices.IndexFunc(list.Items, func(o orders.Order) bool { return o.SessionID == session })
+	i := slices.IndexFunc(list.Items, func(o procurement.Order) bool { return o.SessionID == session })
 	if i < 0 {
 		w.T.Fatalf("no order for %s", session)
 	}
@@ -39,12 +39,12 @@ func (w world) order(session string) orders.Order {
 }
 
 // undecided buys an address whose order the seller made, without an answer.
-func (w world) undecided(agent string) orders.Order {
+func (w world) undecided(agent string) procurement.Order {
 	w.T.Helper()
 	w.Seller.Next(fake.Provision, fake.LoseAnswer())
 	s := w.Buy(agent, RemoteStatic)
 	o := w.order(s.ID)
-	if o.Status != orders.Unknown {
+	if o.Status != procurement.Unknown {
 		w.T.Fatalf("the order is %s", o.Status)
 	}
 	return o

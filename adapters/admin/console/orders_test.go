@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	"agentproxy/adapters/admin/console"
-	orders "agentproxy/domain/procurement"
+	"agentproxy/domain/procurement"
 	. "agentproxy/test/apptest"
 )
 
@@ -15,10 +15,10 @@ import (
 var passing = []string{"planned", "sent", "refused"}
 
 // ordersOfEveryState buys at the seller, and returns an order in each state by its name.
-func (w world) ordersOfEveryState() map[string]orders.Order {
+func (w world) ordersOfEveryState() map[string]procurement.Order {
 	w.T.Helper()
 	agent := w.RegisterFunded(200)
-	all := map[string]orders.Order{"unknown": w.undecided(agent), "frozen": w.undecided(agent)}
+	all := map[string]procurement.Order{"unknown": w.undecided(agent), "frozen": w.undecided(agent)}
 	for _, name := range []string{"refused", "confirmed", "lost", "planned", "sent"} {
 		all[name] = w.order(w.Buy(agent, RemoteStatic).ID)
 	}
@@ -81,12 +81,12 @@ func TestOrdersAreShownInEveryState(t *testing.T) {
 	for _, name := range passing {
 		w.Exec(`UPDATE upstream_orders SET status = 'confirmed' WHERE id = ?`, all[name].ID)
 	}
-	w.Clock.Advance(orders.ListingDelay)
+	w.Clock.Advance(procurement.ListingDelay)
 	form := map[string][]string{"subject": {"remote"}, "by": {"ann"}, "reason": {"weekly"}, "sure": {"yes"}, "key": {"k1"}}
 	rec := w.post("/do/orders-reconcile", form, "")
 	_, differs, _ := strings.Cut(rec.Body.String(), "What differs")
 	for _, name := range []string{"unknown", "frozen"} {
-		if !strings.Contains(differs, all[name].ID) || w.order(all[name].SessionID).Status != orders.Confirmed {
+		if !strings.Contains(differs, all[name].ID) || w.order(all[name].SessionID).Status != procurement.Confirmed {
 			t.Errorf("comparing, %d: the order that is %s is not listed, or not adopted:\n%s", rec.Code, name, differs)
 		}
 	}

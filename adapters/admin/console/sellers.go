@@ -12,7 +12,7 @@ import (
 	"time"
 
 	"agentproxy/adapters/console/ui"
-	orders "agentproxy/app/procurement"
+	"agentproxy/app/ordering"
 	"agentproxy/domain"
 	"agentproxy/domain/procurement"
 	"agentproxy/ports"
@@ -71,13 +71,13 @@ func (c *Console) sellersPage(r *http.Request) (page, error) {
 	if err != nil {
 		return p, err
 	}
-	frozen, err := c.use.Orders.List(ctx, orders.ListOrders{Filter: ports.OrderFilter{Frozen: true},
+	frozen, err := c.use.Orders.List(ctx, ordering.ListOrders{Filter: ports.OrderFilter{Frozen: true},
 		Page: domain.Page{Number: 1, Size: 100}})
 	if err != nil {
 		return p, err
 	}
 	at := pageOf(r)
-	all, err := c.use.Orders.List(ctx, orders.ListOrders{Filter: ports.OrderFilter{Provider: r.URL.Query().Get("seller"),
+	all, err := c.use.Orders.List(ctx, ordering.ListOrders{Filter: ports.OrderFilter{Provider: r.URL.Query().Get("seller"),
 		Status: procurement.Status(r.URL.Query().Get("status"))}, Page: at})
 	if err != nil {
 		return p, err

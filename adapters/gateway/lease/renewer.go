@@ -22,7 +22,7 @@ const (
 	maxClosing = 100_000
 )
 
-// Core grants leases; *app/traffic.Service is the implementation.
+// Core grants leases; *app/metering.Service is the implementation.
 type Core interface {
 	// Renew reports use and requests leases for many sessions in one unit of work.
 	// Counters are cumulative: repeating a call after an error counts nothing

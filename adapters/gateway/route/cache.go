@@ -23,7 +23,7 @@ import (
 	"agentproxy/domain/traffic"
 )
 
-// Source reads routes from the core; *app/traffic.Service is the implementation.
+// Source reads routes from the core; *app/metering.Service is the implementation.
 type Source interface {
 	// Route returns what is needed to carry a session's traffic. It returns a
 	// *domain.Error of Kind NotFound for unknown ids and for sessions that ended

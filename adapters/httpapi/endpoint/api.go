@@ -22,7 +22,7 @@ import (
 	"agentproxy/adapters/httpapi/strictjson"
 	"agentproxy/adapters/lograte"
 	"agentproxy/app/accounts"
-	ratelimitapp "agentproxy/app/ratelimit"
+	"agentproxy/app/throttle"
 	"agentproxy/domain/account"
 	"agentproxy/domain/ratelimit"
 	"agentproxy/ports"
@@ -38,7 +38,7 @@ type Config struct {
 	Shop           string // the name on pages for people
 	TrustedProxies []netip.Prefix
 	Accounts       *accounts.Service
-	Limits         *ratelimitapp.Limits
+	Limits         *throttle.Limits
 	Clock          ports.Clock
 	IDs            ports.IDs
 	Log            *slog.Logger

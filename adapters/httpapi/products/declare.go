@@ -2,11 +2,11 @@ package products
 
 import (
 	"agentproxy/adapters/httpapi/endpoint"
-	"agentproxy/app/catalog"
+	"agentproxy/app/catalogs"
 )
 
 // UseCases are the use cases that the operations on products call.
-type UseCases struct{ Catalog *catalog.Catalog }
+type UseCases struct{ Catalog *catalogs.Catalog }
 
 // service serves the operations on products.
 type service struct {

@@ -9,7 +9,7 @@ import (
 	"agentproxy/adapters/httpapi/endpoint"
 	"agentproxy/adapters/httpapi/sessionview"
 	"agentproxy/adapters/httpapi/value"
-	"agentproxy/app/policy"
+	"agentproxy/app/policies"
 	"agentproxy/app/replacements"
 	"agentproxy/app/reveals"
 	"agentproxy/app/sessions"
@@ -73,7 +73,7 @@ func toKeySessions(k ports.KeySessions) keySessionsReply {
 // UseCases are the use cases that the operations on sessions call.
 type UseCases struct {
 	Sessions     *sessions.Service
-	Policies     *policy.Service
+	Policies     *policies.Service
 	Checks       *sessions.Checks
 	Reveals      *reveals.Service
 	Replacements *replacements.Service

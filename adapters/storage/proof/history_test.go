@@ -13,7 +13,7 @@ import (
 	"agentproxy/adapters/storage"
 	"agentproxy/adapters/upstream/kind"
 	"agentproxy/adapters/upstream/list"
-	catalogapp "agentproxy/app/catalog"
+	"agentproxy/app/catalogs"
 	"agentproxy/app/operator"
 	"agentproxy/app/payments"
 	"agentproxy/app/sessions"
@@ -118,7 +118,7 @@ func (h *history) sell() {
 	apptest.OK(h.T, p.(ports.Maintainer).Maintain(h.T.Context()))
 	listed := apptest.SharedProduct("sta_list", session.Static, procurement.Source{Provider: "own"})
 	sold := append(h.Embedded.Products(), h.Seller.Products()...)
-	c, err := catalogapp.New([]ports.Provider{h.Embedded, h.Seller, p}, append(sold, listed), country.Name)
+	c, err := catalogs.New([]ports.Provider{h.Embedded, h.Seller, p}, append(sold, listed), country.Name)
 	apptest.OK(h.T, err)
 	h.Reconnect(c)
 }

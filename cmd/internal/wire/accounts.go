@@ -14,8 +14,8 @@ import (
 	"agentproxy/adapters/storage"
 	"agentproxy/adapters/upstream/embedded"
 	"agentproxy/app/accounts"
-	"agentproxy/app/ratelimit"
-	domainlimit "agentproxy/domain/ratelimit"
+	"agentproxy/app/throttle"
+	"agentproxy/domain/ratelimit"
 	"agentproxy/ports"
 )
 
@@ -87,19 +87,19 @@ func sharedLimits(lc fx.Lifecycle, s configfile.Settings, st *storage.Store, in 
 // store itself, not from the one that counts.
 func newLimits(
 	s configfile.Settings, st *storage.Store, clock ports.Clock, shared ports.RateLimits, log *slog.Logger,
-) *ratelimit.Limits {
-	l := ratelimit.New(limitConfig(s), clock, shared, log)
-	c := ratelimit.StoredConfig{Funded: domainlimit.Daily(s.StoredPerDay),
-		Trial: domainlimit.Daily(s.TrialStoredPerDay), FundedFrom: s.FundedFrom}
+) *throttle.Limits {
+	l := throttle.New(limitConfig(s), clock, shared, log)
+	c := throttle.StoredConfig{Funded: ratelimit.Daily(s.StoredPerDay),
+		Trial: ratelimit.Daily(s.TrialStoredPerDay), FundedFrom: s.FundedFrom}
 	if !s.Dev {
 		c.Scarce = st.Scarce
 	}
-	l.Stored = ratelimit.NewStored(c, st, clock, l, log)
+	l.Stored = throttle.NewStored(c, st, clock, l, log)
 	return l
 }
 
-func limitConfig(s configfile.Settings) ratelimit.Config {
-	c := ratelimit.Config{RegistrationsPerMinute: s.RegisterLimit}
+func limitConfig(s configfile.Settings) throttle.Config {
+	c := throttle.Config{RegistrationsPerMinute: s.RegisterLimit}
 	if !s.Dev {
 		c.WrongKeysPerMinute, c.WrongCodesPerMinute = wrongKeysPerMinute, wrongCodesPerMinute
 	}

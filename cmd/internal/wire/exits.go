@@ -10,15 +10,15 @@ import (
 	"go.uber.org/fx"
 
 	"agentproxy/adapters/queue"
-	"agentproxy/app/exitlog"
+	"agentproxy/app/exitlogs"
 )
 
 // keepExits stores what the gateway records of exits, and deletes what is old, for as long as the
 // application runs. What is recorded last is stored after the gateway has stopped.
-func keepExits(lc fx.Lifecycle, recorded *exitlog.Log, kept *exitlog.Service, q *queue.Queue,
+func keepExits(lc fx.Lifecycle, recorded *exitlogs.Log, kept *exitlogs.Service, q *queue.Queue,
 	registry *prometheus.Registry, log *slog.Logger) error {
 	tasks := []task{
-		{name: "store the exit log", every: exitlog.FlushEvery, run: recorded.Flush},
+		{name: "store the exit log", every: exitlogs.FlushEvery, run: recorded.Flush},
 		{name: "purge the exit log", every: 10 * time.Minute, run: kept.Purge, leads: q.Leads},
 	}
 	ctx, cancel := context.WithCancel(context.Background())

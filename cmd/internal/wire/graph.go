@@ -35,24 +35,24 @@ import (
 	"agentproxy/adapters/webhook"
 	"agentproxy/app/accounts"
 	"agentproxy/app/changes"
-	"agentproxy/app/exitlog"
+	"agentproxy/app/exitlogs"
 	"agentproxy/app/feed"
 	"agentproxy/app/fulfilment"
 	"agentproxy/app/ledger"
 	"agentproxy/app/maintenance"
+	"agentproxy/app/metering"
 	"agentproxy/app/operator"
+	"agentproxy/app/ordering"
 	"agentproxy/app/overview"
 	"agentproxy/app/payments"
 	"agentproxy/app/playmoney"
-	policyapp "agentproxy/app/policy"
-	"agentproxy/app/procurement"
-	"agentproxy/app/ratelimit"
+	"agentproxy/app/policies"
 	"agentproxy/app/reconcile"
 	"agentproxy/app/replacements"
 	"agentproxy/app/reveals"
 	"agentproxy/app/sessions"
 	"agentproxy/app/telemetry"
-	trafficapp "agentproxy/app/traffic"
+	"agentproxy/app/throttle"
 	"agentproxy/app/webhooks"
 	"agentproxy/app/workers"
 	"agentproxy/cmd/internal/version"
@@ -103,16 +103,16 @@ func core(s configfile.Settings, log *slog.Logger, database fx.Option) fx.Option
 				return ports.Base{Store: st, Clock: clock, IDs: ids, Secrets: secrets, Log: log}
 			},
 			newCounter,
-			func(l *sessions.Transitions) procurement.Lifecycle { return l },
+			func(l *sessions.Transitions) ordering.Lifecycle { return l },
 			sharedLimits,
-			func(s configfile.Settings) exitlog.Config { return exitlog.Config{Days: s.ExitLogDays} }, exitlog.New,
+			func(s configfile.Settings) exitlogs.Config { return exitlogs.Config{Days: s.ExitLogDays} }, exitlogs.New,
 			func(s configfile.Settings) maintenance.Config {
 				return maintenance.Config{ClientDays: s.ClientAddressDays, ArchiveDays: s.ArchiveDays}
 			},
-			policyapp.New, workers.New, changes.New, accounts.New, accounts.NewReferrers, sessions.NewTransitions,
-			fulfilment.New, procurement.NewDriver, procurement.NewDesk, procurement.NewCallbacks,
+			policies.New, workers.New, changes.New, accounts.New, accounts.NewReferrers, sessions.NewTransitions,
+			fulfilment.New, ordering.NewDriver, ordering.NewDesk, ordering.NewCallbacks,
 			reconcile.NewWatch, reconcile.New, sessions.New, replacements.New,
-			trafficapp.New, telemetry.NewObserver, newTelemetryQueue,
+			metering.New, telemetry.NewObserver, newTelemetryQueue,
 			newTelemetry,
 			ledger.NewWallet, ledger.NewStats, newLimits, maintenance.New, maintenance.NewAddresses, payments.NewOrders,
 			payments.NewWatcher, webhooks.New, operator.NewTrail, newJobs,
@@ -137,8 +137,8 @@ func Service(s configfile.Settings, log *slog.Logger) fx.Option {
 		fx.Provide(
 			func() conns.Budget { return conns.Divide(conns.Descriptors()) },
 			consoleHost, newConsoleJobs, desk.New, newGate, adminConfig,
-			func(s configfile.Settings) *policyapp.Published { return policyapp.Publish(s.Catalog.Policy) },
-			exitlog.NewLog,
+			func(s configfile.Settings) *policies.Published { return policies.Publish(s.Catalog.Policy) },
+			exitlogs.NewLog,
 			newCertificate, newScans, gatewayConfig, gatewayDeps, apiConfig, newProber, newReloader, newReloaded,
 			sessions.NewChecks,
 			reveals.New, newFeed, newTools, overview.New, consoleConfig, console.New,
@@ -203,7 +203,7 @@ type jobsIn struct {
 
 	Trace     tracerIn
 	Store     *storage.Store
-	Driver    *procurement.Driver
+	Driver    *ordering.Driver
 	Passes    *maintenance.Tasks
 	Payments  *payments.Watcher
 	Webhooks  *webhooks.Service
@@ -292,14 +292,14 @@ type gatewayIn struct {
 	fx.In
 
 	Settings configfile.Settings
-	Policy   *policyapp.Published
-	Exits    *exitlog.Log
-	Traffic  *trafficapp.Service
+	Policy   *policies.Published
+	Exits    *exitlogs.Log
+	Traffic  *metering.Service
 	Workers  *workers.Service
 	Observer *telemetry.Observer
 	Clock    ports.Clock
 	Registry *prometheus.Registry
-	Limits   *ratelimit.Limits
+	Limits   *throttle.Limits
 	Log      *slog.Logger
 }
 
@@ -392,7 +392,7 @@ func (w watcher) AgentChanged(string) {}
 // recoverFirst stores new jobs for sessions and deliveries that a crash left
 // unfinished, before any job runs. Where the database can be read and not written, as on a
 // full disk, the service starts for reading, and the periodic tasks recover them later.
-func recoverFirst(lc fx.Lifecycle, st *storage.Store, driver *procurement.Driver, webhooks *webhooks.Service,
+func recoverFirst(lc fx.Lifecycle, st *storage.Store, driver *ordering.Driver, webhooks *webhooks.Service,
 	log *slog.Logger) {
 	lc.Append(fx.StartHook(func(ctx context.Context) error {
 		err := errors.Join(driver.Recover(ctx, 0), webhooks.Recover(ctx))

@@ -8,9 +8,9 @@ import (
 
 	"agentproxy/adapters/gateway"
 	"agentproxy/app/exitgate"
-	procurementapp "agentproxy/app/procurement"
-	"agentproxy/app/ratelimit"
-	trafficapp "agentproxy/app/traffic"
+	"agentproxy/app/metering"
+	"agentproxy/app/ordering"
+	"agentproxy/app/throttle"
 	"agentproxy/app/workers"
 	"agentproxy/domain"
 	"agentproxy/domain/exit"
@@ -24,12 +24,12 @@ import (
 // prober opens connections through the gateway's dialler.
 type prober struct {
 	gateway *gateway.Gateway
-	traffic *trafficapp.Service
+	traffic *metering.Service
 	workers *workers.Service
 	log     *slog.Logger
 }
 
-func newProber(g *gateway.Gateway, t *trafficapp.Service, w *workers.Service, log *slog.Logger) ports.Prober {
+func newProber(g *gateway.Gateway, t *metering.Service, w *workers.Service, log *slog.Logger) ports.Prober {
 	return prober{g, t, w, log}
 }
 
@@ -84,8 +84,8 @@ func (p exitProber) ProbeThrough(ctx context.Context, proxy procurement.Endpoint
 }
 
 // holdExits lets the gate hold exits to the rules of sessions.
-func holdExits(g *gateway.Gateway, facts ports.ExitFacts, clock ports.Clock, limits *ratelimit.Limits,
-	d *procurementapp.Driver, w *workers.Service) {
+func holdExits(g *gateway.Gateway, facts ports.ExitFacts, clock ports.Clock, limits *throttle.Limits,
+	d *ordering.Driver, w *workers.Service) {
 	gate := exitgate.New(exitProber{g}, facts, clock)
 	gate.Limit = limits.TakeExit
 	d.Gate, w.Gate = gate, gate

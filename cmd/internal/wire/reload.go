@@ -17,9 +17,9 @@ import (
 	"agentproxy/adapters/configfile"
 	"agentproxy/adapters/exitfacts"
 	"agentproxy/adapters/upstream/embedded"
-	catalogapp "agentproxy/app/catalog"
+	"agentproxy/app/catalogs"
 	"agentproxy/app/operator"
-	"agentproxy/app/policy"
+	"agentproxy/app/policies"
 	"agentproxy/domain"
 	"agentproxy/domain/catalog"
 	"agentproxy/domain/session"
@@ -40,12 +40,12 @@ type Reloader struct {
 
 // Reloaded is what a Reloader replaces.
 type Reloaded struct {
-	Catalog *catalogapp.Catalog
-	Policy  *policy.Published
+	Catalog *catalogs.Catalog
+	Policy  *policies.Published
 	Facts   *exitfacts.Facts
 }
 
-func newReloaded(c *catalogapp.Catalog, p *policy.Published, f *exitfacts.Facts) Reloaded {
+func newReloaded(c *catalogs.Catalog, p *policies.Published, f *exitfacts.Facts) Reloaded {
 	return Reloaded{c, p, f}
 }
 

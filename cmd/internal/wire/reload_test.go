@@ -13,8 +13,8 @@ import (
 	"agentproxy/adapters/exitfacts"
 	"agentproxy/adapters/upstream"
 	"agentproxy/adapters/upstream/embedded"
-	catalogapp "agentproxy/app/catalog"
-	"agentproxy/app/policy"
+	"agentproxy/app/catalogs"
+	"agentproxy/app/policies"
 	"agentproxy/cmd/internal/wire"
 	"agentproxy/domain"
 	"agentproxy/domain/catalog"
@@ -26,8 +26,8 @@ import (
 // reloading is a service that sells the products of its file, and its log.
 type reloading struct {
 	*wire.Reloader
-	catalog *catalogapp.Catalog
-	policy  *policy.Published
+	catalog *catalogs.Catalog
+	policy  *policies.Published
 	facts   *exitfacts.Facts
 	log     *bytes.Buffer
 }
@@ -43,7 +43,7 @@ func startReloading(t *testing.T) reloading {
 		t.Fatal(err)
 	}
 	own := fake.NewProvider(embedded.Name, fake.Products()[:1]...)
-	c, err := catalogapp.New(catalogOf(t, own), own.Products(), country.Name)
+	c, err := catalogs.New(catalogOf(t, own), own.Products(), country.Name)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -51,7 +51,7 @@ func startReloading(t *testing.T) reloading {
 		t.Fatal(err)
 	}
 	facts := exitfacts.New(nil)
-	log, published := new(bytes.Buffer), policy.Publish(s.Catalog.Policy)
+	log, published := new(bytes.Buffer), policies.Publish(s.Catalog.Policy)
 	live := func(_ context.Context, product string) (int, error) { return map[string]int{"two": 3}[product], nil }
 	return reloading{wire.NewReloader(loader, s, providers, own.Products(), wire.Reloaded{Catalog: c, Policy: published, Facts: facts}, live, slog.New(slog.NewTextHandler(log, nil))),
 		c, published, facts, log}

@@ -13,11 +13,11 @@ import (
 	"agentproxy/adapters/queue"
 	"agentproxy/adapters/storage"
 	"agentproxy/app/accounts"
-	"agentproxy/app/catalog"
+	"agentproxy/app/catalogs"
 	"agentproxy/app/changes"
 	"agentproxy/app/maintenance"
+	"agentproxy/app/ordering"
 	paymentsapp "agentproxy/app/payments"
-	"agentproxy/app/procurement"
 	"agentproxy/app/reconcile"
 	"agentproxy/app/telemetry"
 	"agentproxy/domain/eventlog"
@@ -77,8 +77,8 @@ type tasksIn struct {
 	Queue     *queue.Queue
 	Payments  *paymentsapp.Watcher
 	Orders    *paymentsapp.Orders
-	Driver    *procurement.Driver
-	Catalog   *catalog.Catalog
+	Driver    *ordering.Driver
+	Catalog   *catalogs.Catalog
 	Accounts  *accounts.Service
 	Watch     *reconcile.Watch
 	Ledger    *maintenance.Proof

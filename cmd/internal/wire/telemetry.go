@@ -12,8 +12,8 @@ import (
 	"agentproxy/adapters/admin"
 	"agentproxy/adapters/configfile"
 	"agentproxy/adapters/nats"
-	"agentproxy/app/ratelimit"
 	"agentproxy/app/telemetry"
+	"agentproxy/app/throttle"
 	"agentproxy/ports"
 )
 
@@ -32,7 +32,7 @@ func newTelemetryQueue(lc fx.Lifecycle, s configfile.Settings, log *slog.Logger)
 
 func newTelemetry(
 	store ports.Store, clock ports.Clock, ids ports.IDs, observer *telemetry.Observer, q *nats.Queue,
-	limits *ratelimit.Limits,
+	limits *throttle.Limits,
 ) *telemetry.Service {
 	t := telemetry.New(store, clock, ids, observer)
 	if q != nil {

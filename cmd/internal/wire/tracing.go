@@ -13,7 +13,7 @@ import (
 	"agentproxy/adapters/system"
 	"agentproxy/adapters/tracing"
 	"agentproxy/app/operator"
-	"agentproxy/app/ratelimit"
+	"agentproxy/app/throttle"
 	"agentproxy/cmd/internal/version"
 	"agentproxy/ports"
 )
@@ -52,6 +52,6 @@ func storageConfig(s configfile.Settings, t tracerIn, log *slog.Logger) storage.
 
 // decorateStore has the operator's actions noted, the units of traced requests traced, and what agents have
 // stored counted.
-func decorateStore(store ports.Store, ids ports.IDs, t tracerIn, limits *ratelimit.Limits) ports.Store {
+func decorateStore(store ports.Store, ids ports.IDs, t tracerIn, limits *throttle.Limits) ports.Store {
 	return limits.Stored.Count(operator.Audited(t.Tracer.Store(store), ids))
 }

@@ -19,13 +19,13 @@ import (
 	"agentproxy/adapters/storage"
 	"agentproxy/adapters/upstream/embedded"
 	"agentproxy/app/accounts"
-	"agentproxy/app/catalog"
+	"agentproxy/app/catalogs"
 	"agentproxy/app/maintenance"
+	"agentproxy/app/metering"
 	"agentproxy/app/operator"
+	"agentproxy/app/ordering"
 	"agentproxy/app/payments"
-	procurementapp "agentproxy/app/procurement"
 	"agentproxy/app/reconcile"
-	trafficapp "agentproxy/app/traffic"
 	"agentproxy/app/webhooks"
 	"agentproxy/domain"
 	"agentproxy/domain/country"
@@ -117,8 +117,8 @@ type gaugesIn struct {
 
 	Store     *storage.Store
 	Passes    *maintenance.Tasks
-	Traffic   *trafficapp.Service
-	Desk      *procurementapp.Desk
+	Traffic   *metering.Service
+	Desk      *ordering.Desk
 	Watch     *reconcile.Watch
 	Providers *reconcile.Service
 	Audit     ports.Audit
@@ -195,7 +195,7 @@ func jobGauges(q *queue.Queue, webhooks *webhooks.Service, tasks *maintenance.Ta
 	}
 }
 
-func orderGauges(desk *procurementapp.Desk, watch *reconcile.Watch, providers *reconcile.Service,
+func orderGauges(desk *ordering.Desk, watch *reconcile.Watch, providers *reconcile.Service,
 	clock ports.Clock) []admin.Gauge {
 	owed := func(of func(procurement.Owed) float64) func(context.Context) (map[string]float64, error) {
 		return func(ctx context.Context) (map[string]float64, error) {
@@ -339,8 +339,8 @@ func headNumber(head string) float64 {
 }
 
 // newCatalog returns the catalog of all products and the providers of each.
-func newCatalog(s configfile.Settings, embedded *embedded.Provider, providers Providers) (*catalog.Catalog, error) {
-	return catalog.New(append([]ports.Provider{embedded}, providers...), s.Catalog.All(embedded.Products()), country.Name)
+func newCatalog(s configfile.Settings, embedded *embedded.Provider, providers Providers) (*catalogs.Catalog, error) {
+	return catalogs.New(append([]ports.Provider{embedded}, providers...), s.Catalog.All(embedded.Products()), country.Name)
 }
 
 // counterIn holds the parameters of newCounter; the operator's commands have no
@@ -365,7 +365,7 @@ func newCounter(in counterIn) (ports.CallCounter, error) {
 }
 
 // countExcess counts what orders cost above the most that they were to cost, and counters that began anew.
-func countExcess(driver *procurementapp.Driver, registry *prometheus.Registry) error {
+func countExcess(driver *ordering.Driver, registry *prometheus.Registry) error {
 	excess := prometheus.NewCounterVec(prometheus.CounterOpts{Name: "agentproxy_provider_excess_usd_total",
 		Help: "What providers charged for orders above the most that they were to cost."}, []string{"provider"})
 	restarts := prometheus.NewCounterVec(prometheus.CounterOpts{Name: "agentproxy_provider_counter_restarts_total",
