@@ -182,7 +182,8 @@ func (s *Store) writeJobs(b *batch.Batch) error {
 		return err
 	}
 	ctx, conn := b.Pipe.SQL()
-	return (*insert)(ctx, JobTx{Conn: conn}, list, time.Time{})
+	jobs, now := calls.JobsOf(list)
+	return (*insert)(ctx, JobTx{Conn: conn}, jobs, now)
 }
 
 // noteRoundTrips notes the round trips of a batch for one of its units, whose answer came
@@ -226,7 +227,8 @@ func (t *tx) insertJobs() error {
 	}
 	in, err := JobTxOf(t)
 	if err == nil {
-		err = (*insert)(t.Conn.Context(), in, list, time.Time{})
+		jobs, now := calls.JobsOf(list)
+		err = (*insert)(t.Conn.Context(), in, jobs, now)
 	}
 	if err != nil {
 		return fmt.Errorf("insert jobs: %w", t.Failed(err))

@@ -49,7 +49,9 @@ func TestMostUpdatesOfSessionsChangeNoIndex(t *testing.T) {
 	done()
 	all, kept := updatesOfSessions(t, url)
 	t.Logf("%d of %d updates are HOT", kept, all)
-	if others := all - kept; all < sessions*hours*renewals || others > sessions*(2*hours+2) {
+	// Beside those that change an index, each hour and at the end, some find no space in their page: how many depends on
+	// when PostgreSQL prunes it.
+	if others := all - kept; all < sessions*hours*renewals || 2*others > all {
 		t.Errorf("of %d updates of %d sessions in %d hours %d changed an index", all, sessions, hours, others)
 	}
 }
