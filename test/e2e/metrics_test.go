@@ -141,7 +141,7 @@ func TestTheOperatorSeesWhatTheServiceDoes(t *testing.T) {
 		// The heap of a small service grows by its ballast before it is collected.
 		if goal := nextCollection.FindStringSubmatch(text); goal == nil {
 			t.Error("the metrics do not show when the garbage collector runs next")
-		} else if at, err := strconv.ParseFloat(goal[1], 64); err != nil || at < 40<<20 { // 27 without it
+		} else if at, err := strconv.ParseFloat(goal[1], 64); err != nil || at < 40<<20 {
 			t.Errorf("the garbage collector runs at a heap of %v bytes, %v", at, err)
 		}
 		for _, secret := range []string{key, agent, id, "watched"} {
