@@ -12,6 +12,7 @@ import (
 
 	"agentproxy/adapters/storage"
 	"agentproxy/domain"
+	"agentproxy/domain/session"
 	"agentproxy/domain/traffic"
 	"agentproxy/ports"
 	"agentproxy/test/pg"
@@ -108,6 +109,39 @@ func TestAUnitWritesASessionOnce(t *testing.T) {
 				return errors.Join(err, errAt)
 			})
 		}
+	})
+}
+
+// What a unit has written is what later changes of it are compared with: a state or an end that it changes and then
+// changes back is written both times.
+func TestAStateThatIsChangedBackIsWritten(t *testing.T) {
+	t.Parallel()
+	onEachStore(t, func(t *testing.T, open func(testing.TB) *storage.Store) {
+		st := open(t)
+		addAgent(t, st, "agt_1", 0)
+		update(t, st, insertHolding)
+		var before session.Session
+		update(t, st, func(ctx context.Context, tx ports.Tx) (err error) {
+			if before, err = tx.Sessions().Load(ctx, "sess_1"); err != nil {
+				return err
+			}
+			changed := before
+			changed.Status, changed.ExpiresAt = session.Terminated, now.Add(time.Hour)
+			if err := tx.Sessions().Put(ctx, changed); err != nil {
+				return err
+			}
+			if _, err := tx.Sessions().Count(ctx, "agt_1"); err != nil { // a query, before which it is written
+				return err
+			}
+			return tx.Sessions().Put(ctx, before)
+		})
+		view(t, st, func(ctx context.Context, tx ports.Tx) error {
+			got, err := tx.Sessions().Load(ctx, "sess_1")
+			if got.Status != before.Status || !got.ExpiresAt.Equal(before.ExpiresAt) {
+				t.Errorf("it is %s until %v, want %s until %v", got.Status, got.ExpiresAt, before.Status, before.ExpiresAt)
+			}
+			return err
+		})
 	})
 }
 

@@ -15,6 +15,9 @@ type Table[K comparable, R any] struct {
 	Compare func(a, b K) int
 	// Write writes rows that were changed.
 	Write func(s *Set, w Writer, changed []Change[K, R]) error
+	// Written returns a row as the table has it once it is written, for rows that note what of them was changed. Nil
+	// returns the same.
+	Written func(R) R
 	// Unread reports whether units that share a transaction take a row that was not read ahead for absent, given
 	// which others were. The database refuses a row that is not, and with it the transaction. Nil is false.
 	Unread func(read func(K) bool, k K) bool
@@ -210,6 +213,9 @@ func (h *held[K, R]) flush(s *Set, w Writer) error {
 	for i := range h.base.list {
 		if r := &h.base.list[i].value; r.changed {
 			r.stored, r.changed = true, false
+			if h.table.Written != nil {
+				r.value = h.table.Written(r.value)
+			}
 		}
 	}
 	return nil

@@ -103,6 +103,12 @@ var Table = &rows.Table[string, *Stored]{
 		return f, found, work.Wrap("read session "+id, err)
 	},
 	Write: writeSessions,
+	Written: func(f *Stored) *Stored {
+		own := *f
+		own.changed, own.added = 0, false
+		own.keep()
+		return &own
+	},
 }
 
 // ScanStored scans a row of SelectStored, which is locked in a unit.
