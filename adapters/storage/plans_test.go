@@ -173,6 +173,8 @@ func listsUseTheirIndexes(t *testing.T, st *storage.Store) {
 	}{
 		{"by product", "sessions_product", list(ports.SessionFilter{ProductNo: "rare"})},
 		{"by status", "sessions_status", list(ports.SessionFilter{Status: session.Failed})},
+		{"by a status of live ones", "sessions_open", list(ports.SessionFilter{Status: session.Active})},
+		{"by product and a status of live ones", "sessions_open", list(ports.SessionFilter{ProductNo: "rare", Status: session.Active})},
 		{"the counts", "sessions_", func(ctx context.Context, tx ports.Tx) error {
 			n, err := tx.Sessions().Count(ctx, "agt_1")
 			if want := (ports.SessionCount{Creating: 19, Active: 20, Total: 2000}); n != want {

@@ -30,12 +30,11 @@ func (r overview) Sessions(
 	list := domain.List[ports.SessionRead]{Page: page}
 	var c work.Conditions
 	c.Text("agent_id = ?", f.AgentID)
-	c.Text("status = ?", string(f.Status))
 	c.Text("type = ?", string(f.Type))
 	c.Text("product_no = ?", f.ProductNo)
 	c.Text("provider = ?", f.Provider)
-	if f.Status == session.Creating || f.Status == session.Active {
-		c.Words(sessions.Live) // the words of the partial index
+	if f.Status != "" {
+		c.Words(sessions.StatusIs("", f.Status))
 	}
 	err := r.Row("SELECT COUNT(*) FROM sessions"+c.Where(), c.Args...).Scan(&list.Total)
 	if err == nil && list.Total > page.Offset() {

@@ -18,7 +18,9 @@ func sessionWhere(agentID string, f ports.SessionFilter) (string, []any) {
 			where += " AND " + before + "?" + strconv.Itoa(len(args)) + after
 		}
 	}
-	add(f.Status != "", "s.status = ", string(f.Status), "")
+	if f.Status != "" {
+		where += " AND " + StatusIs("s.", f.Status)
+	}
 	add(f.Type != "", "s.type = ", string(f.Type), "")
 	add(f.ProductNo != "", "s.product_no = ", f.ProductNo, "")
 	add(f.Key != "", "s.bought_by = ", f.Key, "")
@@ -35,6 +37,18 @@ func sessionWhere(agentID string, f ports.SessionFilter) (string, []any) {
 	return where, args
 }
 
+// StatusIs has the words of a partial index: of sessions that are not counted for a state in which they live, which
+// they all are, else of those that have ended. of is the prefix of columns.
+func StatusIs(of string, status session.Status) string {
+	switch status {
+	case session.Creating, session.Active:
+		return of + "status = '" + string(status) + "' AND " + of + "counted = 0"
+	case session.Terminated, session.Expired, session.Failed:
+		return of + "status = '" + string(status) + "'"
+	}
+	return "FALSE"
+}
+
 // Live are the states of a session that can still cost or give something. Such a session is not
 // counted: the queries repeat the words of the partial index, or it is not used.
 const Live = "counted = 0 AND status IN ('creating', 'active')"
@@ -45,10 +59,10 @@ const Ended = "s.status IN ('terminated', 'expired', 'failed')"
 // Uncounted has the words of the partial index.
 const Uncounted = "s.counted = 0 AND " + Ended
 
-// HoldsMoney is true of what may be charged by use. A session is counted once it holds nothing, and
-// the states are those that the partial index begins with.
+// HoldsMoney is true of what may be charged by use, which one without traffic is not. A session is counted once it
+// holds nothing, and the states are those that the partial index begins with.
 const HoldsMoney = "s.counted = 0 AND s.status IN ('creating', 'active', 'terminated', 'expired', 'failed')" +
-	" AND s.held_trial + s.held_own > 0 AND s.type = 'dynamic'"
+	" AND s.held_trial + s.held_own > 0 AND s.type = 'dynamic' AND s.up + s.down > 0"
 
 // countOf counts the sessions of a list. Every session of an agent has a number, and those that ended
 // are counted by what is counted of them. open is a hint for the index of those that are not.
@@ -74,15 +88,15 @@ func countOf(where string, f ports.SessionFilter, open string) string {
 }
 
 // newestWhere selects numbers of the sessions of a list, newest first. place adds an argument. The
-// index of products has the status before the number, so without a status the newest of each are
+// indexes of a product have the status before the number, so without a status the newest of each are
 // merged.
 func newestWhere(where string, f ports.SessionFilter, limit, offset int, place func(any) string) string {
 	query := "SELECT s.ord FROM sessions s WHERE " + where
 	if f.ProductNo != "" && f.Status == "" {
 		parts, each := make([]string, len(statuses)), place(limit+offset)
 		for i, status := range statuses {
-			parts[i] = "SELECT s.ord FROM (" + query + " AND s.status = '" + string(status) +
-				"' ORDER BY s.ord DESC LIMIT " + each + ") s"
+			parts[i] = "SELECT s.ord FROM (" + query + " AND " + StatusIs("s.", status) +
+				" ORDER BY s.ord DESC LIMIT " + each + ") s"
 		}
 		query = "SELECT s.ord FROM (" + strings.Join(parts, " UNION ALL ") + ") s"
 	}
