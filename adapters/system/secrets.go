@@ -12,9 +12,11 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"hash"
 	"log/slog"
 	"slices"
 	"strconv"
+	"sync"
 
 	"agentproxy/domain/account"
 	"agentproxy/domain/traffic"
@@ -56,6 +58,28 @@ type Secrets struct {
 type keys struct {
 	hash, proxy, webhook, token, chain, check, tag, admin, ticket []byte
 	seal                                                          cipher.AEAD
+	hashes, passwords                                             *macs // by hash and proxy, for every call
+}
+
+// macs keeps some HMAC-SHA-256 of one key. One that is used again takes half of the work of a new one.
+type macs struct{ pool sync.Pool }
+
+func macsOf(key []byte) *macs {
+	return &macs{sync.Pool{New: func() any { return hmac.New(sha256.New, key) }}}
+}
+
+func (m *macs) take() hash.Hash { return m.pool.Get().(hash.Hash) }
+
+func (m *macs) put(mac hash.Hash) {
+	mac.Reset()
+	m.pool.Put(mac)
+}
+
+func (m *macs) sum(text string) []byte {
+	mac := m.take()
+	defer m.put(mac)
+	mac.Write([]byte(text))
+	return mac.Sum(nil)
 }
 
 var _ ports.Secrets = (*Secrets)(nil)
@@ -92,6 +116,7 @@ func deriveKeys(root Root) (k keys, err error) {
 			return k, fmt.Errorf("derive %s: %w", label, err)
 		}
 	}
+	k.hashes, k.passwords = macsOf(k.hash), macsOf(k.proxy)
 	block, err := aes.NewCipher(seal)
 	if err == nil {
 		k.seal, err = cipher.NewGCMWithRandomNonce(block)
@@ -151,12 +176,12 @@ func (*Secrets) NewSecret() string { return secretPrefix + randomText(keyLength)
 
 // Hash returns the keyed hash (HMAC-SHA-256, 32 bytes) that is stored instead of an
 // API key or secret. A fast hash is enough for 256 random bits.
-func (s *Secrets) Hash(secret string) []byte { return sum(s.hash, secret) }
+func (s *Secrets) Hash(secret string) []byte { return s.hashes.sum(secret) }
 
 // Hashes returns the hash of a key or secret under each root, the current one
 // first.
 func (s *Secrets) Hashes(secret string) [][]byte {
-	return each(s.all, func(k keys) []byte { return sum(k.hash, secret) })
+	return each(s.all, func(k keys) []byte { return k.hashes.sum(secret) })
 }
 
 // Same reports whether a secret has the hash under one of the roots, in constant
@@ -190,7 +215,9 @@ func (s *Secrets) Open(sealed []byte, purpose string) ([]byte, error) {
 // ProxyPassword derives the password of a session after it was replaced that often: 32 of a-z and
 // 2-7, and the number.
 func (s *Secrets) ProxyPassword(sessionID string, number int) string {
-	return traffic.NumberedPassword(s.proxy, sessionID, number)
+	mac := s.passwords.take()
+	defer s.passwords.put(mac)
+	return traffic.PasswordBy(mac, sessionID, number)
 }
 
 // ProxyKey returns the key of ProxyPassword, for the gateway, which checks passwords

@@ -47,13 +47,19 @@ func (t *Service) Report(ctx context.Context, replica string, parts []traffic.Re
 	return err
 }
 
+// bookWithin is how long Book waits: a database that hangs holds an answer up for no longer than that before it is
+// read.
+const bookWithin = 2 * time.Second
+
 // Book books what leases of an agent's sessions have used and reported, before the agent's usage is read. It writes at
 // most what the gateways reported since the last time, and nothing for an agent without traffic. When ctx ends it
-// returns, and the booking goes on for those who wait for it too.
+// returns, or after bookWithin, and the booking goes on for those who wait for it too.
 func (t *Service) Book(ctx context.Context, agentID string) error {
 	if reports, fresh := t.unbooked(agentID); fresh && len(reports) == 0 {
 		return nil
 	}
+	ctx, cancel := context.WithTimeout(ctx, bookWithin)
+	defer cancel()
 	done := t.reported.bookings.DoChan(agentID, func() (any, error) {
 		ctx := context.WithoutCancel(ctx)
 		if err := t.readReports(ctx); err != nil {

@@ -89,22 +89,28 @@ type Cost struct {
 
 // view adds what is not stored.
 func (u *Service) view(r ports.SessionRead, now time.Time) View {
-	charged, held, _ := r.Cost()
-	v := View{
-		SessionRead: r,
-		Password:    u.secrets.ProxyPassword(r.ID, r.PasswordNo),
-		Verdict:     r.Health.Verdict(now, r.Type == session.Static),
-		Cost: Cost{
-			Charged:  charged.Total(),
-			Held:     held.Total(),
-			Refunded: r.Money.Refunded.Total(),
-		},
-		AsOf: now,
-	}
-	if r.Status.Over() {
-		v.Cost.Forfeited = r.Forfeited(r.EndedAt)
-	}
+	v := View{SessionRead: r}
+	v.complete(u.secrets, now, nil)
 	return v
+}
+
+// complete adds what is not stored. The verdict is that of the session and its workers.
+func (v *View) complete(secrets ports.Secrets, now time.Time, workers []ports.WorkerHealth) {
+	charged, held, _ := v.SessionRead.Cost()
+	v.Password = secrets.ProxyPassword(v.ID, v.PasswordNo)
+	v.Verdict = v.Health.Verdict(now, v.Type == session.Static)
+	v.Cost = Cost{Charged: charged.Total(), Held: held.Total(), Refunded: v.Money.Refunded.Total()}
+	v.AsOf = now
+	if len(workers) > 0 {
+		states := make([]*health.State, len(workers))
+		for i := range workers {
+			states[i] = &workers[i].State
+		}
+		v.Verdict, v.Workers = v.Health.VerdictWith(now, false, states)
+	}
+	if v.Status.Over() {
+		v.Cost.Forfeited = v.Forfeited(v.EndedAt)
+	}
 }
 
 // workersOf reads the health of the workers of the dynamic ones of sessions.
@@ -118,34 +124,23 @@ func workersOf(ctx context.Context, tx Repos, reads ...ports.SessionRead) (map[s
 	return tx.Workers().HealthOf(ctx, ids)
 }
 
-// with makes the verdict that of the session and its workers.
-func (v View) with(workers []ports.WorkerHealth) View {
-	if len(workers) > 0 {
-		states := make([]*health.State, len(workers))
-		for i := range workers {
-			states[i] = &workers[i].State
-		}
-		v.Verdict, v.Workers = v.Health.VerdictWith(v.AsOf, false, states)
-	}
-	return v
-}
-
 // Read returns one session of an agent, as it was within the last second with the changes of this
 // process.
 func (u *Service) Read(ctx context.Context, agentID, id string) (View, error) {
-	var r ports.SessionRead
+	var v View
 	var workers map[string][]ports.WorkerHealth
 	reads := ports.ReadSet{Agent: agentID, Sessions: []string{id}, Recent: true}
 	err := u.store.View(ctx, reads, func(ctx context.Context, tx Repos) (err error) {
-		if r, err = tx.Sessions().Read(ctx, agentID, id); err == nil {
-			workers, err = workersOf(ctx, tx, r)
+		v.SessionRead, err = tx.Sessions().Read(ctx, agentID, id)
+		if err == nil && v.Type == session.Dynamic {
+			workers, err = tx.Workers().HealthOf(ctx, reads.Sessions)
 		}
 		return err
 	})
 	if err != nil {
 		return View{}, err
 	}
-	v := u.view(r, u.clock.Now()).with(workers[id])
+	v.complete(u.secrets, u.clock.Now(), workers[id])
 	if err := withMeasured(ctx, u, &v); err != nil {
 		return View{}, err
 	}
@@ -191,7 +186,8 @@ func (u *Service) List(ctx context.Context, in List) (domain.List[View], error) 
 		return out, err
 	}
 	for i, r := range page.Items {
-		out.Items[i] = u.view(r, now).with(workers[r.ID])
+		out.Items[i].SessionRead = r
+		out.Items[i].complete(u.secrets, now, workers[r.ID])
 		if out.Items[i].Direct, err = u.access.Direct(ctx, r.Session); err != nil {
 			return out, err
 		}

@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"crypto/subtle"
 	"encoding/base32"
+	"hash"
 	"strconv"
 	"strings"
 
@@ -63,7 +64,11 @@ const passwordLength = 32
 // NumberedPassword derives the password of a session after it was replaced that often. The number is
 // its end, so that it is known which of them a client has; 0 is left out.
 func NumberedPassword(key []byte, sessionID string, number int) string {
-	mac := hmac.New(sha256.New, key)
+	return PasswordBy(hmac.New(sha256.New, key), sessionID, number)
+}
+
+// PasswordBy is NumberedPassword with the HMAC-SHA-256 of the key, new or reset.
+func PasswordBy(mac hash.Hash, sessionID string, number int) string {
 	mac.Write([]byte(sessionID))
 	digits := ""
 	if number > 0 {

@@ -29,6 +29,7 @@ func DeclareResult[I, O any](a *API, o Operation, handle func(context.Context, *
 	a.declare(&o, in)
 	listed, reads := itemsField[O]()
 	reads = reads && o.Method == http.MethodGet && !o.Open
+	isAny := reflect.TypeFor[O]().Kind() == reflect.Interface
 	a.serve(&o, func(c *Call) {
 		input := new(I)
 		if issues := in.Read(c.gin, c.Body, reflect.ValueOf(input).Elem()); issues != nil {
@@ -53,7 +54,11 @@ func DeclareResult[I, O any](a *API, o Operation, handle func(context.Context, *
 		if r.Replayed {
 			c.gin.Header("Idempotency-Replayed", "true")
 		}
-		a.answerIn(c, r.Status, r.Data)
+		data := any(&r.Data)
+		if isAny {
+			data = r.Data
+		}
+		a.answerIn(c, r.Status, data)
 	})
 }
 

@@ -9,14 +9,14 @@ import (
 	"agentproxy/adapters/httpapi/openapi"
 )
 
-// answerIn answers data in the form that it has, or that the caller prefers.
+// answerIn answers data, to which it points, in the form that it has, or that the caller prefers.
 func (a *API) answerIn(c *Call, status int, data any) {
 	switch data := data.(type) {
-	case PNG:
-		a.show(c, status, data)
+	case *PNG:
+		a.show(c, status, *data)
 		return
-	case Text:
-		a.showText(c, status, data)
+	case *Text:
+		a.showText(c, status, *data)
 		return
 	}
 	if c.op.CSV {
@@ -97,7 +97,7 @@ func (a *API) showPage(c *Call, status int, p printed) {
 
 // answerCSV writes the items of an answer as CSV. If more items follow, Link has their address.
 func (a *API) answerCSV(c *Call, status int, data any) {
-	v := reflect.ValueOf(data)
+	v := reflect.Indirect(reflect.ValueOf(data))
 	text := format.CSV(v.FieldByName("Items"))
 	h := c.gin.Writer.Header()
 	h["Content-Type"] = []string{format.CSVType + "; charset=utf-8; header=present"}

@@ -23,15 +23,18 @@ type encoder func(b []byte, v reflect.Value) []byte
 var encoders sync.Map // from reflect.Type to encoder
 
 // Append appends v as encoding/json would write it. It panics if
-// encoding/json would refuse v.
+// encoding/json would refuse v. A large value takes less as a pointer to it.
 func Append(b []byte, v any) []byte {
 	if v == nil {
 		return append(b, "null"...)
 	}
-	// A value in an interface is not addressable, and copying its fields out would
-	// allocate; a pointer to a copy is.
-	p := reflect.New(reflect.TypeOf(v))
-	p.Elem().Set(reflect.ValueOf(v))
+	p := reflect.ValueOf(v)
+	if p.Kind() != reflect.Pointer || p.IsNil() {
+		// A value in an interface is not addressable, and copying its fields out would
+		// allocate; a pointer to a copy is.
+		p = reflect.New(reflect.TypeOf(v))
+		p.Elem().Set(reflect.ValueOf(v))
+	}
 	return encoderOf(p.Elem().Type())(b, p.Elem())
 }
 

@@ -143,7 +143,7 @@ func Service(s configfile.Settings, log *slog.Logger) fx.Option {
 			sessions.NewChecks,
 			reveals.New, newFeed, newTools, overview.New, consoleConfig, console.New,
 			func(c *console.Console) httpapi.Console { return c.Serve },
-			newBook,
+			func(t *metering.Service) httpapi.Book { return t.Book },
 		),
 		// A module of its own, so that it starts before the listeners and stops
 		// after them: the last observations of the gateway are stored too.
