@@ -223,7 +223,7 @@ func (s *Store) ReadWhile(a ports.ReadSet, meanwhile func()) error {
 // WriteWhile claims the health of a session as a transaction of group commit does, and runs
 // meanwhile before its state is kept in memory.
 func (s *Store) WriteWhile(id string, state []byte, meanwhile func()) {
-	changed := rows.NewShared()
+	changed := rows.NewAhead()
 	sessions.HealthTable.Load(changed, id, sessions.StoredHealth{})
 	if err := sessions.HealthTable.Put(changed, id, sessions.StoredHealth{State: state}); err != nil {
 		panic(err)
@@ -231,7 +231,7 @@ func (s *Store) WriteWhile(id string, state []byte, meanwhile func()) {
 	changed.End(true)
 	claim := s.recent.Writing(changed)
 	meanwhile()
-	s.recent.Wrote(claim, changed, nil)
+	s.recent.Wrote(claim, nil)
 }
 
 // ReadsAlone is how many views that named what they read had statements of their own.

@@ -94,8 +94,8 @@ func (s *Store) open(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		begin := func([]*ports.ReadSet) (*engine.Transaction, error) { return db.Begin() }
-		s.commits = []*commit.Committer{commit.New(counts, begin, nil)}
+		s.sqlite = db
+		s.commits = []*commit.Committer{commit.New(counts, s.beginOnFile, nil)}
 		s.shares, s.queued = commit.NewShares(max(1, s.config.Readers/2), 0), commit.NewShares(maxQueued, 0)
 		s.database, s.update, s.view = db, s.onSQLite, s.viewRecent
 	}
@@ -134,7 +134,7 @@ func openORM(dialector gorm.Dialector) (*gorm.DB, error) {
 func (s *Store) Close() (err error) {
 	s.closing.Do(func() {
 		if s.work != nil {
-			_ = s.notes.Flush(context.Background(), s.note)
+			_ = s.notes.Flush(context.Background(), s.noteEvents)
 		}
 		for _, c := range s.commits {
 			c.Close()

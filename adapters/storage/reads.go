@@ -111,7 +111,7 @@ func (r *reader) view(ctx context.Context, a *ports.ReadSet, fn func(context.Con
 			return domain.ErrUnavailable
 		}
 	}
-	r.store.noteRoundTrips(ctx, found.batch)
+	r.store.note(ctx, sentBy(found.batch))
 	if found.err != nil {
 		return found.err
 	}
@@ -129,11 +129,11 @@ const (
 func (s *Store) show(
 	ctx context.Context, found *rows.Set, label string, fn func(context.Context, ports.Tx) error,
 ) error {
-	own := found.Frozen() // what it has is read by all, and written by none
 	view := s.unit(nil, nil)
-	view.share(own)
+	view.own = found.Frozen() // what it has is read by all, and written by none
+	view.share(&view.own)
 	err := fn(ctx, view)
-	if own.Alone() || own.Wrote() { // a view that writes is refused by a connection of its own
+	if view.own.Alone() || view.own.Wrote() { // a view that writes is refused by a connection of its own
 		err = engine.ErrAlone
 	}
 	if err == engine.ErrAlone {
@@ -177,7 +177,7 @@ var readWithWorkers = "SELECT s.ended_at > 0 OR EXISTS (SELECT 1 FROM workers w 
 // readOne reads a session by one statement, on SQLite. It returns engine.ErrAlone if that has workers, which take
 // another.
 func (s *Store) readOne(ctx context.Context, id string) (*rows.Set, error) {
-	found := rows.NewShared()
+	found := rows.NewAhead()
 	sessions.Table.Ask(found, id)
 	workers.HealthTable.Ask(found, id)
 	err := s.Read(ctx, func(_ context.Context, view ports.Tx) error {

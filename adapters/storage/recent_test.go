@@ -29,8 +29,7 @@ type memory struct {
 	asked func() int64   // how often the server was asked, or on SQLite how many views had statements
 	feed  ports.Watcher
 	now   time.Time
-	// sqlite is whether a session is read anew after any change, while PostgreSQL keeps the health that a batch wrote.
-	sqlite bool
+	joint bool // every unit shares a transaction, as on SQLite
 }
 
 func newMemory(t *testing.T) *memory {
@@ -51,7 +50,7 @@ func inMemory(t *testing.T, test func(t *testing.T, m *memory)) {
 		t.Parallel()
 		file := sqlitetest.File(t)
 		st, other := openWith(t, storage.Config{Path: file}), openWith(t, storage.Config{Path: file})
-		test(t, fillMemory(&memory{t: t, st: st, other: other, asked: st.ReadsAlone, now: now, sqlite: true}))
+		test(t, fillMemory(&memory{t: t, st: st, other: other, asked: st.ReadsAlone, now: now, joint: true}))
 	})
 }
 
@@ -128,9 +127,9 @@ func TestASessionInMemoryIsTrue(t *testing.T) { inMemory(t, aSessionInMemoryIsTr
 
 func aSessionInMemoryIsTrue(t *testing.T, m *memory) {
 	ctx := t.Context()
-	afterTelemetry, rest := int64(0), time.Duration(1)
-	if m.sqlite {
-		afterTelemetry, rest = 1, time.Second
+	afterAlone := int64(1) // after health alone was written by a unit of no batch, which PostgreSQL has
+	if m.joint {
+		afterAlone = 0
 	}
 	alone := func(fn func(context.Context, ports.Tx) error) func() error {
 		return func() error { return m.st.Update(ctx, ports.ReadSet{}, fn) }
@@ -142,13 +141,13 @@ func aSessionInMemoryIsTrue(t *testing.T, m *memory) {
 		holds func(ports.SessionRead) bool
 	}{
 		{"unchanged", func() error { return nil }, 0, func(r ports.SessionRead) bool { return reported(r) == 0 }},
-		{"after telemetry", func() error { return reportAhead(ctx, m.st, "agt_1", sessionID(0), sessionID(1)) }, afterTelemetry,
+		{"after telemetry", func() error { return reportAhead(ctx, m.st, "agt_1", sessionID(0), sessionID(1)) }, 0,
 			func(r ports.SessionRead) bool { return reported(r) == 1 }},
 		{"after telemetry of another session", func() error { return reportAhead(ctx, m.st, "agt_1", sessionID(1)) }, 0,
 			func(r ports.SessionRead) bool { return reported(r) == 1 }},
 		{"after the health was written alone", alone(func(ctx context.Context, tx ports.Tx) error {
 			return tx.Health().Put(ctx, sessionID(0), health.State{})
-		}), 1, func(r ports.SessionRead) bool { return reported(r) == 0 }},
+		}), afterAlone, func(r ports.SessionRead) bool { return reported(r) == 0 }},
 		{"after traffic", alone(func(ctx context.Context, tx ports.Tx) error {
 			return tx.Traffic().PutUsage(ctx, sessionID(0), traffic.Delta{Up: 7, At: now})
 		}), 1, func(r ports.SessionRead) bool { return r.Usage.Up == 7 }},
@@ -160,9 +159,9 @@ func aSessionInMemoryIsTrue(t *testing.T, m *memory) {
 			func(r ports.SessionRead) bool { return reported(r) == 1 }},
 		{"just before a second", func() error { m.now = m.now.Add(time.Second - 1); return nil }, 0,
 			func(r ports.SessionRead) bool { return reported(r) == 1 }},
-		{"after telemetry of it", func() error { return reportAhead(ctx, m.st, "agt_1", sessionID(0)) }, afterTelemetry,
+		{"after telemetry of it", func() error { return reportAhead(ctx, m.st, "agt_1", sessionID(0)) }, 0,
 			func(r ports.SessionRead) bool { return reported(r) == 2 }},
-		{"after a second", func() error { m.now = m.now.Add(rest); return nil }, 1,
+		{"after a second", func() error { m.now = m.now.Add(1); return nil }, 1,
 			func(r ports.SessionRead) bool { return reported(r) == 2 }},
 		{"after it ended", func() error { return endAhead(ctx, m.st, "agt_1", sessionID(0)) }, 1,
 			func(r ports.SessionRead) bool { return r.Status == session.Terminated }},
@@ -251,7 +250,7 @@ func aSessionInMemoryIsOfItsAgent(t *testing.T, m *memory) {
 	if !errors.Is(err, session.ErrNotFound) {
 		t.Errorf("another agent: %v", err)
 	}
-	if m.sqlite { // such a view is not counted
+	if m.joint { // such a view is not counted
 		return
 	}
 	before := m.asked()

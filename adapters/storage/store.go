@@ -27,6 +27,7 @@ import (
 	"agentproxy/adapters/storage/postgres"
 	"agentproxy/adapters/storage/proof"
 	"agentproxy/adapters/storage/sessions"
+	"agentproxy/adapters/storage/sqlite"
 	"agentproxy/adapters/storage/work"
 	"agentproxy/ports"
 )
@@ -117,6 +118,7 @@ type Store struct {
 	reads    []*reader           // of PostgreSQL, among which agents are divided
 	recent   *batch.Recent       // sessions that were read lately, nil until Remember
 	postgres *postgres.Database  // the database, or nil
+	sqlite   *sqlite.Database    // the same
 	shares   *commit.Shares      // of its connections, by agent
 	queued   *commit.Shares      // of the units and views that wait for batches, by agent
 

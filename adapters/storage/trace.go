@@ -9,6 +9,7 @@ import (
 
 	"gorm.io/gorm"
 
+	"agentproxy/adapters/storage/batch"
 	"agentproxy/adapters/storage/engine"
 )
 
@@ -111,17 +112,44 @@ func (p tracedPool) QueryRowContext(ctx context.Context, query string, args ...a
 	return row
 }
 
-// tracedPipeline keeps the round trips of a batch, which its units note when it has ended.
-type tracedPipeline struct {
-	engine.Pipeline
-	queued []string // since the last one
-	made   []roundTrip
-}
+// kept are statements that were sent for several units, which note them once they have ended.
+type kept struct{ made []made }
 
-type roundTrip struct {
+type made struct {
 	what  string
 	began time.Time
 	err   error
+}
+
+// keep returns what keeps statements, if they are noted.
+func keep(trace Tracer) *kept {
+	if trace == nil {
+		return nil
+	}
+	return new(kept)
+}
+
+// Statement implements Tracer.
+func (k *kept) Statement(_ context.Context, what string, began time.Time, err error) {
+	k.made = append(k.made, made{what, began, err})
+}
+
+// Traceparent implements Tracer.
+func (k *kept) Traceparent(context.Context) string { return "" }
+
+// on returns a connection whose statements are kept.
+func (k *kept) on(c engine.Conn) engine.Conn {
+	if k == nil {
+		return c
+	}
+	return traced(context.Background(), k, c)
+}
+
+// tracedPipeline keeps the round trips of a batch.
+type tracedPipeline struct {
+	engine.Pipeline
+	kept
+	queued []string // since the last one
 }
 
 // counted returns a pipeline whose round trips can be noted, if they are to be.
@@ -130,6 +158,17 @@ func counted(trace Tracer, p engine.Pipeline) engine.Pipeline {
 		return p
 	}
 	return &tracedPipeline{Pipeline: p}
+}
+
+// sentBy returns the round trips of a batch.
+func sentBy(b *batch.Batch) *kept {
+	if b == nil {
+		return nil
+	}
+	if t, ok := b.Pipe.(*tracedPipeline); ok {
+		return &t.kept
+	}
+	return nil
 }
 
 func (t *tracedPipeline) Queue(what, statement string, args []any, scan func(engine.Row) error) {
@@ -147,9 +186,9 @@ func (t *tracedPipeline) Commit() error {
 }
 
 func (t *tracedPipeline) roundTrip(send func() error) error {
-	made := roundTrip{what: "batch: " + strings.Join(t.queued, ", "), began: time.Now()}
+	what, began := "batch: "+strings.Join(t.queued, ", "), time.Now()
 	t.queued = nil
-	made.err = send()
-	t.made = append(t.made, made)
-	return made.err
+	err := send()
+	t.kept.Statement(context.Background(), what, began, err)
+	return err
 }

@@ -2,12 +2,16 @@ package storage_test
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
 	"agentproxy/adapters/storage"
+	"agentproxy/domain"
 	"agentproxy/ports"
 	"agentproxy/test/pg"
 	"agentproxy/test/sqlitetest"
@@ -110,4 +114,59 @@ func TestStatementsAreNotedForTheirUnit(t *testing.T) {
 			}
 		})
 	}
+}
+
+// On SQLite the units of a batch read the wallet of their agent once, and write it once, whichever of them fail.
+func TestABatchOnAFileReadsAndWritesARowOnce(t *testing.T) {
+	t.Parallel()
+	notes := &tracer{notes: map[string][]string{}}
+	st, err := storage.Open(t.Context(), storage.Config{Path: sqlitetest.File(t), Trace: notes})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer st.Close()
+	if err := st.Migrate(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	const units, failing = 5, 3
+	addAgent(t, st, "agt_1", units*1_000_000)
+	refused := errors.New("refused")
+	g := closeGate(t, st)
+	var failed atomic.Int32
+	for n := range int64(units) {
+		g.queue(func() {
+			ctx := context.WithValue(t.Context(), unitName{}, fmt.Sprint(n))
+			err := buyAhead(ctx, st, "agt_1", n, func(context.Context, ports.Tx) error {
+				if n == failing {
+					return refused
+				}
+				return nil
+			})
+			if errors.Is(err, refused) {
+				failed.Add(1)
+			} else if err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	g.pass()
+	reads, written := 0, map[int]bool{}
+	for n := range units {
+		reads += strings.Count(notes.of(fmt.Sprint(n)), "FROM wallets")
+		written[strings.Count(notes.of(fmt.Sprint(n)), "UPDATE wallets")] = true
+	}
+	if reads != 1 || len(written) != 1 || !written[1] || failed.Load() != 1 {
+		t.Errorf("the wallet was read %d times and written %v times by each; %d failed", reads, written, failed.Load())
+	}
+	view(t, st, func(ctx context.Context, tx ports.Tx) error {
+		w, err := tx.Ledger().Wallet(ctx, "agt_1")
+		if err != nil || w.LiveSessions != units-1 {
+			t.Errorf("%d sessions live, %v", w.LiveSessions, err)
+		}
+		list, err := tx.Sessions().List(ctx, "agt_1", ports.SessionFilter{}, domain.Page{Number: 1, Size: 20})
+		if list.Total != units-1 {
+			t.Errorf("there are %d sessions", list.Total)
+		}
+		return err
+	})
 }

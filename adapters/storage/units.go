@@ -15,18 +15,19 @@ import (
 	"agentproxy/adapters/storage/calls"
 	"agentproxy/adapters/storage/commit"
 	"agentproxy/adapters/storage/engine"
+	"agentproxy/adapters/storage/rows"
 	"agentproxy/adapters/storage/work"
 	"agentproxy/ports"
 )
 
 // NoteEvents notes for every process which agents have new events, until ctx ends. Close notes the rest.
-func (s *Store) NoteEvents(ctx context.Context) { s.notes.Run(ctx, s.note) }
+func (s *Store) NoteEvents(ctx context.Context) { s.notes.Run(ctx, s.noteEvents) }
 
 // FlushEventNotes notes the agents that have events now.
-func (s *Store) FlushEventNotes(ctx context.Context) error { return s.notes.Flush(ctx, s.note) }
+func (s *Store) FlushEventNotes(ctx context.Context) error { return s.notes.Flush(ctx, s.noteEvents) }
 
-// note notes changes of agents by their names.
-func (s *Store) note(ctx context.Context, names []string) error {
+// noteEvents notes changes of agents by their names.
+func (s *Store) noteEvents(ctx context.Context, names []string) error {
 	return s.Update(ctx, ports.ReadSet{}, func(_ context.Context, t ports.Tx) error {
 		for _, name := range names {
 			if err := t.(*tx).NoteChange(name, ""); err != nil {
@@ -51,23 +52,44 @@ func (s *Store) Update(
 			s.notes.Add(touched.Feeds)
 		}
 	}()
-	var shared *batch.Batch // of the last run
+	var sent *kept // by the batch of the last run
 	err = s.update(ctx, &reads, func(in *engine.Transaction) error {
 		t := s.unit(traced(ctx, s.config.Trace, in.Conn), in)
 		t.Touched = &touched
-		if shared = batch.Of(in.Conn); shared != nil {
-			t.share(shared.Rows)
-		}
-		if err := fn(context.WithoutCancel(ctx), t); err != nil {
+		sent = t.join(in.Conn, !reads.Empty())
+		if err := fn(context.WithoutCancel(ctx), t); err != nil || t.Set.Shared() {
 			return err
 		}
-		if err := t.Set.Flush(); err != nil || t.Set.Shared() {
-			return err
-		}
-		return t.insertJobs()
+		return t.flush()
 	})
-	s.noteRoundTrips(ctx, shared)
+	s.note(ctx, sent)
 	return s.database.Classify(ctx, err)
+}
+
+// note notes what was sent for several units for one of them, whose answer came after it.
+func (s *Store) note(ctx context.Context, k *kept) {
+	if k == nil {
+		return
+	}
+	for _, m := range k.made {
+		s.config.Trace.Statement(ctx, m.what, m.began, m.err)
+	}
+}
+
+// join has the unit use the rows of those that it shares its transaction with, if it does, and returns what is sent
+// for all of them.
+func (t *tx) join(c engine.Conn, named bool) *kept {
+	if c, ok := c.(lent); ok {
+		t.Set = c.rows
+		t.Set.Use(t.Conn, named)
+		return c.sent
+	}
+	b := batch.Of(c)
+	if b == nil {
+		return nil
+	}
+	t.share(b.Rows)
+	return sentBy(b)
 }
 
 // defaultCommitters is the number of committers on PostgreSQL, and readers that of readers. With
@@ -133,7 +155,7 @@ func batchable(a *ports.ReadSet) bool {
 func storable(s string) bool { return utf8.ValidString(s) && strings.IndexByte(s, 0) < 0 }
 
 // beginBatch begins a transaction for units that read what the list names.
-func (s *Store) beginBatch(list []*ports.ReadSet) (*engine.Transaction, error) {
+func (s *Store) beginBatch(list []*ports.ReadSet, _ bool) (*engine.Transaction, error) {
 	pipe, err := s.postgres.Pipeline()
 	if err != nil {
 		return nil, err
@@ -145,17 +167,17 @@ func (s *Store) beginBatch(list []*ports.ReadSet) (*engine.Transaction, error) {
 	}
 	in := &engine.Transaction{Conn: b.Conn(), Rollback: pipe.Rollback}
 	in.Commit = func() error {
+		claim := s.recent.Writing(b.Rows)
 		err := b.Rows.WriteTo(batch.Writer{Pipeline: b.Pipe})
 		if err == nil {
 			err = s.writeJobs(b)
 		}
-		if err != nil {
+		if err == nil {
+			err = b.Pipe.Commit()
+		} else {
 			_ = pipe.Rollback()
-			return err
 		}
-		claim := s.recent.Writing(b.Rows)
-		err = b.Pipe.Commit()
-		s.recent.Wrote(claim, b.Rows, err)
+		s.recent.Wrote(claim, err)
 		return err
 	}
 	in.End = func(failed bool) bool {
@@ -186,17 +208,59 @@ func (s *Store) writeJobs(b *batch.Batch) error {
 	return (*insert)(ctx, JobTx{Conn: conn}, jobs, now)
 }
 
-// noteRoundTrips notes the round trips of a batch for one of its units, whose answer came
-// after the last.
-func (s *Store) noteRoundTrips(ctx context.Context, b *batch.Batch) {
-	if b == nil {
-		return
+// lent is the connection of the units that share a transaction on SQLite, with the rows that they have.
+type lent struct {
+	engine.Conn
+	rows *rows.Set
+	sent *kept // for all of them, nil where it is not noted
+}
+
+// beginOnFile begins a transaction on SQLite. What joint units change is written once they have run, or before a unit
+// runs a statement of its own: each row once, and without what a unit did that failed.
+func (s *Store) beginOnFile(_ []*ports.ReadSet, joint bool) (*engine.Transaction, error) {
+	in, err := s.sqlite.Begin()
+	if err != nil || !joint {
+		return in, err
 	}
-	if t, ok := b.Pipe.(*tracedPipeline); ok {
-		for _, made := range t.made {
-			s.config.Trace.Statement(ctx, made.what, made.began, made.err)
+	var claims []*batch.Claim
+	ended := func(err error) error {
+		for _, c := range claims {
+			s.recent.Wrote(c, err)
 		}
+		return err
 	}
+	conn, commit, rollback := in.Conn, in.Commit, in.Rollback
+	own := lent{conn, nil, keep(s.config.Trace)}
+	own.rows = rows.NewShared(conn, in, func(set *rows.Set) { claims = append(claims, s.recent.Writing(set)) })
+	in.Conn = own
+	in.Commit = func() error {
+		all := s.unit(own.sent.on(conn), in)
+		all.Set = own.rows
+		all.Set.Use(all.Conn, false)
+		if err := all.flush(); err != nil {
+			_ = rollback()
+			return ended(err)
+		}
+		return ended(commit())
+	}
+	in.Rollback = func() error {
+		_ = ended(engine.ErrAborted)
+		return rollback()
+	}
+	in.End = func(failed bool) bool {
+		in.Wrote = in.Wrote || !failed && own.rows.Wrote()
+		own.rows.End(!failed)
+		return false
+	}
+	return in, nil
+}
+
+// flush writes what the unit has changed in memory, and its jobs.
+func (t *tx) flush() error {
+	if err := t.Set.Flush(); err != nil {
+		return err
+	}
+	return t.insertJobs()
 }
 
 // JobTx is the transaction of a unit that inserts a job.

@@ -33,7 +33,7 @@ type Batch struct {
 
 // New returns a batch on a pipeline, which notes in restricted the agents that have restricted keys.
 func New(pipe engine.Pipeline, restricted *accounts.RestrictedAgents) *Batch {
-	return &Batch{Pipe: pipe, Rows: rows.NewShared(), restricted: restricted}
+	return &Batch{Pipe: pipe, Rows: rows.NewAhead(), restricted: restricted}
 }
 
 // conn is the connection of a unit in a batch, or of a view of what was read: it takes no statement.

@@ -45,8 +45,15 @@ type kept struct {
 
 // Claim is the right to keep what is read or written of sessions.
 type Claim struct {
-	ids []string
-	at  time.Time // before the read began
+	ids   []string  // that are read
+	at    time.Time // before the read began
+	wrote []written
+}
+
+// written is a session that a transaction changed: the new health, or nil if it changed more.
+type written struct {
+	id     string
+	health *sessions.StoredHealth
 }
 
 // NewRecent returns an empty memory.
@@ -148,14 +155,14 @@ func (r *Recent) Read(c *Claim, found *rows.Set) {
 
 // only returns a session without workers as what was read.
 func only(f *sessions.Stored, h sessions.StoredHealth) *rows.Set {
-	found := rows.NewShared()
+	found := rows.NewAhead()
 	sessions.Table.Load(found, f.ID, f)
 	sessions.HealthTable.Load(found, f.ID, h)
 	workers.HealthTable.Ask(found, f.ID)
 	return found
 }
 
-// Writing claims what a transaction is about to commit. Views find what was there until it has.
+// Writing claims what a transaction is about to write. Views find what was there until it is committed.
 func (r *Recent) Writing(changed *rows.Set) *Claim {
 	if r == nil {
 		return nil
@@ -163,18 +170,18 @@ func (r *Recent) Writing(changed *rows.Set) *Claim {
 	c := &Claim{}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	add := func(id string) {
-		c.ids = append(c.ids, id)
+	add := func(id string, health *sessions.StoredHealth) {
+		c.wrote = append(c.wrote, written{id, health})
 		if s := r.of[id]; s != nil {
 			s.claim = c
 		}
 	}
 	for _, h := range sessions.HealthTable.Changed(changed) {
-		add(h.Key)
+		add(h.Key, &h.Row)
 	}
 	for _, f := range sessions.Table.Changed(changed) {
 		if f.Row.Shown() {
-			add(f.Key)
+			add(f.Key, nil)
 		}
 	}
 	return c
@@ -182,23 +189,21 @@ func (r *Recent) Writing(changed *rows.Set) *Claim {
 
 // Wrote ends a claim of a transaction: where it changed nothing but health, that is replaced, and
 // anything else is dropped. A transaction that failed may have been committed.
-func (r *Recent) Wrote(c *Claim, changed *rows.Set, err error) {
+func (r *Recent) Wrote(c *Claim, err error) {
 	if r == nil {
 		return
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	for _, id := range c.ids {
-		s := r.of[id]
-		f, _ := sessions.Table.Peek(changed, id)
+	for _, w := range c.wrote {
+		s := r.of[w.id]
 		switch {
 		case s == nil:
-		case err != nil || s.claim != c || s.found == nil || f.Shown():
-			delete(r.of, id)
+		case err != nil || s.claim != c || s.found == nil || w.health == nil:
+			delete(r.of, w.id)
 		default:
-			f, _ := sessions.Table.Peek(s.found, id)
-			h, _ := sessions.HealthTable.Peek(changed, id)
-			r.of[id] = &kept{found: only(f, h), at: s.at}
+			f, _ := sessions.Table.Peek(s.found, w.id)
+			r.of[w.id] = &kept{found: only(f, *w.health), at: s.at}
 		}
 	}
 }

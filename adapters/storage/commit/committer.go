@@ -30,8 +30,8 @@ import (
 // writes of the failing one are rolled back. Savepoints cost a quarter of a purchase, so they are
 // not set before they are needed, but then for guardFor transactions.
 //
-// On PostgreSQL what the waiting units read is read ahead for all of them, and what they write is sent
-// together; see Transaction.End.
+// What joint units change of hot rows is written when they have run, together. On PostgreSQL the waiting units' rows
+// are read ahead, too; see Transaction.End.
 //
 // When the shared transaction cannot be committed, every unit in it runs once more in a transaction
 // of its own, so that one that cannot be committed fails alone; its caller gets the outcome of that
@@ -42,8 +42,9 @@ type Committer struct {
 	Now    func() time.Time
 
 	counts Counts
-	// begin begins a transaction for units that are known to read what the list names.
-	begin func(list []*ports.ReadSet) (*engine.Transaction, error)
+	// begin begins a transaction for units that are known to read what the list names. What they write may wait until
+	// they have run if they are joint: without savepoints between them.
+	begin func(list []*ports.ReadSet, joint bool) (*engine.Transaction, error)
 	// single, if set, runs a unit alone. Then a transaction has the units that waited when it began: it
 	// reads for all of them at once.
 	single func(ctx context.Context, reads *ports.ReadSet, fn func(*engine.Transaction) error) error
@@ -95,7 +96,7 @@ var errAbandoned = errors.New("the unit did not return")
 // units that need a transaction of their own. It is closed by Close.
 func New(
 	counts Counts,
-	begin func([]*ports.ReadSet) (*engine.Transaction, error),
+	begin func(list []*ports.ReadSet, joint bool) (*engine.Transaction, error),
 	single func(context.Context, *ports.ReadSet, func(*engine.Transaction) error) error,
 ) *Committer {
 	c := &Committer{
@@ -276,7 +277,7 @@ func (c *Committer) share(units []*unit, guard bool) ([]*unit, error) {
 		}
 		units = append(units, u)
 	}
-	tx, err := c.begin(aheadOf(units))
+	tx, err := c.begin(aheadOf(units), !guard)
 	if err != nil {
 		return units, err
 	}
@@ -317,12 +318,10 @@ func runIn(tx *engine.Transaction, u *unit, guard bool) error {
 	}
 	u.start <- tx
 	u.err = <-u.end
-	tx.EndUnit(u.err != nil)
 	if tx.End != nil {
 		if alone := tx.End(u.err != nil); alone && !errors.Is(u.err, errAbandoned) {
 			u.err = engine.ErrAlone
 		}
-		return nil
 	}
 	if !guard {
 		if u.err != nil && tx.Wrote || !tx.Open() {
@@ -342,7 +341,7 @@ func runIn(tx *engine.Transaction, u *unit, guard bool) error {
 // alone runs a unit once more, in a transaction of its own. Its second error means that none can be
 // begun.
 func (c *Committer) alone(u *unit) (outcome, down error) {
-	tx, err := c.begin(nil)
+	tx, err := c.begin(nil, false)
 	if err != nil {
 		return err, err
 	}

@@ -18,8 +18,6 @@ type Transaction struct {
 	// End, if set, is called when a unit has ended. It keeps or drops what the unit did, sets Wrote, and
 	// reports whether the unit needs a transaction of its own instead.
 	End func(failed bool) (alone bool)
-	// Late are events, nil where those of the units are written together anyway.
-	Late *Late
 
 	fault error
 	ended bool

@@ -43,7 +43,7 @@ func (p printer) Arrays() bool { return p.arrays }
 // Units that share a transaction read what was read ahead, and see what those before them changed. One
 // statement writes all of it.
 func Example() {
-	set := rows.NewShared()
+	set := rows.NewAhead()
 	balances.Load(set, "a", 10)
 	balances.Load(set, "b", 20)
 

@@ -141,7 +141,7 @@ func TestAViewWritesNothing(t *testing.T) {
 // A unit that shares a transaction runs alone if it needs a row that was not read ahead, and so does a view
 // that changes something.
 func TestAUnitThatNeedsMoreRunsAlone(t *testing.T) {
-	set := rows.NewShared()
+	set := rows.NewAhead()
 	balances.Ask(set, "a", "b")
 	balances.Load(set, "a", 1)
 	if _, ok, err := balances.Get(set, "b"); ok || err != nil {
@@ -155,7 +155,8 @@ func TestAUnitThatNeedsMoreRunsAlone(t *testing.T) {
 		t.Error("a change of what was not read:", err)
 	}
 	set.End(false)
-	view := set.Frozen()
+	frozen := set.Frozen()
+	view := &frozen
 	if err := balances.Put(view, "a", 2); !errors.Is(err, engine.ErrAlone) || !view.Alone() || set.Alone() {
 		t.Error("a change by a view:", err)
 	}
@@ -175,7 +176,7 @@ var (
 
 // What a unit that failed inserted or added is dropped, and tables are written in their order.
 func TestWhatAFailedUnitAddedIsDropped(t *testing.T) {
-	set := rows.NewShared()
+	set := rows.NewAhead()
 	balances.Load(set, "a", 1)
 	for i, keep := range []bool{true, false, true} {
 		n := int64(i + 1)
@@ -197,7 +198,7 @@ func TestWhatAFailedUnitAddedIsDropped(t *testing.T) {
 
 // A row that a unit inserts is one for the units after it, and written as they leave it.
 func TestARowThatIsInsertedIsWrittenAsItIsInTheEnd(t *testing.T) {
-	set := rows.NewShared()
+	set := rows.NewAhead()
 	if err := balances.Insert(set, "n", 1); err != nil {
 		t.Fatal(err)
 	}
@@ -215,7 +216,8 @@ func TestARowThatIsInsertedIsWrittenAsItIsInTheEnd(t *testing.T) {
 	if err := set.WriteTo(c); err != nil || len(c.sent) != 1 || c.stored["n"] != 2 {
 		t.Errorf("%v is written by %q, %v", c.stored, c.sent, err)
 	}
-	view := set.Frozen()
+	frozen := set.Frozen()
+	view := &frozen
 	if err := balances.Insert(view, "m", 1); !errors.Is(err, engine.ErrAlone) {
 		t.Error("an insert of a view:", err)
 	}
@@ -223,7 +225,7 @@ func TestARowThatIsInsertedIsWrittenAsItIsInTheEnd(t *testing.T) {
 
 // Rows that are in memory are not read again, and a unit that shares a transaction reads no others.
 func TestMissingRows(t *testing.T) {
-	set := rows.NewShared()
+	set := rows.NewAhead()
 	balances.Load(set, "a", 1)
 	balances.Ask(set, "b")
 	if missing, err := balances.Missing(set, []string{"a", "b"}); len(missing) != 0 || err != nil {
@@ -242,7 +244,7 @@ func TestMissingRows(t *testing.T) {
 // Rows without a statement are left to who asks for them, those of a failed unit dropped.
 func TestRowsThatAreWrittenElsewhere(t *testing.T) {
 	list := &rows.Inserts[string]{Order: 3}
-	set := rows.NewShared()
+	set := rows.NewAhead()
 	for _, keep := range []bool{true, false, true} {
 		if err := list.Insert(set, fmt.Sprint(keep)); err != nil {
 			t.Fatal(err)
@@ -253,4 +255,90 @@ func TestRowsThatAreWrittenElsewhere(t *testing.T) {
 	if err := set.WriteTo(c); err != nil || len(c.sent) != 0 || !slices.Equal(list.Added(set), []string{"true", "true"}) {
 		t.Errorf("%q are left, %q was sent, %v", list.Added(set), c.sent, err)
 	}
+}
+
+// Units of one transaction on a database without read-ahead read a row once, see what those before them changed, and
+// all of it is written once.
+func TestUnitsOfATransactionShareWhatTheyRead(t *testing.T) {
+	c, in, _ := open(map[string]int64{"a": 10})
+	written := 0
+	set := rows.NewShared(c, in, func(*rows.Set) { written++ })
+	take := func(amount int64) error {
+		set.Use(c, true)
+		n, _, err := balances.Get(set, "a")
+		if err = cmp.Or(err, balances.Put(set, "a", n-amount)); err == nil && n < amount {
+			err = errors.New("too little")
+		}
+		set.End(err == nil)
+		return err
+	}
+	for _, amount := range []int64{3, 9, 2} {
+		if err := take(amount); (err == nil) != (amount < 9) {
+			t.Errorf("%d: %v", amount, err)
+		}
+	}
+	if in.Wrote || len(c.sent) != 1 || written != 0 {
+		t.Errorf("before the flush it has sent %q", c.sent)
+	}
+	if err := set.Flush(); err != nil || c.stored["a"] != 5 || len(c.sent) != 2 || written != 1 {
+		t.Errorf("%v is stored after %q, %v", c.stored, c.sent, err)
+	}
+}
+
+// A unit that runs a statement of its own has what those before it changed written, but has written nothing by that
+// itself: it may still fail without harm.
+func TestAFlushOfOthersIsNoWriteOfTheUnit(t *testing.T) {
+	c, in, _ := open(map[string]int64{"a": 1})
+	set := rows.NewShared(c, in, func(*rows.Set) {})
+	_ = cmp.Or(balances.Put(set, "a", 2), notes.Insert(set, balance{"n", 1}), totals.Add(set, "t", 1))
+	set.End(true)
+	if err := set.Forget(); err != nil || in.Wrote || c.stored["a"] != 2 || c.stored["n"] != 1 || c.stored["t"] != 1 {
+		t.Errorf("%v is stored, written by the unit: %v, %v", c.stored, in.Wrote, err)
+	}
+	c.stored["a"] = 7 // by the statement
+	if n, _, err := balances.Get(set, "a"); n != 7 || err != nil {
+		t.Errorf("it reads %d, %v", n, err)
+	}
+	_ = cmp.Or(balances.Put(set, "a", 8), notes.Insert(set, balance{"m", 1}), totals.Add(set, "t", 1))
+	if err := set.Flush(); err != nil || !in.Wrote || c.stored["a"] != 8 || c.stored["m"] != 1 {
+		t.Errorf("%v is stored, written by the unit: %v, %v", c.stored, in.Wrote, err)
+	}
+	set.End(true)
+	sent := len(c.sent)
+	if err := set.Flush(); err != nil || len(c.sent) != sent {
+		t.Errorf("written again: %q, %v", c.sent[sent:], err)
+	}
+}
+
+// Rows are inserted some at a time, and each once.
+func TestSomeRowsAreInsertedAtATime(t *testing.T) {
+	for _, n := range []int{1, 7, 8, 9, 16, 19} {
+		list := make([]balance, n)
+		for i := range list {
+			list[i] = balance{fmt.Sprint("n", i), int64(i)}
+		}
+		w := &counter{}
+		if err := insertNotes.Write(w, list); err != nil || w.statements != n/8+n%8 || w.args != 2*n {
+			t.Errorf("%d rows take %d statements with %d arguments, %v", n, w.statements, w.args, err)
+		}
+		w = &counter{}
+		if err := putBalances.Write(w, list); err != nil || w.statements != n/8+n%8 {
+			t.Errorf("%d rows that may be there take %d statements, %v", n, w.statements, err)
+		}
+	}
+}
+
+// counter counts statements, and compares the arguments of each with its text.
+type counter struct{ statements, args int }
+
+func (w *counter) Arrays() bool { return false }
+
+func (w *counter) Queue(_, statement string, args []any) error {
+	w.statements++
+	w.args += len(args)
+	if last := fmt.Sprintf("?%d)", len(args)); !strings.Contains(statement, last) ||
+		strings.Contains(statement, fmt.Sprintf("?%d", len(args)+1)) {
+		return fmt.Errorf("%d arguments for %s", len(args), statement)
+	}
+	return nil
 }

@@ -10,12 +10,15 @@ import (
 // Set holds rows in memory. It is used by one goroutine at a time.
 type Set struct {
 	conn   engine.Conn
-	in     *engine.Transaction // nil in a view
-	shared bool
-	frozen bool // shared by views, which change nothing
-	alone  bool // the running unit needs a transaction of its own
-	wrote  bool // the running unit changed something in memory
-	dirty  bool // something is to be flushed
+	in     *engine.Transaction // nil in a view, and where rows are read ahead
+	shared bool                // by units, or by views
+	ahead  bool                // rows were read ahead, and no others are read
+	before func(*Set)          // is called before rows are written
+	named  bool                // the running unit named what it reads
+	frozen bool                // shared by views, which change nothing
+	alone  bool                // the running unit needs a transaction of its own
+	wrote  bool                // the running unit changed something in memory
+	dirty  bool                // something is to be flushed
 	tables [maxTables]table
 }
 
@@ -35,14 +38,25 @@ type table interface {
 // New returns the Set of a unit in a transaction, or of a view if in is nil, which keeps nothing.
 func New(conn engine.Conn, in *engine.Transaction) Set { return Set{conn: conn, in: in} }
 
-// NewShared returns the Set of units that share a transaction, or of views that share a snapshot.
-func NewShared() *Set { return &Set{shared: true} }
+// NewShared returns the Set of units that share a transaction, in which they read what is not in memory. It calls
+// before whenever it writes.
+func NewShared(conn engine.Conn, in *engine.Transaction, before func(*Set)) *Set {
+	return &Set{conn: conn, in: in, shared: true, before: before}
+}
+
+// NewAhead returns the Set of units that share a transaction, or of views that share a snapshot, whose rows are read
+// ahead.
+func NewAhead() *Set { return &Set{shared: true, ahead: true, named: true} }
+
+// Use has statements run on a connection, that of the running unit. named is whether that named what it reads, so that
+// it may take rows for absent by Unread of a Table.
+func (s *Set) Use(conn engine.Conn, named bool) { s.conn, s.named = conn, named }
 
 // Frozen returns a Set with the rows of a shared one, for a view that runs beside others.
-func (s *Set) Frozen() *Set {
+func (s *Set) Frozen() Set {
 	own := *s
 	own.frozen, own.alone, own.wrote = true, false, false
-	return &own
+	return own
 }
 
 // Escape has a unit that shares a transaction run again in one of its own.
@@ -57,6 +71,9 @@ func (s *Set) Alone() bool { return s.alone }
 // Shared reports whether units, or views, share the rows.
 func (s *Set) Shared() bool { return s.shared }
 
+// Ahead reports whether the rows were read ahead.
+func (s *Set) Ahead() bool { return s.ahead }
+
 // Wrote reports whether the running unit of a shared Set changed something.
 func (s *Set) Wrote() bool { return s.wrote }
 
@@ -65,7 +82,7 @@ func (s *Set) change() error {
 	switch {
 	case s.frozen:
 		return s.Escape()
-	case s.shared:
+	case s.ahead:
 	case s.in == nil:
 		return engine.ErrReadOnly
 	case s.in.Ended():
@@ -78,6 +95,10 @@ func (s *Set) change() error {
 // End keeps or drops what a unit that shares the rows changed.
 func (s *Set) End(keep bool) {
 	s.alone, s.wrote = false, false
+	s.end(keep)
+}
+
+func (s *Set) end(keep bool) {
 	for _, t := range s.tables {
 		if t != nil {
 			t.end(keep)
@@ -85,13 +106,17 @@ func (s *Set) End(keep bool) {
 	}
 }
 
-// Flush writes what the unit has changed.
+// Flush writes what the unit has changed, and what units before it have that share its transaction.
 func (s *Set) Flush() error {
-	if s == nil || s.shared || !s.dirty {
+	if s == nil || s.ahead || !s.dirty {
 		return nil
 	}
 	s.dirty = false
-	s.in.Wrote = true
+	s.in.Wrote = s.in.Wrote || s.wrote
+	if s.shared {
+		s.end(true)
+		s.before(s)
+	}
 	if err := s.write(s.conn); err != nil {
 		return s.in.Fail(err)
 	}
@@ -115,7 +140,7 @@ func (s *Set) write(w Writer) error {
 
 // Forget flushes, and drops the rows that were read, before a statement that may change them.
 func (s *Set) Forget() error {
-	if s == nil || s.shared {
+	if s == nil || s.ahead {
 		return nil
 	}
 	err := s.Flush()
@@ -138,7 +163,7 @@ func (s *Set) Serialize(name string) {
 }
 
 // View reports whether the Set is that of a view, which changes nothing.
-func (s *Set) View() bool { return s.frozen || !s.shared && s.in == nil }
+func (s *Set) View() bool { return s.frozen || !s.ahead && s.in == nil }
 
 // Changed notes that a query of Find changed something.
 func (s *Set) Changed() { s.in.Wrote = true }

@@ -18,12 +18,15 @@ type Writer interface {
 
 // Statement writes rows of a struct F: one row as parameters, and many, where the database has arrays, as an
 // array a column, which the function unnest of PostgreSQL makes rows of. The text is the same for any number of
-// rows, so it stays prepared.
+// rows, so it stays prepared. Where it has none, some rows are inserted at a time.
 type Statement[F any] struct {
-	what      string
-	one, many string
-	types     []reflect.Type
+	what            string
+	one, some, many string // some is empty for a statement that writes one row
+	types           []reflect.Type
 }
+
+// someRows is how many rows some of a Statement has.
+const someRows = 8
 
 // Columns are the columns of a struct, and those of its rows in a statement.
 type Columns struct {
@@ -90,9 +93,16 @@ func NewStatement[F any](what string, c Columns, one, many string) Statement[F] 
 // Insert returns a statement that inserts rows, with what follows, such as ON CONFLICT.
 func Insert[F any](what, table, then string) Statement[F] {
 	c := ColumnsOf[F]()
-	into := "INSERT INTO " + table + " (" + c.List("") + ") "
-	return NewStatement[F](what, c, into+"VALUES ("+c.places(1, len(c.names))+")"+then,
-		into+"SELECT "+c.List("u.")+" FROM "+c.From()+then)
+	into := "INTO " + table + " (" + c.List("") + ") "
+	s := NewStatement[F](what, c, "INSERT "+into+"VALUES ("+c.places(1, len(c.names))+")"+then,
+		"INSERT "+into+"SELECT "+c.List("u.")+" FROM "+c.From()+then)
+	values := make([]string, someRows)
+	for i := range values {
+		values[i] = "(" + c.places(1+i*len(c.names), len(c.names)) + ")"
+	}
+	// FAIL spares SQLite copies of the pages: a transaction whose rows cannot be written is rolled back.
+	s.some = "INSERT OR FAIL " + into + "VALUES " + strings.Join(values, ", ") + then
+	return s
 }
 
 // Upsert returns a statement that inserts rows, or replaces those with the same first columns, which are the key.
@@ -146,8 +156,16 @@ func (s *Statement[F]) Values(w Writer, n int, values func(i int) []any) error {
 	if n > 1 && w.Arrays() {
 		return w.Queue(s.what, s.many, s.arrays(n, values))
 	}
-	for i := range n {
-		if err := w.Queue(s.what, s.one, values(i)); err != nil {
+	for i := 0; i < n; i++ {
+		text, args := s.one, values(i)
+		if s.some != "" && n-i >= someRows {
+			for range someRows - 1 {
+				i++
+				args = append(args, values(i)...)
+			}
+			text = s.some
+		}
+		if err := w.Queue(s.what, text, args); err != nil {
 			return err
 		}
 	}

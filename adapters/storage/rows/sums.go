@@ -70,7 +70,7 @@ func (h *sums[K, R]) flush(s *Set, w Writer) error {
 	if len(list) > 1 {
 		slices.SortFunc(list, func(a, b Sum[K, R]) int { return h.table.Compare(a.Key, b.Key) })
 	}
-	if !s.shared {
+	if !s.ahead {
 		from.clear()
 	}
 	return h.table.Write(s, w, list)
@@ -128,17 +128,16 @@ func (h *inserts[R]) flush(s *Set, w Writer) error {
 	if h.table.Write == nil {
 		return nil
 	}
-	if s.shared {
-		return h.write(s, w, h.base)
+	from := &h.base
+	if !s.shared {
+		from = &h.own
 	}
-	list := h.own
-	h.own = nil
-	return h.write(s, w, list)
-}
-
-func (h *inserts[R]) write(s *Set, w Writer, list []R) error {
+	list := *from
 	if len(list) == 0 {
 		return nil
+	}
+	if !s.ahead {
+		*from = nil
 	}
 	return h.table.Write(s, w, list)
 }

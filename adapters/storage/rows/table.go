@@ -18,8 +18,9 @@ type Table[K comparable, R any] struct {
 	// Written returns a row as the table has it once it is written, for rows that note what of them was changed. Nil
 	// returns the same.
 	Written func(R) R
-	// Unread reports whether units that share a transaction take a row that was not read ahead for absent, given
-	// which others were. The database refuses a row that is not, and with it the transaction. Nil is false.
+	// Unread reports whether units that share a transaction, and named what they read, take a row that is not in memory
+	// for absent, given which others are. The database refuses a row that is not, and with it the transaction. Nil is
+	// false.
 	Unread func(read func(K) bool, k K) bool
 }
 
@@ -69,8 +70,10 @@ func (t *Table[K, R]) Get(s *Set, k K) (R, bool, error) {
 	return t.get(s, k, t.Find, s.in != nil)
 }
 
-// Look is as Get, without a lock: a unit with a transaction of its own does not keep what it found.
-func (t *Table[K, R]) Look(s *Set, k K) (R, bool, error) { return t.get(s, k, t.Read, false) }
+// Look is as Get, without a lock: where others write at the same time, a unit does not keep what it found.
+func (t *Table[K, R]) Look(s *Set, k K) (R, bool, error) {
+	return t.get(s, k, t.Read, s.in != nil && !s.conn.Concurrent())
+}
 
 func (t *Table[K, R]) get(s *Set, k K, find func(*Set, K) (R, bool, error), keep bool) (R, bool, error) {
 	h := t.of(s)
@@ -79,9 +82,9 @@ func (t *Table[K, R]) get(s *Set, k K, find func(*Set, K) (R, bool, error), keep
 	}
 	var none R
 	switch {
-	case s.shared && h.unread(k):
+	case s.named && h.unread(k):
 		return none, false, nil
-	case s.shared:
+	case s.ahead:
 		return none, false, s.Escape()
 	}
 	found, ok, err := find(s, k)
@@ -108,7 +111,7 @@ func (t *Table[K, R]) Peek(s *Set, k K) (R, bool) {
 func (t *Table[K, R]) Put(s *Set, k K, value R) error {
 	h := t.of(s)
 	r, read := h.get(k)
-	if s.shared && !read && !h.unread(k) {
+	if s.ahead && !read && !h.unread(k) {
 		return s.Escape()
 	}
 	if err := s.change(); err != nil {
@@ -148,10 +151,16 @@ func (t *Table[K, R]) Missing(s *Set, keys []K) (missing []K, err error) {
 			missing = append(missing, k)
 		}
 	}
-	if s.shared && len(missing) > 0 {
+	if s.ahead && len(missing) > 0 {
 		return nil, s.Escape()
 	}
 	return missing, nil
+}
+
+// Dirty reports whether one of some rows was changed and is not written yet.
+func (t *Table[K, R]) Dirty(s *Set, keys ...K) bool {
+	h := t.of(s)
+	return slices.ContainsFunc(keys, func(k K) bool { r, ok := h.get(k); return ok && r.changed })
 }
 
 // Load adds a row that was read ahead and locked.
@@ -207,7 +216,7 @@ func (h *held[K, R]) flush(s *Set, w Writer) error {
 	if len(list) == 0 {
 		return nil
 	}
-	if err := h.table.Write(s, w, list); err != nil || s.shared {
+	if err := h.table.Write(s, w, list); err != nil || s.ahead {
 		return err
 	}
 	for i := range h.base.list {

@@ -46,6 +46,12 @@ func look(ctx context.Context, u *work.Unit, ids []string) error {
 	for len(missing) > 0 && err == nil {
 		part := missing[:min(len(missing), work.MaxIn)]
 		missing = missing[len(part):]
+		if Table.Dirty(u.Set, part...) {
+			err = u.Set.Flush()
+		}
+		if err != nil {
+			break
+		}
 		u.Hold(part...)
 		HealthTable.Ask(u.Set, part...)
 		list, args := work.InTexts(part)
@@ -53,7 +59,7 @@ func look(ctx context.Context, u *work.Unit, ids []string) error {
 		if u.Conn.Arrays() {
 			query = SelectHealth
 		}
-		err = u.Rows(ctx, query+"IN "+list, args, LoadHealth(u.Set))
+		err = u.Conn.Rows(u.ListContext(ctx), query+"IN "+list, args, LoadHealth(u.Set))
 	}
 	return work.Wrap("read health", err)
 }

@@ -84,7 +84,7 @@ func (r repository) Read(_ context.Context, agentID, id string) (read ports.Sess
 func (r repository) readWhole(id string) error {
 	_, known := Table.Peek(r.Set, id)
 	_, looked := HealthTable.Peek(r.Set, id)
-	if r.Set.Shared() || known && looked {
+	if r.Set.Ahead() || known && looked {
 		return nil
 	}
 	r.Hold(id)

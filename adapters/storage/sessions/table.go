@@ -209,7 +209,7 @@ func scanWhole(row engine.Row) (f *Stored, h StoredHealth, err error) {
 func LoadWhole(s *rows.Set, row engine.Row) error {
 	f, h, err := scanWhole(row)
 	if err == nil {
-		f.locked = !s.Shared()
+		f.locked = !s.Ahead()
 		h.locked = f.locked
 		Table.Load(s, f.ID, f)
 		HealthTable.Load(s, f.ID, h)

@@ -28,8 +28,9 @@ type Database struct {
 	writer  *sql.DB
 	readers *readers
 	closed  atomic.Bool
-	// unlisted is how many events outbox_feeds lacks, or countAgain. It belongs to who has the writing connection.
-	unlisted int
+	// listedTo is up to where outbox_feeds has events, as far as is known, or listedUnknown. It belongs to who has the
+	// writing connection.
+	listedTo int64
 }
 
 // Open opens a file, which is created if it does not exist, with a number of connections that read.
@@ -46,7 +47,7 @@ func Open(ctx context.Context, path string, connections int) (_ *Database, err e
 }
 
 func open(ctx context.Context, path string, connections int) (_ *Database, err error) {
-	d := &Database{path: path, unlisted: countAgain}
+	d := &Database{path: path, listedTo: listedUnknown}
 	// The writer comes first: it creates the file and turns on its WAL.
 	if d.writer, err = openWriter(ctx, path); err != nil {
 		return nil, err
@@ -91,30 +92,25 @@ func (d *Database) Begin() (*engine.Transaction, error) {
 		_ = c.Close()
 		return nil, engine.Unavailable("begin", err)
 	}
-	late := new(engine.Late)
 	return &engine.Transaction{
 		Conn:     conn{c},
 		Tx:       tx,
-		Late:     late,
-		Commit:   func() error { defer c.Close(); return d.commit(c, tx, late.Values()) },
+		Commit:   func() error { defer c.Close(); return d.commit(c, tx) },
 		Rollback: func() error { defer c.Close(); return tx.Rollback() },
 	}, nil
 }
 
-// commit inserts the rows that units left to the end of their transaction, and commits it.
-func (d *Database) commit(c *sql.Conn, tx *sql.Tx, late []any) error {
-	if len(late) == 0 {
-		return tx.Commit()
-	}
-	unlisted, err := d.insertLate(c, late)
-	d.unlisted = countAgain
+// commit lists events by their agents if there are enough, and commits a transaction.
+func (d *Database) commit(c *sql.Conn, tx *sql.Tx) error {
+	listedTo, err := d.listEvents(c)
+	d.listedTo = listedUnknown
 	if err != nil {
 		return errors.Join(err, tx.Rollback())
 	}
 	if err := tx.Commit(); err != nil {
 		return err
 	}
-	d.unlisted = unlisted
+	d.listedTo = listedTo
 	return nil
 }
 

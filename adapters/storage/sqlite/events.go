@@ -4,8 +4,6 @@ import (
 	"context"
 	"database/sql"
 	"fmt"
-	"strconv"
-	"strings"
 	"time"
 
 	"agentproxy/adapters/storage/engine"
@@ -21,67 +19,37 @@ const listedTo = "(SELECT COALESCE(MAX(l.seq), 0) FROM outbox_feeds l WHERE l.ag
 // commit at most: a program from before it may have left many.
 const listEach, listMost = 512, 4096
 
-// eventValues is how many values engine.Late has of an event, and insertSizes how many events one statement inserts.
-const eventValues = 7
+const listedUnknown = -1
 
-var insertSizes = []int{16, 4, 1}
-
-var insertEvents = func() (statements []string) {
-	for _, n := range insertSizes {
-		row := "(?" + strings.Repeat(", ?", eventValues-1) + ")"
-		// FAIL spares SQLite copies of the pages: the transaction is rolled back.
-		statements = append(statements, "INSERT OR FAIL INTO outbox (id, agent_id, type, at, data, session_id, sent) VALUES "+
-			row+strings.Repeat(", "+row, n-1))
+// listEvents lists events by their agents if there are enough that are not, and returns up to where they are.
+func (d *Database) listEvents(c *sql.Conn) (listed int64, err error) {
+	var last int64
+	const newest = "SELECT COALESCE(MAX(seq), 0) FROM outbox"
+	if err := c.QueryRowContext(uninterrupted, newest).Scan(&last); err != nil {
+		return 0, fmt.Errorf("read the number of the newest event: %w", err)
 	}
-	return statements
-}()
-
-// insertLate inserts the events of a transaction before it commits, and lists events by their agents if there are
-// enough. It returns how many are not listed then.
-func (d *Database) insertLate(c *sql.Conn, values []any) (unlisted int, err error) {
-	added := len(values) / eventValues
-	for i, n := range insertSizes {
-		for ; len(values) >= n*eventValues; values = values[n*eventValues:] {
-			if _, err := c.ExecContext(uninterrupted, insertEvents[i], values[:n*eventValues]...); err != nil {
-				return 0, fmt.Errorf("append events: %w", err)
-			}
-		}
+	if last == 0 || d.listedTo != listedUnknown && last-d.listedTo < listEach {
+		return d.listedTo, nil
 	}
-	if unlisted = d.unlisted + added; d.unlisted < 0 {
-		err := c.QueryRowContext(uninterrupted, "SELECT COUNT(*) FROM (SELECT 1 FROM outbox WHERE seq > "+listedTo+" LIMIT "+
-			strconv.Itoa(listMost)+")").Scan(&unlisted)
-		if err != nil {
-			return 0, fmt.Errorf("count events that are not listed: %w", err)
-		}
+	err = c.QueryRowContext(uninterrupted, "SELECT "+listedTo+", COALESCE(MAX(seq), 0) FROM (SELECT seq FROM outbox "+
+		"WHERE seq > "+listedTo+" ORDER BY seq LIMIT ?1)", listMost).Scan(&listed, &last)
+	if err == nil && last-listed < listEach {
+		return listed, nil
 	}
-	if unlisted < listEach {
-		return unlisted, nil
-	}
-	return countAgain, listEvents(c)
-}
-
-// countAgain has events that are not listed counted.
-const countAgain = -1
-
-// listEvents lists events by their agents.
-func listEvents(c *sql.Conn) error {
-	var from, to int64
-	err := c.QueryRowContext(uninterrupted, "SELECT "+listedTo+", COALESCE(MAX(seq), 0) FROM (SELECT seq FROM outbox "+
-		"WHERE seq > "+listedTo+" ORDER BY seq LIMIT ?1)", listMost).Scan(&from, &to)
 	for _, s := range []string{
 		`INSERT INTO outbox_feeds (agent_id, seq) SELECT agent_id, seq FROM outbox
 			WHERE seq > ?1 AND seq <= ?2 AND agent_id <> '' ORDER BY agent_id, seq`,
-		"INSERT INTO outbox_feeds (agent_id, seq) SELECT '', ?2 WHERE ?2 > ?1",
-		"DELETE FROM outbox_feeds WHERE agent_id = '' AND seq < ?2 AND ?2 > ?1",
+		"INSERT INTO outbox_feeds (agent_id, seq) VALUES ('', ?2)",
+		"DELETE FROM outbox_feeds WHERE agent_id = '' AND seq < ?2",
 	} {
 		if err == nil {
-			_, err = c.ExecContext(uninterrupted, s, from, to)
+			_, err = c.ExecContext(uninterrupted, s, listed, last)
 		}
 	}
 	if err != nil {
-		return fmt.Errorf("list events by their agents: %w", err)
+		return 0, fmt.Errorf("list events by their agents: %w", err)
 	}
-	return nil
+	return last, nil
 }
 
 // Hints reports whether queries name partial indexes, because there are no statistics before ANALYZE.

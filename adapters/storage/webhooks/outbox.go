@@ -34,14 +34,7 @@ func (outboxRow) TableName() string { return "outbox" }
 func (r outbox) Append(_ context.Context, e webhook.Event) error {
 	row := newEvent{e.ID, e.AgentID, string(e.Type), column.Micros(e.At), encode(e.Data), e.Data["session_id"], !e.Unsent}
 	r.NoteEvent(e.AgentID)
-	if r.In == nil || r.In.Late == nil {
-		return events.Insert(r.Set, row)
-	}
-	if err := r.MayWrite(); err != nil {
-		return err
-	}
-	r.In.Late.Add(row.ID, row.AgentID, row.Type, row.At, row.Data, row.SessionID, row.Sent)
-	return nil
+	return events.Insert(r.Set, row)
 }
 
 // heldAfter is for how long an event may be held up by transactions under way before those of other databases of the
