@@ -131,7 +131,7 @@ var imports = []rule{
 	{"adapters/redis", "domain/... ports"},
 	{"adapters/storage", "domain/... ports adapters/storage/..."},
 	{"adapters/storage/accounts", "domain/... ports adapters/storage/column adapters/storage/engine adapters/storage/rows adapters/storage/work"},
-	{"adapters/storage/batch", "domain/... ports adapters/storage/accounts adapters/storage/calls adapters/storage/column adapters/storage/engine adapters/storage/ledger adapters/storage/rows adapters/storage/sessions adapters/storage/webhooks adapters/storage/work adapters/storage/workers"},
+	{"adapters/storage/batch", "domain/... ports adapters/storage/accounts adapters/storage/calls adapters/storage/engine adapters/storage/ledger adapters/storage/rows adapters/storage/sessions adapters/storage/webhooks adapters/storage/workers"},
 	{"adapters/storage/calls", "ports adapters/storage/column adapters/storage/engine adapters/storage/rows adapters/storage/work"},
 	{"adapters/storage/certificate", "ports adapters/storage/work"},
 	{"adapters/storage/codec", "domain/... adapters/storage/column"},

@@ -57,6 +57,14 @@ var Accounts = &rows.Table[string, account.Agent]{
 	Order: work.AgentOrder,
 	Find:  func(s *rows.Set, id string) (account.Agent, bool, error) { return find(s, "a", id) },
 	Read:  func(s *rows.Set, id string) (account.Agent, bool, error) { return find(s, "", id) },
+	Ahead: rows.Ahead[string, account.Agent]{
+		What: "read agents", Lock: "SELECT 1 FROM agents WHERE id = " + work.AgentsOf + " ORDER BY id FOR " + work.RowLock,
+		Query: AgentSelect + "WHERE a.id = " + work.AgentsOf,
+		Scan: func(row engine.Row) (string, account.Agent, error) {
+			a, err := ScanAgent(row)
+			return a.ID, a, err
+		},
+	},
 }
 
 func find(s *rows.Set, lock, id string) (a account.Agent, found bool, err error) {

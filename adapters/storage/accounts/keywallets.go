@@ -50,8 +50,8 @@ func compareKeys(a, b KeyOf) int {
 }
 
 var (
-	// SelectKeyWallets reads rows for ScanKeyWallet; agents follow.
-	SelectKeyWallets = "SELECT " + strings.Join(column.Names(new(keyWalletRow)), ", ") +
+	// selectKeyWallets reads rows for scanKeyWallet; agents follow.
+	selectKeyWallets = "SELECT " + strings.Join(column.Names(new(keyWalletRow)), ", ") +
 		" FROM key_wallets WHERE agent_id = "
 	moveKeyWallets = rows.Update[movedKeyWallet]("move the money of keys", "key_wallets", 2)
 )
@@ -63,13 +63,21 @@ var KeyMoney = &rows.Table[KeyOf, billing.KeyWallet]{
 	Compare: compareKeys,
 	Find: func(s *rows.Set, k KeyOf) (w billing.KeyWallet, found bool, err error) {
 		var row keyWalletRow
-		found, err = s.Find(column.Targets(&row), SelectKeyWallets+"?1 AND key_id = ?2", "key_wallets", k.AgentID, k.KeyID)
+		found, err = s.Find(column.Targets(&row), selectKeyWallets+"?1 AND key_id = ?2", "key_wallets", k.AgentID, k.KeyID)
 		return fromKeyWalletRow(row), found, work.Wrap("read the money of "+k.KeyID, err)
 	},
 	Write: func(_ *rows.Set, to rows.Writer, changed []rows.Change[KeyOf, billing.KeyWallet]) error {
 		return moveKeyWallets.Write(to, rows.Map(changed, toMovedKeyWallet))
 	},
 	Unread: func(read func(KeyOf) bool, k KeyOf) bool { return read(KeyOf{k.AgentID, ""}) },
+	// The wallets of their agents are locked before.
+	Ahead: rows.Ahead[KeyOf, billing.KeyWallet]{
+		What: "read the money of keys", Query: selectKeyWallets + work.AgentsOf,
+		Scan: func(row engine.Row) (KeyOf, billing.KeyWallet, error) {
+			k, err := scanKeyWallet(row)
+			return KeyOf{k.AgentID, k.KeyID}, k, err
+		},
+	},
 }
 
 func toMovedKeyWallet(c rows.Change[KeyOf, billing.KeyWallet]) movedKeyWallet {
@@ -90,8 +98,8 @@ func fromKeyWalletRow(r keyWalletRow) billing.KeyWallet {
 		SpentToday: domain.Money(r.SpentToday)}
 }
 
-// ScanKeyWallet reads a row.
-func ScanKeyWallet(row engine.Row) (billing.KeyWallet, error) {
+// scanKeyWallet reads a row.
+func scanKeyWallet(row engine.Row) (billing.KeyWallet, error) {
 	var k keyWalletRow
 	err := row.Scan(column.Targets(&k)...)
 	return fromKeyWalletRow(k), err
@@ -102,8 +110,8 @@ func (r keyWallets) Get(_ context.Context, agentID, keyID string) (billing.KeyWa
 }
 
 func (r keyWallets) List(ctx context.Context, agentID string) (list []billing.KeyWallet, err error) {
-	err = r.Rows(ctx, SelectKeyWallets+"?1 ORDER BY key_id", []any{agentID}, func(row engine.Row) error {
-		k, err := ScanKeyWallet(row)
+	err = r.Rows(ctx, selectKeyWallets+"?1 ORDER BY key_id", []any{agentID}, func(row engine.Row) error {
+		k, err := scanKeyWallet(row)
 		list = append(list, k)
 		return err
 	})

@@ -7,35 +7,18 @@ import (
 
 	"agentproxy/adapters/storage/accounts"
 	"agentproxy/adapters/storage/calls"
-	"agentproxy/adapters/storage/column"
 	"agentproxy/adapters/storage/engine"
 	"agentproxy/adapters/storage/ledger"
 	"agentproxy/adapters/storage/sessions"
-	"agentproxy/adapters/storage/work"
+	"agentproxy/adapters/storage/webhooks"
+	"agentproxy/domain/webhook"
 	"agentproxy/ports"
 )
 
-// The statements that read ahead. Each locks its rows in the order of their keys, and the statements
-// lock in one order too, so batches do not block each other for good. Sessions and agents are locked
-// by a statement before the one that reads them with what is beside them: only that one reads what
-// was committed during the wait.
 var (
-	lockFoldsAhead = `SELECT queue, stream, seq FROM telemetry_folds WHERE queue = ANY(?1::text[]) ORDER BY queue
-		FOR ` + work.RowLock
-	lockCallsAhead = `SELECT pg_advisory_xact_lock(hashtextextended(k, 0)) FROM unnest(?1::text[]) AS k`
-	callsAhead     = "SELECT " + calls.Columns + ` FROM idempotency_keys
-		JOIN unnest(?1::text[], ?2::text[], ?3::text[]) AS u(a, p, k) ON agent_id = u.a AND path = u.p AND key = u.k`
-	lockAgentsAhead   = "SELECT 1 FROM agents WHERE id = " + agentsOf + " ORDER BY id FOR " + work.RowLock
-	agentsAhead       = accounts.AgentSelect + "WHERE a.id = " + agentsOf
-	lockSessionsAhead = "SELECT 1 FROM sessions WHERE id = ANY(?1::text[]) ORDER BY id FOR " + work.RowLock
-	healthAhead       = sessions.SelectHealth + "= ANY(?1::text[])"
-	sessionsAhead     = sessions.SelectStored + "= ANY(?1::text[])"
-	walletsAhead      = ledger.SelectWallets + "= " + agentsOf
-	keyWalletsAhead   = accounts.SelectKeyWallets + agentsOf
-	lockWalletsAhead  = walletsAhead + " ORDER BY agent_id FOR " + work.RowLock
 	// answersAhead reads the sessions that known keys name, for the answers to calls that are repeated.
-	answersAhead = sessions.ReadFrom + `WHERE s.id IN (SELECT ` + calls.SessionOf + ` FROM idempotency_keys k
-		JOIN unnest(?1::text[], ?2::text[], ?3::text[]) AS u(a, p, k) ON k.agent_id = u.a AND k.Path = u.p AND k.key = u.k)`
+	answersAhead = sessions.ReadFrom + "WHERE s.id IN (SELECT " + calls.SessionOf + " FROM idempotency_keys k JOIN " +
+		calls.Named + " ON k.agent_id = u.a AND k.path = u.p AND k.key = u.k)"
 	readsAhead = sessions.ReadFrom + "WHERE s.id = ANY(?1::text[])"
 	// HoldingAhead names one agent at a time: as long as the table is not analyzed, the plan of a condition
 	// on several agents reads the sessions of all.
@@ -87,37 +70,32 @@ func nameAll(list []*ports.ReadSet) named {
 	return n
 }
 
-// ReadAhead reads and locks what the units of a list name, in one round trip.
+// ReadAhead reads and locks what the units of a list name, in one round trip. Each statement locks its rows in the
+// order of their keys, and the statements lock in one order too, so batches do not block each other for good.
 func (b *Batch) ReadAhead(list []*ports.ReadSet) error {
 	n := nameAll(list)
-	b.queueFolds(n.folds)
+	if len(n.folds) > 0 {
+		calls.FoldTable.ReadAhead(b.Rows, b.Pipe, true, nil, n.folds)
+	}
 	b.queueCalls(n.calls)
 	paying := len(n.payers)+len(n.owned) > 0
 	if paying {
-		b.Pipe.Queue("lock agents", lockAgentsAhead, []any{slices.Clone(n.payers), slices.Clone(n.owned)}, nil)
+		accounts.Accounts.LockAhead(b.Pipe, n.payers, n.owned)
 	}
 	if len(n.health) > 0 {
-		b.Pipe.Queue("lock sessions", lockSessionsAhead, []any{slices.Clone(n.health)}, nil)
-		b.queueSessions(n)
+		sessions.HealthTable.Ask(b.Rows, n.health...)
+		sessions.HealthTable.LockAhead(b.Pipe, n.health)
+		sessions.HealthTable.ReadAhead(b.Rows, b.Pipe, true, nil, n.health)
+	}
+	if len(n.sessions) > 0 {
+		sessions.Table.Ask(b.Rows, n.sessions...)
+		sessions.Table.ReadAhead(b.Rows, b.Pipe, true, nil, n.sessions)
 	}
 	if paying {
-		b.queueMoney(n, lockWalletsAhead)
-		b.queueKeys(n)
+		b.queueMoney(n, true)
 	}
-	b.queueNotices(n)
+	b.queueNotices(n, paying)
 	return b.Pipe.Send()
-}
-
-func (b *Batch) queueFolds(queues []string) {
-	if len(queues) == 0 {
-		return
-	}
-	b.Pipe.Queue("lock folds", lockFoldsAhead, []any{queues}, func(row engine.Row) error {
-		var f calls.FoldRow
-		err := row.Scan(column.Targets(&f)...)
-		calls.FoldTable.Load(b.Rows, f.Queue, ports.FoldCursor{Stream: f.Stream, Seq: uint64(f.Seq)})
-		return err
-	})
 }
 
 func (b *Batch) queueCalls(keys []calls.Key) {
@@ -130,60 +108,39 @@ func (b *Batch) queueCalls(keys []calls.Key) {
 		locks, agents = append(locks, k.Lock()), append(agents, k.AgentID)
 		paths, texts = append(paths, k.Path), append(texts, k.Key)
 	}
-	b.Pipe.Queue("lock keys", lockCallsAhead, []any{locks}, nil)
+	calls.Table.LockAhead(b.Pipe, locks)
 	b.Pipe.Queue("read answers", answersAhead, []any{agents, paths, texts}, b.loadRead)
-	b.Pipe.Queue("read keys", callsAhead, []any{agents, paths, texts}, func(row engine.Row) error {
-		return calls.Load(b.Rows, row)
-	})
-}
-
-func (b *Batch) queueSessions(n named) {
-	sessions.HealthTable.Ask(b.Rows, n.health...)
-	b.Pipe.Queue("read health", healthAhead, []any{slices.Clone(n.health)}, sessions.LoadHealth(b.Rows))
-	if len(n.sessions) == 0 {
-		return
-	}
-	sessions.Table.Ask(b.Rows, n.sessions...)
-	b.Pipe.Queue("read sessions", sessionsAhead, []any{slices.Clone(n.sessions)}, func(row engine.Row) error {
-		f, err := sessions.ScanStored(row)
-		if err == nil {
-			sessions.Table.Load(b.Rows, f.ID, f)
-		}
-		return err
-	})
+	calls.Table.ReadAhead(b.Rows, b.Pipe, true, nil, agents, paths, texts)
 }
 
 func (b *Batch) loadRead(row engine.Row) error { return sessions.LoadWhole(b.Rows, row) }
 
-func (b *Batch) queueMoney(n named, query string) {
-	of := []any{slices.Clone(n.payers), slices.Clone(n.owned)}
-	b.Pipe.Queue("read agents", agentsAhead, of, func(row engine.Row) error {
-		a, err := accounts.ScanAgent(row)
-		accounts.Accounts.Load(b.Rows, a.ID, a)
-		return err
-	})
-	b.Pipe.Queue("read wallets", query, slices.Clone(of), func(row engine.Row) error {
-		w, err := ledger.ScanWallet(row)
-		if err == nil {
-			ledger.Wallets.Load(b.Rows, w.AgentID, w)
-			b.restricted.Note(w.AgentID, w.RestrictedKeys > 0)
-			if b.readsKeys {
-				accounts.KeyMoney.Ask(b.Rows, accounts.KeyOf{AgentID: w.AgentID})
-			}
+// queueMoney reads the agents that pay, their wallets and, in units, the money of their restricted keys.
+func (b *Batch) queueMoney(n named, units bool) {
+	readsKeys := units && b.restricted.Among(n.payers, len(n.owned) > 0)
+	accounts.Accounts.ReadAhead(b.Rows, b.Pipe, units, nil, n.payers, n.owned)
+	ledger.Wallets.ReadAhead(b.Rows, b.Pipe, units, func(agentID string, w ledger.Stored) {
+		b.restricted.Note(agentID, w.RestrictedKeys > 0)
+		webhooks.Marks.Load(b.Rows, webhooks.MarkKey{AgentID: agentID}, 0) // they are read
+		if readsKeys {
+			accounts.KeyMoney.Ask(b.Rows, accounts.KeyOf{AgentID: agentID})
 		}
-		return err
-	})
+	}, n.payers, n.owned)
+	if readsKeys {
+		accounts.KeyMoney.ReadAhead(b.Rows, b.Pipe, units, nil, n.payers, n.owned)
+	}
 }
 
-// queueKeys reads the money of restricted keys of agents, whose wallets are locked by a statement before.
-func (b *Batch) queueKeys(n named) {
-	if b.readsKeys = b.restricted.Among(n.payers, len(n.owned) > 0); !b.readsKeys {
-		return
+// queueNotices reads what events for webhooks need. The marks of agents are read with their wallets, whose lock
+// those that mark have.
+func (b *Batch) queueNotices(n named, paying bool) {
+	webhooks.Endpoints.ReadAhead(b.Rows, b.Pipe, true, func(agentID string, e webhook.Endpoint) {
+		if e.URL == "" {
+			webhooks.Pending.Load(b.Rows, agentID, 0)
+		}
+	}, n.agents, n.owned)
+	webhooks.Pending.ReadAhead(b.Rows, b.Pipe, true, nil, n.agents, n.owned)
+	if paying {
+		webhooks.Marks.ReadAhead(b.Rows, b.Pipe, true, nil, n.payers, n.owned)
 	}
-	of := []any{slices.Clone(n.payers), slices.Clone(n.owned)}
-	b.Pipe.Queue("read the money of keys", keyWalletsAhead, of, func(row engine.Row) error {
-		k, err := accounts.ScanKeyWallet(row)
-		accounts.KeyMoney.Load(b.Rows, accounts.KeyOf{AgentID: k.AgentID, KeyID: k.KeyID}, k)
-		return err
-	})
 }

@@ -28,7 +28,6 @@ type Batch struct {
 	Rows *rows.Set
 
 	restricted *accounts.RestrictedAgents
-	readsKeys  bool // the money of the keys of all agents that pay is read
 }
 
 // New returns a batch on a pipeline, which notes in restricted the agents that have restricted keys.

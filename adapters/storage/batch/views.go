@@ -11,7 +11,7 @@ import (
 func (b *Batch) ReadViews(list []*ports.ReadSet) error {
 	n := nameAll(list)
 	if len(n.payers)+len(n.owned) > 0 {
-		b.queueMoney(n, walletsAhead)
+		b.queueMoney(n, false)
 	}
 	if len(n.holding) > 0 {
 		b.queueHolding(n.holding)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"strings"
 
+	"agentproxy/adapters/storage/column"
 	"agentproxy/adapters/storage/engine"
 	"agentproxy/adapters/storage/rows"
 	"agentproxy/adapters/storage/work"
@@ -20,18 +21,27 @@ func Folds(u *work.Unit) ports.Folds { return folds{u} }
 const lockFold = `INSERT INTO telemetry_folds (queue, stream, seq) VALUES (?1, '', 0)
 	ON CONFLICT (queue) DO UPDATE SET queue = excluded.queue RETURNING stream, seq`
 
-// FoldRow is a row of telemetry_folds.
-type FoldRow struct {
+// foldRow is a row of telemetry_folds.
+type foldRow struct {
 	Queue, Stream string
 	Seq           int64
 }
 
-var putFolds = rows.Update[FoldRow]("put folds", "telemetry_folds", 1)
+var putFolds = rows.Update[foldRow]("put folds", "telemetry_folds", 1)
 
 // FoldTable has how far queues of telemetry are folded.
 var FoldTable = &rows.Table[string, ports.FoldCursor]{
 	Order:   work.FoldOrder,
 	Compare: strings.Compare,
+	Ahead: rows.Ahead[string, ports.FoldCursor]{
+		What: "lock folds", Query: "SELECT queue, stream, seq FROM telemetry_folds WHERE queue = ANY(?1::text[])",
+		Locked: " ORDER BY queue FOR " + work.RowLock,
+		Scan: func(row engine.Row) (string, ports.FoldCursor, error) {
+			var f foldRow
+			err := row.Scan(column.Targets(&f)...)
+			return f.Queue, ports.FoldCursor{Stream: f.Stream, Seq: uint64(f.Seq)}, err
+		},
+	},
 	Find: func(s *rows.Set, queue string) (c ports.FoldCursor, found bool, err error) {
 		if s.View() {
 			return c, false, engine.ErrReadOnly
@@ -43,8 +53,8 @@ var FoldTable = &rows.Table[string, ports.FoldCursor]{
 		return c, found, work.Wrap("lock the cursor of "+queue, err)
 	},
 	Write: func(_ *rows.Set, to rows.Writer, changed []rows.Change[string, ports.FoldCursor]) error {
-		return putFolds.Write(to, rows.Map(changed, func(c rows.Change[string, ports.FoldCursor]) FoldRow {
-			return FoldRow{c.Key, c.Row.Stream, int64(c.Row.Seq)}
+		return putFolds.Write(to, rows.Map(changed, func(c rows.Change[string, ports.FoldCursor]) foldRow {
+			return foldRow{c.Key, c.Row.Stream, int64(c.Row.Seq)}
 		}))
 	},
 }

@@ -84,10 +84,21 @@ var Table = &rows.Table[Key, ports.Call]{
 	Compare: func(x, y Key) int {
 		return cmp.Or(strings.Compare(x.AgentID, y.AgentID), strings.Compare(x.Path, y.Path), strings.Compare(x.Key, y.Key))
 	},
+	// The locks have names, and the rows are found by the three parts of their keys.
+	Ahead: rows.Ahead[Key, ports.Call]{
+		What: "read keys", Lock: "SELECT pg_advisory_xact_lock(hashtextextended(k, 0)) FROM unnest(?1::text[]) AS k",
+		Query: "SELECT " + columns + " FROM idempotency_keys JOIN " + Named +
+			" ON agent_id = u.a AND path = u.p AND key = u.k",
+		Scan: func(row engine.Row) (Key, ports.Call, error) {
+			var c Row
+			err := row.Scan(column.Targets(&c)...)
+			return Key{c.AgentID, c.Path, c.Key}, fromRow(c), err
+		},
+	},
 	Find: func(s *rows.Set, k Key) (ports.Call, bool, error) {
 		s.Serialize(k.Lock())
 		var row Row
-		found, err := s.Find(column.Targets(&row), "SELECT "+Columns+
+		found, err := s.Find(column.Targets(&row), "SELECT "+columns+
 			" FROM idempotency_keys WHERE agent_id = ?1 AND path = ?2 AND key = ?3", "", k.AgentID, k.Path, k.Key)
 		return fromRow(row), found, work.Wrap("find key of "+k.AgentID, err)
 	},
@@ -98,8 +109,10 @@ var Table = &rows.Table[Key, ports.Call]{
 	},
 }
 
-// Columns are those of a row that Load reads.
-var Columns = strings.Join(column.Names(new(Row)), ", ")
+var columns = strings.Join(column.Names(new(Row)), ", ")
+
+// Named are keys u by arrays of their parts.
+const Named = "unnest(?1::text[], ?2::text[], ?3::text[]) AS u(a, p, k)"
 
 func toRow(c ports.Call) Row {
 	return Row{c.AgentID, c.Path, c.Key, column.Bytes(c.Request), c.Resource, int64(outcomeStatus(c.Outcome)),
@@ -127,11 +140,3 @@ func outcomeStatus(o ports.Outcome) int {
 
 // SessionOf is the session of a key k, on PostgreSQL.
 const SessionOf = "split_part(k.resource, '" + ports.ResourceSeparator + "', 1)"
-
-// Load loads a row of Columns.
-func Load(s *rows.Set, row engine.Row) error {
-	var c Row
-	err := row.Scan(column.Targets(&c)...)
-	Table.Load(s, Key{c.AgentID, c.Path, c.Key}, fromRow(c))
-	return err
-}

@@ -76,6 +76,13 @@ var Wallets = &rows.Table[string, Stored]{
 		}
 		return w, found, work.Wrap("read wallet of "+agentID, err)
 	},
+	Ahead: rows.Ahead[string, Stored]{
+		What: "read wallets", Query: SelectWallets + "= " + work.AgentsOf, Locked: " ORDER BY agent_id FOR " + work.RowLock,
+		Scan: func(row engine.Row) (string, Stored, error) {
+			w, err := ScanWallet(row)
+			return w.AgentID, w, err
+		},
+	},
 	Write: func(_ *rows.Set, to rows.Writer, changed []rows.Change[string, Stored]) error {
 		return moveWallets.Write(to, rows.Map(changed, toMovedWallet))
 	},

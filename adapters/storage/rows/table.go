@@ -11,6 +11,8 @@ type Table[K comparable, R any] struct {
 	Find func(s *Set, k K) (R, bool, error)
 	// Read is as Find, for the method Look. It locks nothing.
 	Read func(s *Set, k K) (R, bool, error)
+	// Ahead is how rows are read ahead, for tables of which that is done.
+	Ahead Ahead[K, R]
 	// Compare is the order in which rows are written, nil for that in which they were changed.
 	Compare func(a, b K) int
 	// Write writes rows that were changed.

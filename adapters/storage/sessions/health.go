@@ -57,9 +57,13 @@ func look(ctx context.Context, u *work.Unit, ids []string) error {
 		list, args := work.InTexts(part)
 		query := selectHealthAlone
 		if u.Conn.Arrays() {
-			query = SelectHealth
+			query = selectHealth
 		}
-		err = u.Conn.Rows(u.ListContext(ctx), query+"IN "+list, args, LoadHealth(u.Set))
+		err = u.Conn.Rows(u.ListContext(ctx), query+"IN "+list, args, func(row engine.Row) error {
+			id, h, err := scanHealth(row)
+			HealthTable.Load(u.Set, id, h)
+			return err
+		})
 	}
 	return work.Wrap("read health", err)
 }
@@ -119,8 +123,8 @@ type numberedHealth struct {
 
 const (
 	selectHealthAlone = "SELECT s.id, s.seq, s.agent_id, s.type, s.status, h.state, 0" + withHealth + "WHERE s.id "
-	// SelectHealth reads rows for LoadHealth on PostgreSQL; the sessions follow it.
-	SelectHealth = "SELECT s.id, s.seq, s.agent_id, s.type, s.status, h.state, COALESCE(h.last_no, 0)" +
+	// selectHealth reads them on PostgreSQL; the sessions follow it.
+	selectHealth = "SELECT s.id, s.seq, s.agent_id, s.type, s.status, h.state, COALESCE(h.last_no, 0)" +
 		withHealth + "WHERE s.id "
 )
 
@@ -139,6 +143,10 @@ var (
 var HealthTable = &rows.Table[string, StoredHealth]{
 	Order:   work.HealthOrder,
 	Compare: strings.Compare,
+	Ahead: rows.Ahead[string, StoredHealth]{
+		What: "read health", Lock: "SELECT 1 FROM sessions WHERE id = ANY(?1::text[]) ORDER BY id FOR " + work.RowLock,
+		Query: selectHealth + "= ANY(?1::text[])", Scan: scanHealth,
+	},
 	Write: func(_ *rows.Set, to rows.Writer, changed []rows.Change[string, StoredHealth]) error {
 		var put, added []healthRow
 		var numbered []numberedHealth
@@ -157,14 +165,10 @@ var HealthTable = &rows.Table[string, StoredHealth]{
 	},
 }
 
-// LoadHealth loads rows of SelectHealth.
-func LoadHealth(s *rows.Set) func(engine.Row) error {
-	return func(row engine.Row) error {
-		var id string
-		h := StoredHealth{locked: true}
-		err := row.Scan(&id, &h.seq, &h.owner, &h.kind, &h.status, &h.State, &h.lastNo)
-		h.stored = h.State != nil
-		HealthTable.Load(s, id, h)
-		return err
-	}
+// scanHealth scans a row of selectHealth.
+func scanHealth(row engine.Row) (id string, h StoredHealth, err error) {
+	h.locked = true
+	err = row.Scan(&id, &h.seq, &h.owner, &h.kind, &h.status, &h.State, &h.lastNo)
+	h.stored = h.State != nil
+	return id, h, err
 }

@@ -40,8 +40,8 @@ func (f *Stored) targets(more ...any) []any {
 }
 
 var (
-	// SelectStored reads rows for ScanStored; the sessions follow it.
-	SelectStored = "SELECT " + selectRow + ", " + usageColumns + ", s.settle_at FROM sessions s WHERE s.id "
+	// selectStored reads rows for scanStored; the sessions follow it.
+	selectStored = "SELECT " + selectRow + ", " + usageColumns + ", s.settle_at FROM sessions s WHERE s.id "
 
 	addedColumns = column.Names(new(addedRow))
 	addedRows    = rows.ColumnsOf[addedRow]("nth") // of those of its agent
@@ -98,9 +98,17 @@ var Table = &rows.Table[string, *Stored]{
 	Order: work.SessionOrder,
 	Find: func(s *rows.Set, id string) (f *Stored, found bool, err error) {
 		f = new(Stored)
-		found, err = s.Find(f.targets(&f.settleAt), SelectStored+"= ?1", "s", id)
+		found, err = s.Find(f.targets(&f.settleAt), selectStored+"= ?1", "s", id)
 		f.keep()
 		return f, found, work.Wrap("read session "+id, err)
+	},
+	// They are locked by the query that locks them for their health.
+	Ahead: rows.Ahead[string, *Stored]{
+		What: "read sessions", Query: selectStored + "= ANY(?1::text[])",
+		Scan: func(row engine.Row) (string, *Stored, error) {
+			f, err := scanStored(row)
+			return f.ID, f, err
+		},
 	},
 	Write: writeSessions,
 	Written: func(f *Stored) *Stored {
@@ -111,8 +119,8 @@ var Table = &rows.Table[string, *Stored]{
 	},
 }
 
-// ScanStored scans a row of SelectStored, which is locked in a unit.
-func ScanStored(row engine.Row) (f *Stored, err error) {
+// scanStored scans a row of selectStored, which is locked in a unit.
+func scanStored(row engine.Row) (f *Stored, err error) {
 	f = new(Stored)
 	err = row.Scan(f.targets(&f.settleAt)...)
 	f.keep()

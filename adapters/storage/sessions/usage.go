@@ -60,9 +60,9 @@ func (r usages) Metered(ctx context.Context, sessionIDs []string) (map[string]*p
 		return found, nil
 	}
 	list, args := work.InTexts(sessionIDs)
-	query := SelectStored + "IN " + list + " ORDER BY s.id" + r.ForUpdate("s")
+	query := selectStored + "IN " + list + " ORDER BY s.id" + r.ForUpdate("s")
 	err := r.Rows(ctx, query, args, func(row engine.Row) error {
-		f, err := ScanStored(row)
+		f, err := scanStored(row)
 		if err != nil {
 			return err
 		}

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"agentproxy/adapters/storage/column"
+	"agentproxy/adapters/storage/engine"
 	"agentproxy/adapters/storage/rows"
 	"agentproxy/adapters/storage/work"
 	"agentproxy/domain/webhook"
@@ -19,6 +20,13 @@ var Endpoints = &rows.Table[string, webhook.Endpoint]{
 		found, err = s.Find(row.targets(), SelectEndpoints+"WHERE a.id = ?1", "", agentID)
 		return row.endpoint(), found, work.Wrap("read webhook of "+agentID, err)
 	},
+	Ahead: rows.Ahead[string, webhook.Endpoint]{
+		What: "read webhooks", Query: SelectEndpoints + "WHERE a.id = " + work.AgentsOf,
+		Scan: func(row engine.Row) (string, webhook.Endpoint, error) {
+			e, err := ScanEndpoint(row)
+			return e.AgentID, e, err
+		},
+	},
 }
 
 // Pending are how many deliveries of agents are pending, up to webhook.MaxPending.
@@ -28,6 +36,15 @@ var Pending = &rows.Table[string, int]{
 		found, err = s.Find([]any{&n}, CountPending+"?1 AND status = 'pending' LIMIT "+
 			strconv.Itoa(webhook.MaxPending)+") d", "", agentID)
 		return n, found, work.Wrap("count pending deliveries of "+agentID, err)
+	},
+	// Of agents with a webhook.
+	Ahead: rows.Ahead[string, int]{
+		What: "count deliveries", Query: "SELECT a.id, (" + CountPending + "a.id AND status = 'pending' LIMIT " +
+			strconv.Itoa(webhook.MaxPending) + ") d) FROM agents a WHERE a.webhook_url <> '' AND a.id = " + work.AgentsOf,
+		Scan: func(row engine.Row) (agentID string, pending int, err error) {
+			err = row.Scan(&agentID, &pending)
+			return agentID, pending, err
+		},
 	},
 	// They are counted.
 	Write: func(*rows.Set, rows.Writer, []rows.Change[string, int]) error { return nil },
@@ -98,6 +115,15 @@ var Marks = &rows.Table[MarkKey, int64]{
 		return cmp.Or(strings.Compare(x.AgentID, y.AgentID), strings.Compare(x.What, y.What))
 	},
 	Unread: func(read func(MarkKey) bool, k MarkKey) bool { return read(MarkKey{AgentID: k.AgentID}) },
+	// The wallets of their agents are locked before.
+	Ahead: rows.Ahead[MarkKey, int64]{
+		What: "read marks", Query: "SELECT m.agent_id, m.what, m.mark FROM agents a " +
+			"JOIN webhook_marks m ON m.agent_id = a.id WHERE a.id = " + work.AgentsOf,
+		Scan: func(row engine.Row) (k MarkKey, mark int64, err error) {
+			err = row.Scan(&k.AgentID, &k.What, &mark)
+			return k, mark, err
+		},
+	},
 	Find: func(s *rows.Set, k MarkKey) (mark int64, found bool, err error) {
 		found, err = s.Find([]any{&mark}, "SELECT mark FROM webhook_marks WHERE agent_id = ?1 AND what = ?2",
 			"webhook_marks", k.AgentID, k.What)

@@ -31,6 +31,9 @@ const (
 	ListOrder
 )
 
+// AgentsOf are agents by their ids, and those of sessions: the two arrays by which what agents have is read ahead.
+const AgentsOf = "ANY(?1::text[] || ARRAY(SELECT o.agent_id FROM sessions o WHERE o.id = ANY(?2::text[])))"
+
 // changeRow is a row of changes.
 type changeRow struct {
 	AgentID, SessionID string
