@@ -13,7 +13,7 @@ type Health interface {
 	// Get returns the states of those of the ids that the agent owns, with
 	// their type and status; the zero state where nothing was reported yet. An
 	// empty agent id asks for the service itself.
-	Get(ctx context.Context, agentID string, ids []string) (map[string]HealthRead, error)
+	Get(ctx context.Context, agentID string, ids []string) (map[string]*HealthRead, error)
 	// Summaries lists the agent's creating and active sessions, and whichever are among its last
 	// ones that were created, newest first.
 	Summaries(ctx context.Context, agentID string, last int) ([]SessionSummary, error)

@@ -83,7 +83,7 @@ func (o *Observer) logGuesses(ctx context.Context, now time.Time) error {
 	if len(ids) == 0 {
 		return nil
 	}
-	var found map[string]ports.HealthRead
+	var found map[string]*ports.HealthRead
 	err := o.store.View(ctx, ports.ReadSet{}, func(ctx context.Context, tx repos) (err error) {
 		found, err = tx.Health().Get(ctx, "", ids)
 		return err

@@ -164,9 +164,9 @@ func readReported(ctx context.Context, tx repos, agentID string, order []subject
 			return nil, err
 		}
 		for _, s := range states {
-			read := r
+			read := *r
 			read.State = s.State
-			found[subject{on.session, s.Name}] = &reportedOn{HealthRead: read, id: s.ID}
+			found[subject{on.session, s.Name}] = &reportedOn{HealthRead: &read, id: s.ID}
 		}
 	}
 	return found, nil

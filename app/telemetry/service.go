@@ -46,7 +46,7 @@ type ReportedEvent struct {
 
 // reportedOn is a session or worker: its health, and its new events.
 type reportedOn struct {
-	ports.HealthRead
+	*ports.HealthRead
 	events []eventlog.Event
 	id     int64          // of the worker; 0: the session itself
 	failed worker.Failure // the last one of a worker, if it is new

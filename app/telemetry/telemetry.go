@@ -76,7 +76,7 @@ type HealthView struct {
 
 // Health reads the health of a session, whatever its status.
 func (s *Service) Health(ctx context.Context, agentID, id string) (HealthView, error) {
-	var r ports.HealthRead
+	var r *ports.HealthRead
 	var workers map[string][]ports.WorkerHealth
 	reads := ports.ReadSet{Agent: agentID, Health: []string{id}}
 	err := s.store.View(ctx, reads, func(ctx context.Context, tx repos) error {
@@ -91,10 +91,13 @@ func (s *Service) Health(ctx context.Context, agentID, id string) (HealthView, e
 		workers, err = tx.Workers().HealthOf(ctx, []string{id})
 		return err
 	})
+	if err != nil {
+		return HealthView{}, err
+	}
 	now := s.clock.Now()
 	v := HealthView{State: r.State, At: now}
 	v.Verdict, v.Workers = r.State.VerdictWith(now, r.Type == session.Static, StatesOf(workers[id]))
-	return v, err
+	return v, nil
 }
 
 // StatesOf returns the states of workers.

@@ -37,11 +37,11 @@ func healthRoundTrip(t *testing.T, st ports.Store) {
 		return errors.Join(tx.Health().Put(ctx, "sess_1", health.State{}), tx.Health().Put(ctx, "sess_1", reportedState()))
 	})
 	ids := []string{"sess_1", "sess_2", "sess_3", "sess_4"}
-	mine := map[string]ports.HealthRead{
+	mine := map[string]*ports.HealthRead{
 		"sess_1": {State: reportedState(), AgentID: "agt_1", Type: session.Dynamic, Status: session.Active},
 		"sess_2": {AgentID: "agt_1", Type: session.Static, Status: session.Creating},
 	}
-	all := map[string]ports.HealthRead{"sess_1": mine["sess_1"], "sess_2": mine["sess_2"],
+	all := map[string]*ports.HealthRead{"sess_1": mine["sess_1"], "sess_2": mine["sess_2"],
 		"sess_3": {AgentID: "agt_2", Type: session.Dynamic, Status: session.Active}}
 	view(t, st, func(ctx context.Context, tx ports.Tx) error {
 		got, err := tx.Health().Get(ctx, "agt_1", ids)
@@ -66,10 +66,10 @@ func healthRoundTrip(t *testing.T, st ports.Store) {
 	}
 }
 
-func sameHealth(a, b map[string]ports.HealthRead) bool {
+func sameHealth(a, b map[string]*ports.HealthRead) bool {
 	same := len(a) == len(b)
 	for id := range a {
-		same = same && a[id] == b[id]
+		same = same && b[id] != nil && *a[id] == *b[id]
 	}
 	return same
 }

@@ -20,22 +20,21 @@ type healths struct{ *work.Unit }
 // Health returns the health of sessions in a unit.
 func Health(u *work.Unit) ports.Health { return healths{u} }
 
-func (r healths) Get(ctx context.Context, agentID string, ids []string) (map[string]ports.HealthRead, error) {
+func (r healths) Get(ctx context.Context, agentID string, ids []string) (map[string]*ports.HealthRead, error) {
 	if err := look(ctx, r.Unit, ids); err != nil {
 		return nil, err
 	}
-	found := make(map[string]ports.HealthRead, len(ids))
+	found := make(map[string]*ports.HealthRead, len(ids))
 	for _, id := range ids {
 		h, ok := HealthTable.Peek(r.Set, id)
 		if !ok || agentID != "" && h.owner != agentID {
 			continue
 		}
-		state, err := DecodeHealth(h.State)
-		if err != nil {
+		read := &ports.HealthRead{AgentID: h.owner, Type: session.Type(h.kind), Status: session.Status(h.status)}
+		if err := DecodeHealth(h.State, &read.State); err != nil {
 			return nil, fmt.Errorf("read health of %s: %w", id, err)
 		}
-		found[id] = ports.HealthRead{State: state, AgentID: h.owner, Type: session.Type(h.kind),
-			Status: session.Status(h.status)}
+		found[id] = read
 	}
 	return found, nil
 }

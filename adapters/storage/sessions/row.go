@@ -185,12 +185,12 @@ func scanSession(id string, found engine.Row) (session.Session, error) {
 var fresh health.State
 
 // DecodeHealth decodes a state. Without a row it is the zero state.
-func DecodeHealth(blob []byte) (s health.State, err error) {
+func DecodeHealth(blob []byte, s *health.State) error {
 	if len(blob) == 0 {
-		return s, nil
+		return nil
 	}
 	if err := s.UnmarshalBinary(blob); err != nil {
-		return s, fmt.Errorf("health state: %w", err)
+		return fmt.Errorf("health state: %w", err)
 	}
-	return s, nil
+	return nil
 }

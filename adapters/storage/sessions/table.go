@@ -242,7 +242,7 @@ func toRead(f *Stored, h *StoredHealth) (read ports.SessionRead, err error) {
 	read.Usage, read.Health = fromUsageRow(f.usage), &fresh
 	if len(h.State) > 0 {
 		read.Health = new(health.State)
-		*read.Health, err = DecodeHealth(h.State)
+		err = DecodeHealth(h.State, read.Health)
 	}
 	return read, err
 }

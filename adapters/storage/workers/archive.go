@@ -99,9 +99,10 @@ func healthInArchive(data []byte) ([]ports.WorkerHealth, error) {
 	return list, err
 }
 
-func healthOfArchived(a *codec.Archived) (ports.WorkerHealth, error) {
-	state, err := sessions.DecodeHealth(a.Health)
-	return ports.WorkerHealth{ID: a.ID, Name: a.Name, State: state}, err
+func healthOfArchived(a *codec.Archived) (h ports.WorkerHealth, err error) {
+	h.ID, h.Name = a.ID, a.Name
+	err = sessions.DecodeHealth(a.Health, &h.State)
+	return h, err
 }
 
 // withWorkers walks over the sessions that have workers, in the order of their numbers, by the first entry of

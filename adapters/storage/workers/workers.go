@@ -251,7 +251,7 @@ func (r workers) Health(ctx context.Context, sessionID string, names ...string) 
 			list, err = r.archivedHealth(sessionID, blob, names)
 			return err
 		}
-		h.State, err = sessions.DecodeHealth(blob)
+		err = sessions.DecodeHealth(blob, &h.State)
 		list = append(list, h)
 		return err
 	})
@@ -310,7 +310,7 @@ func scanWorkerHealth(add func(sessionID string, h ...ports.WorkerHealth)) func(
 			add(session, list...)
 			return err
 		}
-		h.State, err = sessions.DecodeHealth(blob)
+		err = sessions.DecodeHealth(blob, &h.State)
 		add(session, h)
 		return err
 	}
