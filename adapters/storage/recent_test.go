@@ -163,6 +163,17 @@ func aSessionInMemoryIsTrue(t *testing.T, m *memory) {
 			func(r ports.SessionRead) bool { return reported(r) == 2 }},
 		{"after a second", func() error { m.now = m.now.Add(1); return nil }, 1,
 			func(r ports.SessionRead) bool { return reported(r) == 2 }},
+		{"after telemetry in front of a statement", alone(func(ctx context.Context, tx ports.Tx) error {
+			reads, err := tx.Health().Get(ctx, "agt_1", []string{sessionID(0)})
+			if err != nil {
+				return err
+			}
+			state := reads[sessionID(0)].State
+			state.Report(health.Event{Type: health.Success, At: now})
+			err = tx.Health().Put(ctx, sessionID(0), state)
+			_, statement := tx.Counters().Get(ctx, "agt_1")
+			return errors.Join(err, statement)
+		}), afterAlone, func(r ports.SessionRead) bool { return reported(r) == 3 }},
 		{"after it ended", func() error { return endAhead(ctx, m.st, "agt_1", sessionID(0)) }, 1,
 			func(r ports.SessionRead) bool { return r.Status == session.Terminated }},
 		{"when a unit failed", func() error {
@@ -173,7 +184,7 @@ func aSessionInMemoryIsTrue(t *testing.T, m *memory) {
 				err = nil
 			}
 			return err
-		}, 1, func(r ports.SessionRead) bool { return reported(r) == 2 }},
+		}, 1, func(r ports.SessionRead) bool { return reported(r) == 3 }},
 	} {
 		if err := step.run(); err != nil {
 			t.Fatal(step.name, err)
