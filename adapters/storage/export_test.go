@@ -320,3 +320,17 @@ type askingDatabase struct {
 func (a *askingDatabase) Audit(ctx context.Context, fn func(engine.Conn) error) error {
 	return a.proofDatabase.Audit(ctx, func(c engine.Conn) error { return fn(&recorder{Conn: c, list: a.list}) })
 }
+
+// MappedInAudit and MappedInView return how much of the SQLite file is mapped at most while they read it.
+func (s *Store) MappedInAudit() (int64, error) { return mapped(s.database.Audit) }
+
+// MappedInView is as MappedInAudit.
+func (s *Store) MappedInView() (int64, error) { return mapped(s.database.View) }
+
+func mapped(run func(context.Context, func(engine.Conn) error) error) (n int64, err error) {
+	err = run(context.Background(), func(c engine.Conn) error {
+		var last string
+		return errors.Join(c.Row("SELECT MAX(name) FROM sqlite_master", nil).Scan(&last), c.Row("PRAGMA mmap_size", nil).Scan(&n))
+	})
+	return n, err
+}

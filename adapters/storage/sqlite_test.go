@@ -236,3 +236,17 @@ func TestABackupIsACheckedCopy(t *testing.T) {
 		t.Errorf("the refused backup removed the file: %v", err)
 	}
 }
+
+// An audit, which reads much, has the file mapped, and what reads after it on the same connection has not.
+func TestAuditsMapTheFile(t *testing.T) {
+	t.Parallel()
+	st := openWith(t, storage.Config{Path: filepath.Join(t.TempDir(), "mapped.db"), Readers: 1})
+	for range 2 {
+		if n, err := st.MappedInAudit(); n != 2147418112 || err != nil {
+			t.Errorf("an audit maps %d bytes, %v", n, err)
+		}
+		if n, err := st.MappedInView(); n != 0 || err != nil {
+			t.Errorf("a view maps %d bytes, %v", n, err)
+		}
+	}
+}

@@ -66,7 +66,7 @@ func (d *Database) Dialector() gorm.Dialector { return sqlite.New(sqlite.Config{
 
 // View runs fn on a snapshot.
 func (d *Database) View(ctx context.Context, fn func(engine.Conn) error) error {
-	return d.readers.view(ctx, func(r *reader) error { return fn(conn{r.conn}) })
+	return d.readers.view(ctx, false, func(r *reader) error { return fn(conn{r.conn}) })
 }
 
 // Read runs fn on a connection without a snapshot, which is enough for one query.
@@ -74,9 +74,9 @@ func (d *Database) Read(ctx context.Context, fn func(engine.Conn) error) error {
 	return d.readers.read(ctx, func(r *reader) error { return fn(conn{r.conn}) })
 }
 
-// Audit calls View: a snapshot has no time limit.
+// Audit is as View, for one that reads much: a snapshot has no time limit.
 func (d *Database) Audit(ctx context.Context, fn func(engine.Conn) error) error {
-	return d.View(ctx, fn)
+	return d.readers.view(ctx, true, func(r *reader) error { return fn(conn{r.conn}) })
 }
 
 // Begin takes the writing connection for one transaction. Between transactions River's client has
@@ -116,7 +116,7 @@ func (d *Database) commit(c *sql.Conn, tx *sql.Tx) error {
 
 // Ping reports whether the file can be read.
 func (d *Database) Ping(ctx context.Context) error {
-	return d.readers.view(ctx, func(r *reader) error {
+	return d.readers.view(ctx, false, func(r *reader) error {
 		var n int
 		return r.conn.QueryRowContext(ctx, "SELECT COUNT(*) FROM sqlite_master").Scan(&n)
 	})

@@ -58,19 +58,26 @@ func (p *readers) open(ctx context.Context) (*reader, error) {
 	return r, nil
 }
 
-// view runs fn on a snapshot.
-func (p *readers) view(ctx context.Context, fn func(*reader) error) error {
+// view runs fn on a snapshot, with the file mapped or not.
+func (p *readers) view(ctx context.Context, mapped bool, fn func(*reader) error) error {
 	r, err := p.acquire(ctx)
 	if err != nil {
 		return err
 	}
-	// A statement with a context that can end costs a goroutine, and these two return at once.
+	// A statement with a context that can end costs a goroutine, and these return at once.
+	if mapped {
+		_, _ = r.conn.ExecContext(context.Background(), mapFile) // what cannot be mapped is read
+	}
 	if _, err := r.begin.ExecContext(context.Background()); err != nil {
 		p.replace(r)
 		return engine.Unavailable("begin snapshot", err)
 	}
 	defer func() {
-		if _, err := r.end.ExecContext(context.Background()); err != nil {
+		_, err := r.end.ExecContext(context.Background())
+		if err == nil && mapped {
+			_, err = r.conn.ExecContext(context.Background(), unmapFile)
+		}
+		if err != nil {
 			p.replace(r)
 			return
 		}
