@@ -35,8 +35,8 @@ type Call struct {
 type Idempotency interface {
 	// Find returns the call of a key, or false if the key was not used since a time.
 	Find(ctx context.Context, agentID, path, key string, since time.Time) (Call, bool, error)
-	// Put stores a call, in place of one that is older than since.
-	Put(ctx context.Context, c Call) error
+	// Keep stores a call, in place of one that is older than since.
+	Keep(ctx context.Context, c Call) error
 	// SetOutcome sets the outcome of a call whose key still names that resource. It
 	// stores no key that was dropped meanwhile.
 	SetOutcome(ctx context.Context, agentID, path, key, resource string, to Outcome) error

@@ -166,6 +166,6 @@ func purchase(ctx context.Context, tx ports.Tx, agentID string, n int64) error {
 	if err := tx.Sessions().Insert(ctx, s); err != nil {
 		return err
 	}
-	return tx.Idempotency().Put(ctx, ports.Call{AgentID: agentID, Path: "/v1/sessions", Key: id,
+	return tx.Idempotency().Keep(ctx, ports.Call{AgentID: agentID, Path: "/v1/sessions", Key: id,
 		Request: make([]byte, 32), Resource: id, Outcome: ports.Created, CreatedAt: now.Add(time.Duration(n) * time.Microsecond)})
 }

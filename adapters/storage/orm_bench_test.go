@@ -132,7 +132,7 @@ func BenchmarkByHandAndByGORM(b *testing.B) {
 			return t.Locked(ctx).InnerJoins("Referrer").Where("agents.id = ?", "agt_1").Take(&row).Error
 		}},
 		{"write idempotency key", func(ctx context.Context, t *tx) error {
-			return t.Idempotency().Put(ctx, ports.Call{AgentID: "agt_1", Path: "/v1/sessions", Key: "k"})
+			return t.Idempotency().Keep(ctx, ports.Call{AgentID: "agt_1", Path: "/v1/sessions", Key: "k"})
 		}, func(ctx context.Context, t *tx) error {
 			row := ormCall{AgentID: "agt_1", Path: "/v1/sessions", Key: "k", Request: []byte{}}
 			return t.Write(ctx).Clauses(clause.OnConflict{UpdateAll: true, Columns: []clause.Column{{Name: "agent_id"}, {Name: "path"}, {Name: "key"}}}).Create(&row).Error

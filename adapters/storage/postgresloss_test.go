@@ -177,7 +177,7 @@ func buyOnce(st *storage.Store, agent string, n int64) error {
 		if err := purchase(ctx, tx, agent, n); err != nil {
 			return err
 		}
-		return tx.Idempotency().Put(ctx, ports.Call{AgentID: agent, Path: "/v1/sessions", Key: key, CreatedAt: now})
+		return tx.Idempotency().Keep(ctx, ports.Call{AgentID: agent, Path: "/v1/sessions", Key: key, CreatedAt: now})
 	})
 }
 

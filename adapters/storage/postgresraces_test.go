@@ -41,7 +41,7 @@ func TestThePurgeKeepsAKeyThatIsStoredAnew(t *testing.T) {
 	since := now.Add(-24 * time.Hour)
 	put := func(at time.Time) func(context.Context, ports.Tx) error {
 		return func(ctx context.Context, tx ports.Tx) error {
-			return tx.Idempotency().Put(ctx, ports.Call{AgentID: "agt_1", Path: "/v1/sessions", Key: "k",
+			return tx.Idempotency().Keep(ctx, ports.Call{AgentID: "agt_1", Path: "/v1/sessions", Key: "k",
 				Request: []byte{1}, Resource: "sess_1", CreatedAt: at})
 		}
 	}
@@ -83,7 +83,7 @@ func TestADroppedKeyIsNotStoredAnew(t *testing.T) {
 	st := openPostgres(t)
 	addAgent(t, st, "agt_1", domain.Dollar)
 	update(t, st, func(ctx context.Context, tx ports.Tx) error {
-		return tx.Idempotency().Put(ctx, ports.Call{AgentID: "agt_1", Path: "/v1/sessions", Key: "k", Request: []byte{1},
+		return tx.Idempotency().Keep(ctx, ports.Call{AgentID: "agt_1", Path: "/v1/sessions", Key: "k", Request: []byte{1},
 			Resource: "sess_1", CreatedAt: now})
 	})
 	dropped, done := make(chan struct{}), make(chan error, 1)

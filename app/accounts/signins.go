@@ -40,7 +40,7 @@ func (s SignIns) Start(
 	}
 	token = s.a.ids.New("") + s.a.ids.New("")
 	err = s.a.store.Update(ctx, ports.ReadSet{}, func(ctx context.Context, tx repos) error {
-		return tx.Idempotency().Put(ctx, ports.Call{Path: signIns, Key: signInKey(token), Request: c.binding(),
+		return tx.Idempotency().Keep(ctx, ports.Call{Path: signIns, Key: signInKey(token), Request: c.binding(),
 			Resource: c.AgentID, Outcome: ports.InFlight, CreatedAt: s.a.clock.Now()})
 	})
 	return token, c, err

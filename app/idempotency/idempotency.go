@@ -60,7 +60,7 @@ func Store(
 	if c.Key == "" {
 		return nil
 	}
-	return tx.Idempotency().Put(ctx, ports.Call{AgentID: agentID, Path: c.Path, Key: c.Key, Request: c.Hash,
+	return tx.Idempotency().Keep(ctx, ports.Call{AgentID: agentID, Path: c.Path, Key: c.Key, Request: c.Hash,
 		Resource: resource, Outcome: outcome, CreatedAt: now})
 }
 

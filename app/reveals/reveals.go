@@ -75,7 +75,7 @@ func (s *Service) Issue(ctx context.Context, c accounts.Caller, sessionID string
 	}
 	l := Link{Token: s.secrets.Tagged(s.ids.New("") + s.ids.New("")[:8]), Expires: s.clock.Now().Add(Lifetime)}
 	err = s.store.Update(ctx, ports.ReadSet{}, func(ctx context.Context, tx Repos) error {
-		return tx.Idempotency().Put(ctx, ports.Call{Path: issued, Key: keyOf(l.Token), Request: bound,
+		return tx.Idempotency().Keep(ctx, ports.Call{Path: issued, Key: keyOf(l.Token), Request: bound,
 			Resource: sessionID, Outcome: ports.InFlight, CreatedAt: l.Expires.Add(-Lifetime)})
 	})
 	return l, err

@@ -44,7 +44,7 @@ func putCalls(t *testing.T, st ports.Store, calls ...ports.Call) {
 	update(t, st, func(ctx context.Context, tx ports.Tx) error {
 		var errs []error
 		for _, c := range calls {
-			errs = append(errs, tx.Idempotency().Put(ctx, c))
+			errs = append(errs, tx.Idempotency().Keep(ctx, c))
 		}
 		return errors.Join(errs...)
 	})
@@ -109,7 +109,7 @@ func callsWithOneKey(t *testing.T, st ports.Store) {
 					return err
 				}
 				overlap()
-				return tx.Idempotency().Put(ctx, ports.Call{AgentID: "agt_1", Path: "/p", Key: "k", CreatedAt: storeNow})
+				return tx.Idempotency().Keep(ctx, ports.Call{AgentID: "agt_1", Path: "/p", Key: "k", CreatedAt: storeNow})
 			})
 			if err != nil {
 				t.Error(err)

@@ -46,7 +46,7 @@ func unitRollsBack(t *testing.T, st ports.Store) {
 		if err := tx.Sessions().Put(ctx, changed); err != nil {
 			return err
 		}
-		if err := tx.Idempotency().Put(ctx, ports.Call{AgentID: "agt_1", Path: "/p", Key: "k", CreatedAt: storeNow}); err != nil {
+		if err := tx.Idempotency().Keep(ctx, ports.Call{AgentID: "agt_1", Path: "/p", Key: "k", CreatedAt: storeNow}); err != nil {
 			return err
 		}
 		return errUnit

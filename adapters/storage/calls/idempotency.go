@@ -31,7 +31,7 @@ func (r idempotency) Find(_ context.Context, agentID, path, key string, since ti
 	return c, true, nil
 }
 
-func (r idempotency) Put(_ context.Context, c ports.Call) error {
+func (r idempotency) Keep(_ context.Context, c ports.Call) error {
 	return Table.Put(r.Set, Key{c.AgentID, c.Path, c.Key}, c)
 }
 
