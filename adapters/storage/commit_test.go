@@ -208,3 +208,44 @@ func TestAStormOfOneAgentIsAheadOfOthersByAUnit(t *testing.T) {
 		t.Errorf("%d units ran", len(order))
 	}
 }
+
+// Rows of a unit that the database refuses, when a statement of another unit of its batch has them written, are no
+// fault of that unit, and nothing of them is committed.
+func TestRowsThatCannotBeWrittenFailTheirUnitAlone(t *testing.T) {
+	t.Parallel()
+	st := openStore(t)
+	addAgent(t, st, "agt_1", 10_000_000)
+	book := func(n int) error {
+		return st.Update(t.Context(), ports.ReadSet{Agent: "agt_1", Money: true}, func(ctx context.Context, tx ports.Tx) error {
+			_, err := tx.Ledger().Post(ctx, deposit("agt_1", "once", 500_000, n))
+			return err
+		})
+	}
+	if err := book(0); err != nil {
+		t.Fatal(err)
+	}
+	for name, last := range map[string]func(context.Context, ports.Tx) error{
+		"a statement that is the last": func(ctx context.Context, tx ports.Tx) error {
+			_, err := tx.Counters().Get(ctx, "agt_1")
+			return err
+		},
+		"a statement before a change": func(ctx context.Context, tx ports.Tx) error {
+			_, err := tx.Counters().Get(ctx, "agt_1")
+			return errors.Join(err, tx.Counters().Add(ctx, "agt_1", ports.Tally{Reported: 1}))
+		},
+		"a statement whose error is ignored": func(ctx context.Context, tx ports.Tx) error {
+			_, _ = tx.Counters().Get(ctx, "agt_1")
+			return nil
+		},
+	} {
+		g := closeGate(t, st)
+		var twice, other error
+		g.queue(func() { twice = book(1) })
+		g.queue(func() { other = st.Update(t.Context(), ports.ReadSet{}, last) })
+		g.pass()
+		if !errors.Is(twice, ports.ErrDuplicate) || other != nil {
+			t.Errorf("%s: the unit that books twice: %v, the other: %v", name, twice, other)
+		}
+		verify(t, st)
+	}
+}

@@ -121,6 +121,11 @@ func TestWhatAFlushCannotWriteFailsTheTransaction(t *testing.T) {
 	if err := set.Flush(); err != c.fail || in.Fault() != c.fail {
 		t.Errorf("%v, and the transaction has %v", err, in.Fault())
 	}
+	refused := c.fail
+	c.fail = nil
+	if err := set.Flush(); err != refused || len(c.sent) != 0 { // a part may be written
+		t.Errorf("the next flush: %v, it sent %q", err, c.sent)
+	}
 }
 
 func TestAViewWritesNothing(t *testing.T) {

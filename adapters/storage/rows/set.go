@@ -19,6 +19,7 @@ type Set struct {
 	alone  bool                // the running unit needs a transaction of its own
 	wrote  bool                // the running unit changed something in memory
 	dirty  bool                // something is to be flushed
+	fault  error               // of a flush, after which rows may be written in part
 	tables [maxTables]table
 }
 
@@ -106,10 +107,14 @@ func (s *Set) end(keep bool) {
 	}
 }
 
-// Flush writes what the unit has changed, and what units before it have that share its transaction.
+// Flush writes what the unit has changed, and what units before it have that share its transaction. What failed once
+// fails again: rows may be written in part, of units that have returned, so the transaction must not be committed.
 func (s *Set) Flush() error {
-	if s == nil || s.ahead || !s.dirty {
+	switch {
+	case s == nil || s.ahead:
 		return nil
+	case s.fault != nil || !s.dirty:
+		return s.fault
 	}
 	s.dirty = false
 	s.in.Wrote = s.in.Wrote || s.wrote
@@ -117,8 +122,9 @@ func (s *Set) Flush() error {
 		s.end(true)
 		s.before(s)
 	}
-	if err := s.write(s.conn); err != nil {
-		return s.in.Fail(err)
+	if s.fault = s.write(s.conn); s.fault != nil {
+		s.in.Wrote = true // also where the rows are of other units
+		return s.in.Fail(s.fault)
 	}
 	return nil
 }
