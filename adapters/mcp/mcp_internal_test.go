@@ -18,6 +18,7 @@ import (
 
 	"agentproxy/domain/account"
 	"agentproxy/domain/connect"
+	"agentproxy/test/connectproxy"
 )
 
 // scripted answers operations by their path.
@@ -238,14 +239,7 @@ func TestAnUntrustedPageIsNamed(t *testing.T) {
 		if err != nil {
 			return
 		}
-		down, _, err := http.NewResponseController(w).Hijack()
-		if err != nil {
-			return
-		}
-		fmt.Fprint(down, "HTTP/1.1 200 OK\r\n\r\n")
-		go func() { _, _ = io.Copy(up, down); up.Close() }()
-		_, _ = io.Copy(down, up)
-		down.Close()
+		connectproxy.Serve(w, up.(*net.TCPConn))
 	}))
 	t.Cleanup(proxy.Close)
 	_, err := Fetch(t.Context(), proxy.URL, page.URL)

@@ -21,6 +21,7 @@ import (
 	"testing"
 	"time"
 
+	"agentproxy/test/connectproxy"
 	"agentproxy/test/freeport"
 	"agentproxy/test/natstest"
 	"agentproxy/test/pg"
@@ -111,16 +112,8 @@ func (p *sellerProxy) run() {
 			w.WriteHeader(http.StatusBadGateway)
 			return
 		}
-		defer up.Close()
-		w.WriteHeader(http.StatusOK)
-		c, _, err := http.NewResponseController(w).Hijack()
-		if err != nil {
-			return
-		}
-		defer c.Close()
-		context.AfterFunc(ctx, func() { _ = c.Close() })
-		go func() { _, _ = io.Copy(up, c) }()
-		_, _ = io.Copy(c, up)
+		defer context.AfterFunc(ctx, func() { _ = up.Close() })()
+		connectproxy.Serve(w, up.(*net.TCPConn))
 	})}
 	go func() { _ = server.Serve(listener) }()
 	p.stop = func() {

@@ -20,6 +20,7 @@ import (
 
 	"agentproxy/adapters/apiclient"
 	"agentproxy/domain/procurement"
+	"agentproxy/test/connectproxy"
 	"agentproxy/test/pg"
 	"agentproxy/test/realproxy"
 )
@@ -113,15 +114,7 @@ func switchedExits(t *testing.T, n int) (lines []string, off *atomic.Bool) {
 				rw.WriteHeader(http.StatusBadGateway)
 				return
 			}
-			defer up.Close()
-			rw.WriteHeader(http.StatusOK)
-			c, _, err := http.NewResponseController(rw).Hijack()
-			if err != nil {
-				return
-			}
-			defer c.Close()
-			go func() { _, _ = io.Copy(up, c) }()
-			_, _ = io.Copy(c, up)
+			connectproxy.Serve(rw, up.(*net.TCPConn))
 		}))
 		t.Cleanup(s.Close)
 		lines = append(lines, strings.TrimPrefix(s.URL, "http://")+" US")

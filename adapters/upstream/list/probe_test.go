@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"io"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -15,6 +14,7 @@ import (
 	"agentproxy/adapters/upstream/list"
 	"agentproxy/domain/procurement"
 	"agentproxy/domain/session"
+	"agentproxy/test/connectproxy"
 	"agentproxy/test/realproxy"
 )
 
@@ -81,15 +81,7 @@ func tunnel(t *testing.T, target string) string {
 			rw.WriteHeader(http.StatusBadGateway)
 			return
 		}
-		defer up.Close()
-		rw.WriteHeader(http.StatusOK)
-		c, _, err := http.NewResponseController(rw).Hijack()
-		if err != nil {
-			return
-		}
-		defer c.Close()
-		go func() { _, _ = io.Copy(up, c) }()
-		_, _ = io.Copy(c, up)
+		connectproxy.Serve(rw, up.(*net.TCPConn))
 	}))
 	t.Cleanup(s.Close)
 	return strings.TrimPrefix(s.URL, "http://")
