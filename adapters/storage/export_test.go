@@ -334,3 +334,6 @@ func mapped(run func(context.Context, func(engine.Conn) error) error) (n int64, 
 	})
 	return n, err
 }
+
+// OnFile reports whether the database is SQLite.
+func (s *Store) OnFile() bool { return s.sqlite != nil }
