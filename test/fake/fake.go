@@ -61,8 +61,8 @@ type IDs struct {
 
 var _ ports.IDs = (*IDs)(nil)
 
-// New returns the prefix and 20 characters of a-z and 2-7, as the real ids
-// have: "sess_aaaaaaaaaaaaaaaaaaab" is the first session.
+// New returns the prefix and 20 characters of a-z and 2-7, which real ids have among
+// others: "sess_aaaaaaaaaaaaaaaaaaab" is the first session.
 func (g *IDs) New(prefix string) string {
 	g.mu.Lock()
 	defer g.mu.Unlock()
