@@ -237,7 +237,7 @@ func (s *Store) WriteWhile(id string, state []byte, meanwhile func()) {
 // ReadsAlone is how many views that named what they read had statements of their own.
 func (s *Store) ReadsAlone() int64 {
 	var m dto.Metric
-	_ = s.metrics.reads.WithLabelValues(alone).Write(&m)
+	_ = s.metrics.alone.Write(&m)
 	return int64(m.Counter.GetValue())
 }
 

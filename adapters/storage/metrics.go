@@ -12,10 +12,12 @@ type metrics struct {
 	units   *prometheus.CounterVec
 	batches prometheus.Counter
 	reads   *prometheus.CounterVec
+	// Of reads: what a view is run with. A look at the labels of each took a hundredth of a read.
+	memory, shared, alone prometheus.Counter
 }
 
 func newMetrics() *metrics {
-	return &metrics{
+	m := &metrics{
 		retries: prometheus.NewCounterVec(prometheus.CounterOpts{Name: "agentproxy_database_retries_total",
 			Help: "Units that were run again, by reason."}, []string{"reason"}),
 		units: prometheus.NewCounterVec(prometheus.CounterOpts{Name: "agentproxy_database_units_total",
@@ -27,6 +29,10 @@ func newMetrics() *metrics {
 			Help: "Views that named what they read: from memory, shared a round trip with those that waited, or alone."},
 			[]string{"in"}),
 	}
+	m.memory = m.reads.WithLabelValues("memory")
+	m.shared = m.reads.WithLabelValues("shared") // what was read for several
+	m.alone = m.reads.WithLabelValues("alone")   // its own statements
+	return m
 }
 
 var _ prometheus.Collector = (*Store)(nil)

@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"sync"
 
+	"github.com/prometheus/client_golang/prometheus"
+
 	"agentproxy/adapters/storage/batch"
 	"agentproxy/adapters/storage/commit"
 	"agentproxy/adapters/storage/engine"
@@ -84,7 +86,7 @@ func (r *reader) close() {
 // view runs fn with what a names. It returns engine.ErrAlone for a view that reads something else.
 func (r *reader) view(ctx context.Context, a *ports.ReadSet, fn func(context.Context, ports.Tx) error) error {
 	if found := r.store.recent.Find(a); found != nil {
-		return r.store.show(ctx, found, fromMemory, fn)
+		return r.store.show(ctx, found, r.store.metrics.memory, fn)
 	}
 	release, err := r.store.queued.Take(ctx, a.Agent)
 	if err != nil {
@@ -115,19 +117,12 @@ func (r *reader) view(ctx context.Context, a *ports.ReadSet, fn func(context.Con
 	if found.err != nil {
 		return found.err
 	}
-	return r.store.show(ctx, found.batch.Rows, shared, fn)
+	return r.store.show(ctx, found.batch.Rows, r.store.metrics.shared, fn)
 }
 
-// What a view is run with, as the metrics label it.
-const (
-	fromMemory = "memory"
-	shared     = "shared" // what was read for several
-	alone      = "alone"  // its own statements
-)
-
-// show runs fn with what was read.
+// show runs fn with what was read, and counts the view by where that was.
 func (s *Store) show(
-	ctx context.Context, found *rows.Set, label string, fn func(context.Context, ports.Tx) error,
+	ctx context.Context, found *rows.Set, from prometheus.Counter, fn func(context.Context, ports.Tx) error,
 ) error {
 	view := s.unit(nil, nil)
 	view.own = found.Frozen() // what it has is read by all, and written by none
@@ -137,9 +132,9 @@ func (s *Store) show(
 		err = engine.ErrAlone
 	}
 	if err == engine.ErrAlone {
-		label = alone
+		from = s.metrics.alone
 	}
-	s.metrics.reads.WithLabelValues(label).Inc()
+	from.Inc()
 	return err
 }
 
@@ -155,19 +150,19 @@ func (s *Store) viewRecent(ctx context.Context, a *ports.ReadSet, fn func(contex
 		return engine.ErrAlone
 	}
 	if found := s.recent.Find(a); found != nil {
-		return s.show(ctx, found, fromMemory, fn)
+		return s.show(ctx, found, s.metrics.memory, fn)
 	}
 	claim := s.recent.Reading([]*ports.ReadSet{a})
 	found, err := s.readOne(ctx, a.Sessions[0])
 	s.recent.Read(claim, found)
 	switch {
 	case err == engine.ErrAlone:
-		s.metrics.reads.WithLabelValues(alone).Inc()
+		s.metrics.alone.Inc()
 		return err
 	case err != nil:
 		return err
 	}
-	return s.show(ctx, found, alone, fn)
+	return s.show(ctx, found, s.metrics.alone, fn)
 }
 
 // readWithWorkers reads a session, and whether it has workers, or had some that may be in the archive.

@@ -105,6 +105,7 @@ type Call struct {
 	context.Context // of the request
 	api             *API
 	gin             *gin.Context
+	writer          callWriter
 	conn            *conns.Conn // nil in tests without a listener
 	op              *Operation  // nil: no route
 	id              string      // meta.request_id
@@ -167,13 +168,22 @@ func (c *Call) Query(name string) (string, bool) { return c.gin.GetQuery(name) }
 // BodyFields returns the names of the fields of the body, as the document has them.
 func (c *Call) BodyFields() *strictjson.Names { return c.op.names.Fields }
 
-const ginCallKey = "call"
+// callWriter is the writer of a request, by which its call is found: gin would make a map for it.
+type callWriter struct {
+	gin.ResponseWriter
+	call *Call
+}
+
+// Unwrap returns the writer behind it, for http.ResponseController.
+func (w *callWriter) Unwrap() http.ResponseWriter { return w.ResponseWriter }
 
 // CallOf returns the call of a gin request; observe has set it.
 func CallOf(c *gin.Context) *Call {
-	v, _ := c.Get(ginCallKey)
-	got, _ := v.(*Call)
-	return got
+	w, ok := c.Writer.(*callWriter)
+	if !ok {
+		return nil
+	}
+	return w.call
 }
 
 // route returns the template of the path, which holds nothing of the caller's.

@@ -26,7 +26,8 @@ func (a *API) observe(c *gin.Context) {
 		call.inside, call.Caller, call.conn, call.id = true, outer.Caller, nil, outer.id
 		call.Rate = outer.Rate
 	}
-	c.Set(ginCallKey, call)
+	call.writer = callWriter{c.Writer, call}
+	c.Writer = &call.writer
 	if a.Trace != nil {
 		traced, end := a.Trace(c.Request, method(c.Request.Method), call.route(), call.id)
 		call.Context, c.Request = traced, c.Request.WithContext(traced)

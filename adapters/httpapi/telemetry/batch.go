@@ -1,6 +1,7 @@
 package telemetry
 
 import (
+	"bytes"
 	"fmt"
 	"math"
 	"strconv"
@@ -18,7 +19,8 @@ import (
 // a map of every event to check it, which takes longer than all the rest of the call. Types are checked here,
 // bounds by telemetry.Telemetry.
 func decodeBatch(body []byte, fields *strictjson.Names) ([]telemetry.ReportedEvent, error) {
-	d := batchDecoder{Reader: strictjson.NewReader(body, fields)}
+	d := batchDecoder{Reader: strictjson.NewReader(body, fields),
+		list: make([]telemetry.ReportedEvent, 0, min(bytes.Count(body, []byte("{")), telemetry.MaxBatch+1))}
 	if d.Next() != '{' {
 		return nil, endpoint.CheckBody(body, fields)
 	}

@@ -47,7 +47,7 @@ func (r events) Append(ctx context.Context, sessionID string, added []eventlog.E
 // the feed costs more than the events in it.
 var eventTable = &rows.Sums[string, []eventlog.Event]{
 	Order:   work.EventOrder,
-	Plus:    func(a, b []eventlog.Event) []eventlog.Event { return append(slices.Clip(a), b...) },
+	Plus:    func(a, b []eventlog.Event) []eventlog.Event { return append(a, b...) }, // who adds them keeps none
 	Compare: strings.Compare,
 	Write:   writeEvents,
 }

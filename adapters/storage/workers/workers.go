@@ -266,18 +266,23 @@ func (r workers) HealthOf(ctx context.Context, sessionIDs []string) (map[string]
 	if err != nil {
 		return nil, err
 	}
-	found := map[string][]ports.WorkerHealth{}
+	var found map[string][]ports.WorkerHealth // most sessions have no workers
+	add := func(id string, h ...ports.WorkerHealth) {
+		if found == nil {
+			found = map[string][]ports.WorkerHealth{}
+		}
+		found[id] = append(found[id], h...)
+	}
 	for _, id := range sessionIDs {
 		if list, _ := HealthTable.Peek(r.Set, id); len(list) > 0 {
-			found[id] = list
+			add(id, list...)
 		}
 	}
 	if len(missing) == 0 {
 		return found, nil
 	}
 	list, args := work.InTexts(missing)
-	err = r.Rows(ctx, SelectHealth+"IN "+list+" ORDER BY w.seq", args, scanWorkerHealth(
-		func(id string, h ...ports.WorkerHealth) { found[id] = append(found[id], h...) }))
+	err = r.Rows(ctx, SelectHealth+"IN "+list+" ORDER BY w.seq", args, scanWorkerHealth(add))
 	if err != nil {
 		return nil, fmt.Errorf("read the health of the workers of %d sessions: %w", len(sessionIDs), r.Failed(err))
 	}
