@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 )
 
@@ -19,6 +20,18 @@ const (
 // packages returns every package of the module by its path below the root.
 func packages(t *testing.T) map[string]*build.Package {
 	t.Helper()
+	found, err := readPackages()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(found) < 20 {
+		t.Fatalf("found only %d packages below %s", len(found), root)
+	}
+	return found
+}
+
+// readPackages reads the module once for all tests, which change none of it.
+var readPackages = sync.OnceValues(func() (map[string]*build.Package, error) {
 	found := map[string]*build.Package{}
 	err := filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
 		if err != nil || !d.IsDir() {
@@ -38,14 +51,8 @@ func packages(t *testing.T) map[string]*build.Package {
 		found[filepath.ToSlash(rel)] = p
 		return err
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if len(found) < 20 {
-		t.Fatalf("found only %d packages below %s", len(found), root)
-	}
-	return found
-}
+	return found, err
+})
 
 func TestTheCoreImportsNoModule(t *testing.T) {
 	for path, p := range packages(t) {

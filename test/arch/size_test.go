@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 	"unicode/utf8"
 )
@@ -32,19 +33,31 @@ func (s source) test() bool {
 }
 
 // sources returns every Go file, without generated ones.
-func sources(t *testing.T) (all []source) {
+func sources(t *testing.T) []source {
 	t.Helper()
-	for path, p := range packages(t) {
+	all, err := readSources()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(all) < 500 {
+		t.Fatalf("found only %d files below %s", len(all), root)
+	}
+	return all
+}
+
+// readSources reads the files once for all tests.
+var readSources = sync.OnceValues(func() (all []source, err error) {
+	found, err := readPackages()
+	for path, p := range found {
 		for _, names := range [][]string{p.GoFiles, p.IgnoredGoFiles, p.TestGoFiles, p.XTestGoFiles} {
 			for _, name := range names {
 				s := source{path: filepath.ToSlash(filepath.Join(path, name)), fset: token.NewFileSet()}
-				var err error
 				if s.text, err = os.ReadFile(filepath.Join(root, s.path)); err != nil {
-					t.Fatal(err)
+					return nil, err
 				}
 				s.file, err = parser.ParseFile(s.fset, s.path, s.text, parser.ParseComments|parser.SkipObjectResolution)
 				if err != nil {
-					t.Fatal(err)
+					return nil, err
 				}
 				if !ast.IsGenerated(s.file) {
 					all = append(all, s)
@@ -52,11 +65,8 @@ func sources(t *testing.T) (all []source) {
 			}
 		}
 	}
-	if len(all) < 500 {
-		t.Fatalf("found only %d files below %s", len(all), root)
-	}
-	return all
-}
+	return all, err
+})
 
 func TestFilesAreShort(t *testing.T) {
 	for _, s := range sources(t) {

@@ -2,9 +2,7 @@ package arch_test
 
 import (
 	"go/ast"
-	"go/parser"
 	"go/token"
-	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
@@ -26,39 +24,27 @@ var (
 
 // TestWordsAreTechnicalTerms covers comments, messages, and the names of functions and subtests.
 func TestWordsAreTechnicalTerms(t *testing.T) {
-	for path, p := range packages(t) {
-		for _, names := range [][]string{p.GoFiles, p.IgnoredGoFiles, p.TestGoFiles, p.XTestGoFiles} {
-			for _, name := range names {
-				fset := token.NewFileSet()
-				f, err := parser.ParseFile(fset, filepath.Join(root, path, name), nil, parser.ParseComments|parser.SkipObjectResolution)
-				if err != nil {
-					t.Fatal(err)
-				}
-				if ast.IsGenerated(f) { // its texts are those of another file
-					continue
-				}
-				refuse := func(at token.Pos, what, word string) {
-					if word != "" {
-						t.Errorf("%s: the %s has %q: use the technical term", fset.Position(at), what, word)
-					}
-				}
-				for _, group := range f.Comments {
-					for _, c := range group.List {
-						refuse(c.Pos(), "comment", inComments.FindString(c.Text))
-					}
-				}
-				ast.Inspect(f, func(n ast.Node) bool {
-					switch n := n.(type) {
-					case *ast.FuncDecl:
-						refuse(n.Pos(), "name", inNames.FindString(n.Name.Name))
-					case *ast.BasicLit: // a text of one word is data
-						if n.Kind == token.STRING && strings.Contains(n.Value, " ") && !strings.HasSuffix(path, "arch") {
-							refuse(n.Pos(), "text", inText.FindString(strings.ReplaceAll(n.Value, "Heard Island", "")))
-						}
-					}
-					return true
-				})
+	for _, s := range sources(t) {
+		refuse := func(at token.Pos, what, word string) {
+			if word != "" {
+				t.Errorf("%s: the %s has %q: use the technical term", s.fset.Position(at), what, word)
 			}
 		}
+		for _, group := range s.file.Comments {
+			for _, c := range group.List {
+				refuse(c.Pos(), "comment", inComments.FindString(c.Text))
+			}
+		}
+		ast.Inspect(s.file, func(n ast.Node) bool {
+			switch n := n.(type) {
+			case *ast.FuncDecl:
+				refuse(n.Pos(), "name", inNames.FindString(n.Name.Name))
+			case *ast.BasicLit: // a text of one word is data
+				if n.Kind == token.STRING && strings.Contains(n.Value, " ") && !strings.HasPrefix(s.path, "test/arch/") {
+					refuse(n.Pos(), "text", inText.FindString(strings.ReplaceAll(n.Value, "Heard Island", "")))
+				}
+			}
+			return true
+		})
 	}
 }
