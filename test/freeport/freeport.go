@@ -6,7 +6,9 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"net"
+	"runtime"
 	"sync/atomic"
+	"syscall"
 	"testing"
 )
 
@@ -22,6 +24,11 @@ func init() { last.Store(10_000 + rand.Int64N(15_000)) }
 // listens, or while it is down. No address is returned twice.
 func Address(t testing.TB) string {
 	t.Helper()
+	if runtime.GOOS == "linux" { // elsewhere net.Listen takes the lock itself
+		// A program that is started meanwhile would have the socket too, until it runs.
+		syscall.ForkLock.RLock()
+		defer syscall.ForkLock.RUnlock()
+	}
 	for range 1000 {
 		l, err := net.Listen("tcp", fmt.Sprintf("127.0.0.1:%d", last.Add(1)))
 		if err != nil {
