@@ -10,7 +10,7 @@ import (
 
 // Events keeps the event log.
 type Events interface {
-	// Append adds events of one session, oldest first. The list is the store's from then on.
+	// Append adds events of one session, oldest first.
 	Append(ctx context.Context, sessionID string, events []eventlog.Event) error
 	// Page lists events of a session, newest first.
 	Page(ctx context.Context, sessionID string, page domain.Page) (domain.List[eventlog.Event], error)

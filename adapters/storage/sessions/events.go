@@ -40,14 +40,14 @@ func (r events) Append(ctx context.Context, sessionID string, added []eventlog.E
 			return err
 		}
 	}
-	return eventTable.Add(r.Set, sessionID, added)
+	return eventTable.Add(r.Set, sessionID, slices.Clip(added)) // what others add is not written behind the caller's
 }
 
 // eventTable has what is appended to the events of sessions, which all units of a batch do as one chunk: a row of
 // the feed costs more than the events in it.
 var eventTable = &rows.Sums[string, []eventlog.Event]{
 	Order:   work.EventOrder,
-	Plus:    func(a, b []eventlog.Event) []eventlog.Event { return append(a, b...) }, // who adds them keeps none
+	Plus:    func(a, b []eventlog.Event) []eventlog.Event { return append(a, b...) },
 	Compare: strings.Compare,
 	Write:   writeEvents,
 }

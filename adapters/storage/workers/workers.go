@@ -267,22 +267,23 @@ func (r workers) HealthOf(ctx context.Context, sessionIDs []string) (map[string]
 		return nil, err
 	}
 	var found map[string][]ports.WorkerHealth // most sessions have no workers
-	add := func(id string, h ...ports.WorkerHealth) {
+	put := func(id string, list []ports.WorkerHealth) {
 		if found == nil {
 			found = map[string][]ports.WorkerHealth{}
 		}
-		found[id] = append(found[id], h...)
+		found[id] = list
 	}
 	for _, id := range sessionIDs {
 		if list, _ := HealthTable.Peek(r.Set, id); len(list) > 0 {
-			add(id, list...)
+			put(id, list)
 		}
 	}
 	if len(missing) == 0 {
 		return found, nil
 	}
 	list, args := work.InTexts(missing)
-	err = r.Rows(ctx, SelectHealth+"IN "+list+" ORDER BY w.seq", args, scanWorkerHealth(add))
+	err = r.Rows(ctx, SelectHealth+"IN "+list+" ORDER BY w.seq", args, scanWorkerHealth(
+		func(id string, h ...ports.WorkerHealth) { put(id, append(found[id], h...)) }))
 	if err != nil {
 		return nil, fmt.Errorf("read the health of the workers of %d sessions: %w", len(sessionIDs), r.Failed(err))
 	}
