@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"agentproxy/adapters/storage"
+	"agentproxy/domain/eventlog"
 	"agentproxy/domain/webhook"
 	"agentproxy/ports"
 	"agentproxy/test/sqlitetest"
@@ -196,4 +197,21 @@ func TestEventsOfUnitsThatShareACommit(t *testing.T) {
 		!slices.Equal(failed, []int{1}) {
 		t.Errorf("after one that was there the feed has %q, refused are %d", feedOf(t, st, "agt_1", 9), failed)
 	}
+}
+
+// Who appends events may keep its list, as the observer of the gateway does until its unit has ended.
+func TestNothingIsWrittenBehindAListOfEvents(t *testing.T) {
+	t.Parallel()
+	onEachStore(t, func(t *testing.T, open func(testing.TB) *storage.Store) {
+		st := open(t)
+		addAgent(t, st, "agt_1", 100)
+		list := append(make([]eventlog.Event, 0, 2), eventlog.Event{ID: "evt_1", At: now, Type: "success"})
+		update(t, st, func(ctx context.Context, tx ports.Tx) error {
+			return errors.Join(tx.Sessions().Insert(ctx, dynamicSession("agt_1", "sess_1")), tx.Events().Append(ctx, "sess_1", list),
+				tx.Events().Append(ctx, "sess_1", []eventlog.Event{{ID: "evt_2", At: now, Type: "success"}}))
+		})
+		if behind := list[:2][1].ID; behind != "" {
+			t.Errorf("%s was written behind the list", behind)
+		}
+	})
 }
