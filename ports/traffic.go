@@ -58,7 +58,7 @@ type Traffic interface {
 	DropReports(ctx context.Context) error
 	// Stale lists leases that were idle for longer than the time, by the same clock.
 	Stale(ctx context.Context, idle time.Duration, limit int) ([]traffic.Lease, error)
-	// SetSettleAt sets when SettleDue lists the session. The zero time means never.
+	// SetSettleAt sets when SettleDue lists the session. The zero time means never: Unbooked has no such session.
 	SetSettleAt(ctx context.Context, sessionID string, at time.Time) error
 	// SettleAt returns what SetSettleAt set last.
 	SettleAt(ctx context.Context, sessionID string) (time.Time, error)

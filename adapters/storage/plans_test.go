@@ -182,7 +182,7 @@ func listsUseTheirIndexes(t *testing.T, st *storage.Store) {
 			}
 			return err
 		}},
-		{"what holds money", "sessions_open", func(ctx context.Context, tx ports.Tx) error {
+		{"what is not charged yet", "sessions_unbooked", func(ctx context.Context, tx ports.Tx) error {
 			_, err := tx.Sessions().Unbooked(ctx, "agt_1")
 			return err
 		}},

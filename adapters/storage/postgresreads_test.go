@@ -65,7 +65,7 @@ func TestAViewThatIsReadAheadTakesOneRoundTrip(t *testing.T) {
 		}
 	}
 	_, err := st.Writer().Exec(`UPDATE sessions SET bytes = 1000, price = 1000000000, up = 900, charged_trial = 0, charged_own = 0,
-		held_trial = 2, held_own = 3 WHERE agent_id = 'agt_1'`)
+		held_trial = 2, held_own = 3, settle_at = 1 WHERE agent_id = 'agt_1'`)
 	if err != nil {
 		t.Fatal(err)
 	}

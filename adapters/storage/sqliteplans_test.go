@@ -92,6 +92,7 @@ var allowed = map[string][]string{
 	"what a part of the query has found": {"a statement: SCAN h", "hours: SCAN h"},
 	"the sums of an agent's keys": {"SEARCH s USING INDEX sessions_buyer (agent_id=?)",
 		"transactions: SEARCH e USING INDEX ledger_entries_agent (agent_id=?)", "hours: SEARCH h USING PRIMARY KEY (agent_id=?)"},
+	"the sessions with use that is not charged yet":    {"SEARCH s USING INDEX sessions_unbooked (agent_id=?)"},
 	"how many sessions an agent has, for the operator": {"the operator's pages: SEARCH sessions USING COVERING INDEX sessions_buyer (agent_id=?)"},
 }
 

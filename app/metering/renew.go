@@ -188,9 +188,14 @@ func (b *batch) renew(ctx context.Context, request traffic.LeaseRequest) (traffi
 	if s, err = b.autoTopUp(ctx, m, lease, request); err != nil {
 		return g, false, err
 	}
-	delta, lease, g := traffic.Renew(m.Usage, lease, request, b.now)
+	settleAt, err := b.tx.Traffic().SettleAt(ctx, s.ID)
+	if err != nil {
+		return g, false, err
+	}
+	at := m.Usage.BookAt(b.now, s.Type == session.Dynamic && settleAt.IsZero())
+	delta, lease, g := traffic.Renew(m.Usage, lease, request, at)
 	low := m.Usage.ThresholdsReached(delta)
-	if s, err = b.record(ctx, s, m.Usage, delta, lease, request); err != nil {
+	if s, err = b.record(ctx, s, m.Usage, delta, lease, request, at); err != nil {
 		return g, false, err
 	}
 	if len(request.Report) > 0 {

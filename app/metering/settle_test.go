@@ -1,6 +1,7 @@
 package metering_test
 
 import (
+	"context"
 	"fmt"
 	"testing"
 	"time"
@@ -112,6 +113,46 @@ func TestHourlyCharges(t *testing.T) {
 		apptest.Equal(t, "the ledger", w.Entries(agent), "trial_grant 10000000, hold -400000, charge 0 of 4000")
 		apptest.Equal(t, "the cost", w.Read(agent, v.ID).Cost, sessions.Cost{Charged: apptest.Dollars("0.004"), Held: apptest.Dollars("0.396")})
 	})
+}
+
+// Traffic that is reported with the time of an hour that is settled is charged nevertheless: with the next hour.
+func TestTrafficOfASettledHourIsSettled(t *testing.T) {
+	t.Parallel()
+	reports := map[string]func(w *apptest.World, id string, bytes int64){
+		"a lease": func(w *apptest.World, id string, bytes int64) {
+			w.RenewLease(traffic.LeaseRequest{SessionID: id, Lease: "a", Up: bytes, Want: 200_000_000})
+		},
+		"what a seller counts": func(w *apptest.World, id string, bytes int64) {
+			apptest.OK(t, w.Store.Update(t.Context(), ports.ReadSet{}, func(ctx context.Context, tx ports.Tx) error {
+				s, err := tx.Sessions().Load(ctx, id)
+				if err != nil {
+					return err
+				}
+				return w.Transitions.RecordUsage(ctx, tx, s, bytes, w.Clock.Now())
+			}))
+		},
+	}
+	for name, report := range reports {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			w := apptest.New(t)
+			agent := w.Register()
+			id := w.Buy(agent, apptest.Local).ID
+			w.RenewLease(traffic.LeaseRequest{SessionID: id, Lease: "a", Want: 200_000_000})
+			report(w, id, 50_000_000)
+			w.Clock.Advance(w.Clock.Now().Truncate(time.Hour).Add(time.Hour).Sub(w.Clock.Now()))
+			apptest.OK(t, w.Tasks.Settle(t.Context()))
+			apptest.Equal(t, "charged", w.Read(agent, id).Money.Charged.Total(), apptest.Dollars("0.02"))
+			w.Clock.Advance(-time.Second)
+			report(w, id, 100_000_000)
+			b, err := w.Wallet.Balance(t.Context(), agent)
+			apptest.OK(t, err)
+			apptest.Equal(t, "spent", b.Spent, apptest.Dollars("0.04"))
+			w.Clock.Advance(time.Hour + time.Second)
+			apptest.OK(t, w.Tasks.Settle(t.Context()))
+			apptest.Equal(t, "charged an hour later", w.Read(agent, id).Money.Charged.Total(), apptest.Dollars("0.04"))
+		})
+	}
 }
 
 func TestRoute(t *testing.T) {

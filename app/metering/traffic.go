@@ -123,10 +123,10 @@ func (t *Service) notifyLow(ctx context.Context, tx Repos, s session.Session, pe
 	return nil
 }
 
-// record stores what a request moved, and returns the session after it.
+// record stores what a request moved, booked at a moment, and returns the session after it.
 func (b *batch) record(ctx context.Context, s session.Session, before traffic.Usage, d traffic.Delta,
-	l traffic.Lease, request traffic.LeaseRequest) (session.Session, error) {
-	tx, now := b.tx, b.now
+	l traffic.Lease, request traffic.LeaseRequest, now time.Time) (session.Session, error) {
+	tx := b.tx
 	if err := tx.Traffic().PutUsage(ctx, s.ID, d); err != nil {
 		return s, err
 	}

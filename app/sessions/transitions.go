@@ -170,11 +170,20 @@ func (t *Transitions) Renewed(
 func (t *Transitions) RecordUsage(
 	ctx context.Context, tx ordering.Repos, s session.Session, bytes int64, now time.Time,
 ) error {
-	before, more, err := settlement.BookUsage(ctx, tx, s, bytes, now)
+	before, err := tx.Traffic().Usage(ctx, s.ID)
+	if err != nil {
+		return err
+	}
+	settleAt, err := tx.Traffic().SettleAt(ctx, s.ID)
+	if err != nil {
+		return err
+	}
+	at := before.BookAt(now, settleAt.IsZero())
+	_, more, err := settlement.BookUsage(ctx, tx, s, bytes, at)
 	if err != nil || more == 0 {
 		return err
 	}
-	hour := now.Truncate(time.Hour)
+	hour := at.Truncate(time.Hour)
 	switch {
 	case before.Used()+more >= s.Bytes:
 		err = t.Expire(ctx, tx, s, session.TrafficExhausted, now)

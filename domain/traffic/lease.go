@@ -29,6 +29,15 @@ func (u Usage) Left() int64 {
 // Exhausted reports whether the session has used all that was bought.
 func (u Usage) Exhausted() bool { return u.Limit > 0 && u.Used() >= u.Limit }
 
+// BookAt returns the moment at which more traffic is booked: now, or the end of the hour of the last use if that hour
+// is settled. So an hour is charged once, whatever the order in which replicas report and settle.
+func (u Usage) BookAt(now time.Time, settled bool) time.Time {
+	if end := u.UpdatedAt.Truncate(time.Hour).Add(time.Hour); settled && now.Before(end) {
+		return end
+	}
+	return now
+}
+
 // LowThresholds are the percentages of the traffic at which agents are
 // notified.
 var LowThresholds = []int{80, 95}

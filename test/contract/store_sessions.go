@@ -189,7 +189,8 @@ func unbookedSums(t *testing.T, st ports.Store) {
 	update(t, st, func(ctx context.Context, tx ports.Tx) error {
 		var errs []error
 		for i, at := range []time.Time{hour, hour.Add(time.Minute), hour.Add(time.Hour), hour, hour.Add(-time.Second)} {
-			errs = append(errs, tx.Traffic().PutUsage(ctx, list[i].ID, traffic.Delta{Up: 1_000_000_000, Down: int64(i) * 2500, At: at}))
+			errs = append(errs, tx.Traffic().PutUsage(ctx, list[i].ID, traffic.Delta{Up: 1_000_000_000, Down: int64(i) * 2500, At: at}),
+				tx.Traffic().SetSettleAt(ctx, list[i].ID, hour.Add(time.Hour)))
 		}
 		return errors.Join(errs...)
 	})

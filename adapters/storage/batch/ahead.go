@@ -23,7 +23,7 @@ var (
 	// HoldingAhead names one agent at a time: as long as the table is not analyzed, the plan of a condition
 	// on several agents reads the sessions of all.
 	HoldingAhead = "SELECT u.agent_id, held.* FROM unnest(?1::text[]) AS u(agent_id) CROSS JOIN LATERAL (SELECT " +
-		sessions.DueColumns + " FROM sessions s WHERE s.agent_id = u.agent_id AND " + sessions.HoldsMoney +
+		sessions.DueColumns + " FROM sessions s WHERE s.agent_id = u.agent_id AND " + sessions.Unbooked +
 		" OFFSET 0) AS held"
 )
 

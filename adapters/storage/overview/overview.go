@@ -94,8 +94,7 @@ func (r overview) Agents(
 }
 
 func (r overview) Unbooked(ctx context.Context, agentIDs ...string) (map[string]domain.Money, error) {
-	query := "SELECT s.agent_id, " + sessions.DueColumns + " FROM sessions s" + r.Database.By("sessions_open") +
-		" WHERE " + sessions.HoldsMoney
+	query := "SELECT s.agent_id, " + sessions.DueColumns + " FROM sessions s WHERE " + sessions.Unbooked
 	var args []any
 	if len(agentIDs) > 0 {
 		var in string

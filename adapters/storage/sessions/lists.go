@@ -127,6 +127,8 @@ func (r repository) Live(ctx context.Context, agentID string, keyIDs ...string) 
 	return r.list(ctx, "live", query+" ORDER BY ord", args...)
 }
 
+var unbooked = "SELECT " + DueColumns + " FROM sessions s WHERE s.agent_id = ?1 AND " + Unbooked
+
 func (r repository) Unbooked(ctx context.Context, agentID string) ([]ports.Hour, error) {
 	missing, err := HoldingTable.Missing(r.Set, []string{agentID})
 	if err != nil {
@@ -136,8 +138,6 @@ func (r repository) Unbooked(ctx context.Context, agentID string) ([]ports.Hour,
 	if len(missing) == 0 {
 		return SumsOfDue(holding)
 	}
-	unbooked := "SELECT " + DueColumns + " FROM sessions s" + r.Database.By("sessions_open") +
-		" WHERE s.agent_id = ?1 AND " + HoldsMoney
 	err = r.Rows(ctx, unbooked, []any{agentID}, func(row engine.Row) error {
 		var d DueRow
 		err := row.Scan(d.Targets()...)
@@ -156,7 +156,7 @@ const (
 		CAST(SUM(charged_trial + charged_own - refunded_trial - refunded_own) AS BIGINT),
 		SUM(CASE WHEN status IN ('creating', 'active') THEN 1 ELSE 0 END)
 		FROM sessions WHERE agent_id = ?1 GROUP BY bought_by`
-	usedByKey = "SELECT s.bought_by, " + DueColumns + " FROM sessions s WHERE s.agent_id = ?1 AND " + HoldsMoney
+	usedByKey = "SELECT s.bought_by, " + DueColumns + " FROM sessions s WHERE s.agent_id = ?1 AND " + Unbooked
 )
 
 func (r repository) SpentByKey(ctx context.Context, agentID string) (map[string]ports.KeySpent, error) {
@@ -254,7 +254,7 @@ const (
 		CAST(COALESCE(SUM(s.up + s.down), 0) AS BIGINT), CAST(COALESCE(SUM(s.rotations + s.worker_rotations), 0) AS BIGINT)
 		FROM sessions s WHERE s.agent_id = ?1 AND s.bought_by = ?2`
 
-	keyUnbooked = "SELECT " + DueColumns + " FROM sessions s WHERE s.agent_id = ?1 AND s.bought_by = ?2 AND " + HoldsMoney
+	keyUnbooked = "SELECT " + DueColumns + " FROM sessions s WHERE s.agent_id = ?1 AND s.bought_by = ?2 AND " + Unbooked
 )
 
 func (r repository) KeyUnbooked(ctx context.Context, agentID, keyID string) ([]ports.Hour, error) {

@@ -59,10 +59,9 @@ const Ended = "s.status IN ('terminated', 'expired', 'failed')"
 // Uncounted has the words of the partial index.
 const Uncounted = "s.counted = 0 AND " + Ended
 
-// HoldsMoney is true of what may be charged by use, which one without traffic is not. A session is counted once it
-// holds nothing, and the states are those that the partial index begins with.
-const HoldsMoney = "s.counted = 0 AND s.status IN ('creating', 'active', 'terminated', 'expired', 'failed')" +
-	" AND s.held_trial + s.held_own > 0 AND s.type = 'dynamic' AND s.up + s.down > 0"
+// Unbooked is true of what may have used more than it was charged for: that is settled later. It has the words of the
+// partial index.
+const Unbooked = "s.settle_at > 0 AND s.held_trial + s.held_own > 0 AND s.type = 'dynamic' AND s.up + s.down > 0"
 
 // countOf counts the sessions of a list. Every session of an agent has a number, and those that ended
 // are counted by what is counted of them. open is a hint for the index of those that are not.
