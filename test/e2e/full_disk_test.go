@@ -41,7 +41,7 @@ func TestOnAFullDiskTheServiceStartsAndIsRead(t *testing.T) {
 	if r, err := s.call(t.Context(), "PUT", "/account/info", key, `{"description":"new"}`); err != nil || r.status != 503 {
 		t.Errorf("a write answers %d, %v", r.status, err)
 	}
-	s.logs("Error fetching jobs") // by River
+	s.logs("periodic task failed")
 	s.logs("what a crash left unfinished")
 	if !full() {
 		t.Errorf("ready: %s; it printed:\n%s", writes(), s.log)
