@@ -35,13 +35,18 @@ func parsePosition(text string) position {
 const timelineOf = "agentproxy.timeline"
 
 // committed notes a commit that was answered, and where the log ended just before it. One by a server that
-// was replaced meanwhile is lost.
+// was replaced meanwhile is lost, unless the server that was promoted next took it over: it may be noted late.
 func (s *servers) committed(conn *pgconn.PgConn, before position) {
 	timeline, _ := conn.CustomData()[timelineOf].(int64)
+	s.note(timeline, before)
+}
+
+func (s *servers) note(timeline int64, before position) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	switch {
 	case timeline == 0 || before == 0:
+	case timeline == s.before && before < s.took:
 	case timeline < s.timeline:
 		s.lose("position", before, "timeline", timeline)
 	default:

@@ -35,6 +35,30 @@ func TestAPromotionThatLacksACommitIsLossy(t *testing.T) {
 	}
 }
 
+// A commit may be noted after another connection has seen the server that took it over.
+func TestACommitThatIsNotedLateIsLostIfItWasNotTakenOver(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		timeline     int64
+		before, took position
+		want         int64
+	}{
+		{2, 100, 101, 0},
+		{2, 100, 100, 1},
+		{2, 100, 0, 1},   // it is not known what was taken over
+		{1, 100, 101, 1}, // replaced twice
+		{3, 100, 101, 0},
+	} {
+		s := &servers{log: slog.New(slog.DiscardHandler), system: "1", timeline: 2}
+		if err := s.check("b:1", "1", 3, c.took); err != nil {
+			t.Fatal(err)
+		}
+		if s.note(c.timeline, c.before); s.lossy() != c.want {
+			t.Errorf("on timeline %d at %d, of which %d was taken over: %d lossy promotions", c.timeline, c.before, c.took, s.lossy())
+		}
+	}
+}
+
 // A process that has seen no server refuses one that was replaced while it did not run.
 func TestAServerThatWasReplacedIsRefusedAfterAStart(t *testing.T) {
 	t.Parallel()

@@ -46,7 +46,9 @@ type servers struct {
 	hosts     map[string]string // of addresses, as they were looked up
 	system    string            // the identifier of the cluster
 	timeline  int64
-	rises     int64 // how often the timeline rose
+	before    int64    // the timeline from which it rose, 0 for none
+	took      position // where the log of that one ended for it, 0 if that is not known
+	rises     int64    // how often the timeline rose
 	refused   time.Time
 	last      position // just before the last commit
 	losses    int64    // promotions that lost commits
@@ -141,8 +143,8 @@ func (s *servers) check(name, system string, timeline int64, took position) erro
 			s.rises++
 			s.log.Warn("another database server was promoted", "timeline", timeline, "before", s.timeline)
 		}
-		rose := s.timeline > 0
-		if s.timeline = timeline; rose {
+		s.before, s.took, s.timeline = s.timeline, took, timeline
+		if s.before > 0 {
 			s.promoted(took)
 		}
 		if err := s.seen.keep(system, timeline); err != nil {
