@@ -342,6 +342,9 @@ func TestDaysOfTheFeedAreDropped(t *testing.T) {
 	if n := left("event_chunks_d" + strconv.FormatInt(today+27, 10)); n != 1 {
 		t.Error("a day that was made later does not take its rows")
 	}
+	if n, _, _ := days(); left("pg_indexes WHERE tablename LIKE 'event_chunks_d%'") != n {
+		t.Errorf("the %d days have %d indexes, want one each", n, left("pg_indexes WHERE tablename LIKE 'event_chunks_d%'"))
+	}
 }
 
 // A plan that is made before the table is analyzed finds the sessions of the agents that are asked for, and does

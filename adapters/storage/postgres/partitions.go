@@ -58,7 +58,8 @@ func (d *Database) KeepPartitions(ctx context.Context, now, before time.Time) (m
 			continue
 		}
 		name := partitionPrefix + strconv.FormatInt(day, 10)
-		err := d.define(ctx, "CREATE TABLE "+name+" (LIKE "+DefaultPartition+" INCLUDING ALL)",
+		err := d.define(ctx, "CREATE TABLE "+name+" (LIKE "+DefaultPartition+" INCLUDING ALL EXCLUDING INDEXES, "+
+			"PRIMARY KEY (session, last_no) INCLUDE (n, last_at))",
 			fmt.Sprintf("ALTER TABLE %s ATTACH PARTITION %s FOR VALUES FROM (%d) TO (%d)", eventTable, name, day, day+1))
 		if err != nil {
 			return made, dropped, fmt.Errorf("make a day of the event log: %w", err)
