@@ -394,6 +394,13 @@ func (c *clients) check(f failover) {
 	}
 	if f.cut && (noticed == 0 || missing == 0) || (f.sync || f.restart) && noticed > 0 {
 		t.Errorf("%d purchases are missing; %v replicas noticed", missing, noticed)
+		for _, s := range c.both {
+			for line := range strings.Lines(s.log.String()) {
+				if strings.Contains(line, "a failover of the database lost commits") {
+					t.Log(line)
+				}
+			}
+		}
 	}
 	if !f.cut {
 		within(t, soon, "what was relayed is what was used", func() bool {

@@ -22,17 +22,29 @@ type conn struct {
 	fail   func(error) error // records a failed statement; nil in a snapshot
 	queued pgx.Batch
 	names  []string // what each queued statement does, for its error
+	wrote  bool     // a statement may have changed something
 }
 
 func (c *conn) Context() context.Context { return c.ctx }
 func (c *conn) Concurrent() bool         { return true }
 func (c *conn) Arrays() bool             { return true }
 func (c *conn) Open() bool               { return inTransaction(c.pg) }
-func (c *conn) SQL() *sql.Conn           { return c.conn }
-func (c *conn) ORM() gorm.ConnPool       { return ormConn{c.conn} }
+
+// SQL returns the connection, by which anything may be changed.
+func (c *conn) SQL() *sql.Conn {
+	c.wrote = true
+	return c.conn
+}
+
+// ORM is like SQL for GORM.
+func (c *conn) ORM() gorm.ConnPool {
+	c.wrote = true
+	return ormConn{c.conn}
+}
 
 // Queue defers a statement to the next round trip; its error is returned there.
 func (c *conn) Queue(what, query string, args []any) error {
+	c.wrote = c.wrote || changes(query)
 	c.queued.Queue(rebind(query), arguments(args)...)
 	c.names = append(c.names, what)
 	return nil
@@ -67,6 +79,7 @@ func (c *conn) send(ctx context.Context, last func(pgx.BatchResults) error) erro
 }
 
 func (c *conn) Exec(query string, args []any) (changed int64, err error) {
+	c.wrote = c.wrote || changes(query)
 	query, args = rebind(query), arguments(args)
 	var tag pgconn.CommandTag
 	if len(c.names) == 0 {
@@ -93,6 +106,7 @@ type queryRow struct {
 // Scan runs the query.
 func (r queryRow) Scan(into ...any) error {
 	c, query, args, into := r.conn, rebind(r.query), arguments(r.args), flags(into)
+	c.wrote = c.wrote || changes(query)
 	if len(c.names) == 0 {
 		return c.pg.QueryRow(c.ctx, query, args...).Scan(into...)
 	}
@@ -101,6 +115,7 @@ func (r queryRow) Scan(into ...any) error {
 }
 
 func (c *conn) Rows(ctx context.Context, query string, args []any, scan func(engine.Row) error) error {
+	c.wrote = c.wrote || changes(query)
 	query, args = rebind(query), arguments(args)
 	if len(c.names) > 0 {
 		c.queued.Queue(query, args...)

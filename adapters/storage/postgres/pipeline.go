@@ -70,6 +70,7 @@ type pipeline struct {
 	batch    pgx.Batch
 	queries  []query
 	ended    bool
+	wrote    bool // as in conn
 }
 
 type query struct {
@@ -78,11 +79,15 @@ type query struct {
 }
 
 func (p *pipeline) Queue(what, statement string, args []any, scan func(engine.Row) error) {
+	p.wrote = p.wrote || changes(statement)
 	p.batch.Queue(rebind(statement), arguments(args)...)
 	p.queries = append(p.queries, query{what, scan})
 }
 
-func (p *pipeline) SQL() (context.Context, *sql.Conn) { return p.ctx, p.conn }
+func (p *pipeline) SQL() (context.Context, *sql.Conn) {
+	p.wrote = true
+	return p.ctx, p.conn
+}
 
 func (p *pipeline) Send() error {
 	batch, queries := p.batch, p.queries
@@ -111,7 +116,7 @@ func (p *pipeline) Commit() error {
 	refused := err != nil && !p.pg.IsClosed() && sqlState(err) != ""
 	switch {
 	case err == nil:
-		p.database.servers.committed(p.pg.PgConn(), parsePosition(before))
+		p.database.servers.committed(p.pg.PgConn(), parsePosition(before), p.wrote)
 	case sqlState(err) == transactionAborted:
 		err = fmt.Errorf("commit: %w", engine.ErrAborted)
 	case refused:

@@ -35,10 +35,19 @@ func parsePosition(text string) position {
 const timelineOf = "agentproxy.timeline"
 
 // committed notes a commit that was answered, and where the log ended just before it. One by a server that
-// was replaced meanwhile is lost, unless the server that was promoted next took it over: it may be noted late.
-func (s *servers) committed(conn *pgconn.PgConn, before position) {
+// was replaced meanwhile is lost, unless the server that was promoted next took it over: it may be noted late. One
+// that wrote nothing waits for no standby, and cannot be lost.
+func (s *servers) committed(conn *pgconn.PgConn, before position, wrote bool) {
 	timeline, _ := conn.CustomData()[timelineOf].(int64)
-	s.note(timeline, before)
+	if wrote {
+		s.note(timeline, before)
+	}
+}
+
+// changes reports whether a statement may change rows.
+func changes(statement string) bool {
+	verb, _, _ := strings.Cut(statement, " ")
+	return verb != "SELECT" && verb != "BEGIN" && verb != "COMMIT"
 }
 
 func (s *servers) note(timeline int64, before position) {

@@ -115,7 +115,7 @@ func (d *Database) begin(ctx context.Context) (*engine.Transaction, error) {
 	c := &conn{acquired: a, ctx: bounded}
 	tx := &engine.Transaction{Conn: c}
 	c.fail = tx.Fail
-	tx.Commit = func() error { return d.commit(bounded, a, id, tx.Fault()) }
+	tx.Commit = func() error { return d.commit(bounded, a, id, c.wrote, tx.Fault()) }
 	tx.Rollback = func() error {
 		cancel()
 		a.end("ROLLBACK")
@@ -128,11 +128,11 @@ func (d *Database) begin(ctx context.Context) (*engine.Transaction, error) {
 //
 // At the end of its time the driver cancels the commit. A server that waited for its synchronous standby then
 // has it as committed, on its own disk alone, so that a failover would lose it: its outcome is unknown.
-func (d *Database) commit(ctx context.Context, a acquired, id transactionID, fault error) error {
+func (d *Database) commit(ctx context.Context, a acquired, id transactionID, wrote bool, fault error) error {
 	before, err := sendCommit(ctx, a.pg.PgConn())
 	switch {
 	case err == nil:
-		d.servers.committed(a.pg.PgConn(), before)
+		d.servers.committed(a.pg.PgConn(), before, wrote)
 		return nil
 	case sqlState(err) == transactionAborted:
 		return errors.Join(fmt.Errorf("commit: %w", engine.ErrAborted), fault)
