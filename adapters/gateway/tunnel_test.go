@@ -149,8 +149,9 @@ func TestIdleTunnelIsCut(t *testing.T) {
 	target := echo(t)
 	for idle := 200 * time.Millisecond; ; idle *= 2 {
 		w := begin(t, newCore(t), func(c *setup) { c.Timing.Idle = idle })
+		opened := time.Now()
 		c := w.connect(w.add(1, 0), target)
-		if err := inUse(c, idle); errors.Is(err, errLate) && idle < patience {
+		if err := inUse(c, opened, idle); errors.Is(err, errLate) && idle < patience {
 			continue // this machine was busy for so long that the tunnel was not in use
 		} else if err != nil {
 			t.Fatal("cut while in use:", err)
@@ -167,21 +168,18 @@ func TestIdleTunnelIsCut(t *testing.T) {
 // errLate is the error of a tunnel that was quiet for too long.
 var errLate = errors.New("nothing was moved for too long")
 
-// inUse uses a tunnel for longer than it may be idle, and returns why that failed.
-func inUse(c net.Conn, idle time.Duration) error {
-	for range 4 {
-		moved := time.Now() // before the gateway has that something moved
-		err := ping(c)
-		if err == nil {
-			time.Sleep(idle / 2)
-			err = ping(c)
-		}
-		if err != nil && time.Since(moved) >= idle {
+// inUse uses a tunnel, in which something moved after a time, for longer than it may be idle, and returns why that
+// failed.
+func inUse(c net.Conn, moved time.Time, idle time.Duration) error {
+	for range 5 {
+		began := time.Now() // before the gateway has that something moves
+		if err := ping(c); err != nil && time.Since(moved) >= idle {
 			return errLate
-		}
-		if err != nil {
+		} else if err != nil {
 			return err
 		}
+		moved = began
+		time.Sleep(idle / 2)
 	}
 	return nil
 }
