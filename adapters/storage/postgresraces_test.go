@@ -4,11 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"testing"
 	"time"
 
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
 
 	"agentproxy/adapters/storage"
 	"agentproxy/domain"
@@ -338,4 +340,31 @@ func TestABatchLocksKeysInOrder(t *testing.T) {
 		}
 	}
 	g.pass()
+}
+
+// A unit that others blocked may then insert what one of them has inserted, and runs once more, to find it.
+func TestAUnitThatWasBlockedRunsAgainForWhatIsThere(t *testing.T) {
+	t.Parallel()
+	st := openPostgres(t)
+	const blocked, there = "40P01", "23505"
+	for _, c := range []struct {
+		fails []string
+		want  int // runs
+	}{
+		{[]string{blocked, blocked, there}, 4},
+		{[]string{there, blocked, blocked, there}, 5},
+		{[]string{there, blocked, there, there}, 4},
+		{slices.Repeat([]string{blocked}, 9), 8},
+	} {
+		runs := 0
+		err := st.Update(t.Context(), ports.ReadSet{}, func(context.Context, ports.Tx) error {
+			if runs++; runs <= len(c.fails) {
+				return &pgconn.PgError{Code: c.fails[runs-1]}
+			}
+			return nil
+		})
+		if runs != c.want || (err == nil) != (c.want > len(c.fails)) {
+			t.Errorf("%v: %d runs, want %d; %v", c.fails, runs, c.want, err)
+		}
+	}
 }

@@ -49,7 +49,8 @@ const (
 
 func (r rateLimits) Take(ctx context.Context, key string, ask ratelimit.Request) (g ratelimit.Grant, err error) {
 	var tat, now int64
-	for try := 1; ; try++ {
+	var failed failures
+	for {
 		err = again(ctx, func() error { // tokens that were taken twice are lost
 			return r.pool.QueryRow(ctx, takeTokens, key, ask.Interval.Microseconds(), ask.Burst.Microseconds(),
 				max(ask.Tokens, 0)).Scan(&g.Tokens, &tat, &now)
@@ -58,7 +59,7 @@ func (r rateLimits) Take(ctx context.Context, key string, ask ratelimit.Request)
 		case err == nil:
 			g.TAT, g.Now = time.UnixMicro(tat).UTC(), time.UnixMicro(now).UTC()
 			return g, nil
-		case ctx.Err() != nil || !retryable(err, try):
+		case ctx.Err() != nil || !failed.retry(err):
 			return ratelimit.Grant{}, r.Classify(ctx, fmt.Errorf("take of a rate limit: %w", err))
 		}
 	}

@@ -13,12 +13,37 @@ import (
 	"agentproxy/domain"
 )
 
-// How often a unit runs before its failure counts. Of units that insert the same row one finds it
+// How many runs of a unit fail so before its failure counts. Of units that insert the same row one finds it
 // when it runs again, unless it does not look for it.
 const (
 	maxTries       = 8
 	maxUniqueTries = 3
 )
+
+// failures counts the runs of a unit that failed, by how many there may be of their kind: a unit that others blocked
+// runs again if it then inserts what one of them has inserted.
+type failures [maxTries + 1]int
+
+// retry counts a failure, and reports whether the unit runs again.
+func (f *failures) retry(err error) bool {
+	most := triesOf(err)
+	f[most]++
+	return f[most] < most
+}
+
+// triesOf returns how many runs of a unit may fail with an error, 1 for one that a further run does not change.
+func triesOf(err error) int {
+	switch sqlState(err) {
+	case serializationFailure, deadlockDetected, lockNotAvailable:
+		return maxTries
+	case uniqueViolation, planChanged:
+		return maxUniqueTries
+	}
+	if errors.Is(err, engine.ErrUndone) {
+		return maxUniqueTries
+	}
+	return 1
+}
 
 // retryLockWithin is how long after the first try a unit that a lock timed out is tried again.
 const retryLockWithin = 5 * time.Second
@@ -27,9 +52,10 @@ const retryLockWithin = 5 * time.Second
 // timeout, and a lost connection whose transaction did not take effect.
 func (d *Database) Update(ctx context.Context, fn func(*engine.Transaction) error) error {
 	began := time.Now()
+	var failed failures
 	for try := 1; ; try++ {
 		err := d.once(ctx, fn)
-		if !retryable(err, try) || ctx.Err() != nil {
+		if !failed.retry(err) || ctx.Err() != nil {
 			return err
 		}
 		if sqlState(err) == lockNotAvailable && time.Since(began) > retryLockWithin {
@@ -56,16 +82,6 @@ func retryReason(err error) string {
 	return causeOf(err)
 }
 
-func retryable(err error, try int) bool {
-	switch sqlState(err) {
-	case serializationFailure, deadlockDetected, lockNotAvailable:
-		return try < maxTries
-	case uniqueViolation, planChanged:
-		return try < maxUniqueTries
-	}
-	return errors.Is(err, engine.ErrUndone) && try < maxUniqueTries
-}
-
 // once runs fn in one transaction.
 func (d *Database) once(ctx context.Context, fn func(*engine.Transaction) error) error {
 	tx, err := d.begin(ctx)
@@ -83,7 +99,7 @@ func (d *Database) once(ctx context.Context, fn func(*engine.Transaction) error)
 	// A unit that went on after a failed statement returns a later error than the one to retry.
 	fault := tx.Fault()
 	aborted := sqlState(err) == transactionAborted
-	if fault != nil && (aborted || sqlState(err) == "" && retryable(fault, 1)) {
+	if fault != nil && (aborted || sqlState(err) == "" && triesOf(fault) > 1) {
 		return fmt.Errorf("%w, and then: %w", fault, err)
 	}
 	return err
