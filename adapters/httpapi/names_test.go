@@ -58,6 +58,9 @@ func TestUnknownPathsNameTheNearest(t *testing.T) {
 		"/v1/accounts/register":            "/v1/account/register",
 		"/v1/sessions/sess_x/rotat":        "/v1/sessions/{session_id}/rotate",
 		"/v1/billing/balances":             "/v1/billing/balance",
+		"/v1/account/balance":              "/v1/billing/balance",
+		"/balance":                         "/v1/billing/balance",
+		"/v1/rotate":                       "/v1/sessions/{session_id}/rotate",
 		"/wp-login.php":                    "",
 		"/v1/" + strings.Repeat("a", 1000): "",
 	} {

@@ -70,18 +70,20 @@ func (a *API) refuseRoute(g *gin.Context) {
 	a.Refuse(CallOf(g), e)
 }
 
-// nearest returns the template of the path with the least edit distance to what was asked for, or ""
-// if half of it would have to change. Each parameter of a template matches any text.
+// nearest returns the template of the path with the least edit distance to what was asked for, of those that end with
+// the same word if there are such. It returns "" if there are none and half of the path would have to change. Each
+// parameter of a template matches any text.
 func (a *API) nearest(path string) (nearest string) {
 	if len(path) > maxPath {
 		return ""
 	}
 	asked := strings.Split(strings.Trim(path, "/"), "/")
-	least := len(path)/2 + 1
+	least, ending := len(path)/2+1, false
 	for _, template := range a.templates() {
-		d := pathDistance(asked, strings.Split(template[1:], "/"))
-		if d < least || d == least && template < nearest {
-			nearest, least = template, d
+		words := strings.Split(template[1:], "/")
+		d, same := pathDistance(asked, words), words[len(words)-1] == asked[len(asked)-1]
+		if same && !ending || same == ending && (d < least || d == least && template < nearest) {
+			nearest, least, ending = template, d, same
 		}
 	}
 	return nearest
