@@ -155,6 +155,16 @@ func TestASellerWhoseExitsAllFail(t *testing.T) {
 	apptest.Equal(t, "balance", w.Balance(agent), before)
 	apptest.Equal(t, "sessions", len(w.Column(`SELECT id FROM sessions`)), 0)
 
+	// Before the workers: after the first that is refused, the exits of the others are still probed.
+	poor := w.Register()
+	probes := g.through.Load()
+	dear := apptest.Form("dyn_tokens")
+	dear.Bytes = apptest.Gigabytes("100")
+	_, err := u.Sessions.Create(t.Context(), sessions.Create{AgentID: poor, Form: dear, Require: clean})
+	if err == nil || errors.Is(err, exit.ErrNotMet) || g.through.Load() != probes {
+		t.Errorf("%d probes for who cannot pay: %v", g.through.Load()-probes, err)
+	}
+
 	s, err := buyWith(t, u, agent, "dyn_tokens", exit.Rule{})
 	apptest.OK(t, err)
 	was := exitOf(t, u, s.ID)
@@ -164,14 +174,6 @@ func TestASellerWhoseExitsAllFail(t *testing.T) {
 	apptest.ErrorIs(t, err, exit.ErrNotMet)
 	if now := w.Read(agent, s.ID); exitOf(t, u, s.ID) != was || now.Rotation.Count != 0 || !now.Require.Empty() || len(w.Column(`SELECT name FROM workers`)) != 0 {
 		t.Errorf("a refused call changed the session: %+v", now.Session)
-	}
-	poor := w.Register()
-	probes := g.through.Load()
-	dear := apptest.Form("dyn_tokens")
-	dear.Bytes = apptest.Gigabytes("100")
-	_, err = u.Sessions.Create(t.Context(), sessions.Create{AgentID: poor, Form: dear, Require: clean})
-	if err == nil || errors.Is(err, exit.ErrNotMet) || g.through.Load() != probes {
-		t.Errorf("%d probes for who cannot pay: %v", g.through.Load()-probes, err)
 	}
 }
 
