@@ -12,6 +12,7 @@ import (
 	"path"
 	"strconv"
 	"strings"
+	"sync"
 )
 
 //go:embed layout.html
@@ -47,13 +48,18 @@ type Frame struct {
 	Data    any
 }
 
-// Pages are the templates of a console.
-type Pages map[string]*template.Template
+// Pages are the parsed pages of a console, by name.
+type Pages func() map[string]*template.Template
 
-// Parse parses the templates of a console. Each file *.html in the root of pages is a page and defines
-// the template "content"; files whose name begins with an underscore are parts that all pages may use.
-// It panics on a template that is wrong, since templates are embedded.
+// Parse returns the pages of a console, which are parsed when the first is shown: a service without people has no use
+// for them. Each file *.html in the root of pages is a page and defines the template "content"; files whose name begins
+// with an underscore are parts that all pages may use. What it returns panics on a template that is wrong, since
+// templates are embedded.
 func Parse(pages fs.FS, funcs template.FuncMap) Pages {
+	return sync.OnceValue(func() map[string]*template.Template { return parse(pages, funcs) })
+}
+
+func parse(pages fs.FS, funcs template.FuncMap) map[string]*template.Template {
 	base := template.Must(template.New("").Funcs(Funcs).Funcs(funcs).ParseFS(layout, "layout.html"))
 	files, err := fs.Glob(pages, "*.html")
 	if err != nil {
@@ -67,7 +73,7 @@ func Parse(pages fs.FS, funcs template.FuncMap) Pages {
 			own = append(own, name)
 		}
 	}
-	all := Pages{}
+	all := map[string]*template.Template{}
 	for _, name := range own {
 		all[strings.TrimSuffix(name, path.Ext(name))] = template.Must(template.Must(base.Clone()).ParseFS(pages, name))
 	}
@@ -77,7 +83,7 @@ func Parse(pages fs.FS, funcs template.FuncMap) Pages {
 // Render answers a page. It writes nothing if the template fails.
 func (p Pages) Render(w http.ResponseWriter, status int, name string, f Frame) error {
 	var b bytes.Buffer
-	t, ok := p[name]
+	t, ok := p()[name]
 	if !ok {
 		return fmt.Errorf("ui: there is no page %q", name)
 	}

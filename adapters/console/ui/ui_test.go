@@ -12,6 +12,16 @@ import (
 	"agentproxy/domain"
 )
 
+func TestPagesAreParsedWhenOneIsShown(t *testing.T) {
+	pages := ui.Parse(fstest.MapFS{"wrong.html": {Data: []byte(`{{define "content"}}{{end`)}}, nil)
+	defer func() {
+		if recover() == nil {
+			t.Error("a wrong template was shown")
+		}
+	}()
+	_ = pages.Render(httptest.NewRecorder(), http.StatusOK, "wrong", ui.Frame{})
+}
+
 func TestAPageEscapesWhatItShows(t *testing.T) {
 	pages := ui.Parse(fstest.MapFS{
 		"_row.html": {Data: []byte(`{{define "row"}}<b>{{.}}</b>{{end}}`)},

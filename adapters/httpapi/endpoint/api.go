@@ -60,8 +60,9 @@ type Config struct {
 // API is a set of operations, their document, and the engine that serves them.
 type API struct {
 	Config
-	Engine  *gin.Engine // to which paths beside the operations are added
-	doc     *huma.OpenAPI
+	Engine  *gin.Engine           // to which paths beside the operations are added
+	doc     *huma.OpenAPI         // nil once it is written
+	parts   []func()              // what completes doc when it is asked for
 	ops     map[string]*Operation // by id
 	fixed   limitHeaderCache
 	pages   []string // paths of what is served beside the operations

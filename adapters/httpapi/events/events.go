@@ -64,7 +64,7 @@ func Declare(a *endpoint.API, u UseCases) {
 			EventID: "evt_" + openapi.ExampleID, Type: webhook.RechargePaid, Timestamp: value.Stamp(openapi.ExampleTime),
 			Data: map[string]string{"order_id": "PAY20260515120000abcdefgh", "status": "paid"}}}, Next: "ev_…"}}},
 	}, u.read)
-	webhooks.DocumentData(a, a.SchemaOf(AccountEvent{}).Ref)
+	a.Document(func() { webhooks.DocumentData(a, a.SchemaOf(AccountEvent{}).Ref) })
 }
 
 func (u UseCases) read(ctx context.Context, in *feedInput) (int, feedReply, error) {

@@ -104,7 +104,7 @@ func Declare(a *endpoint.API, u UseCases, g sessionview.Gateway) {
 // declareSessions declares buying and reading sessions.
 func (s *service) declareSessions() {
 	endpoint.DeclareResult(s.api, createOperation(), s.createSession)
-	documentForms(s.api.OpenAPI().Components.Schemas.Map())
+	s.api.Document(func() { documentForms(s.api.OpenAPI().Components.Schemas.Map()) })
 	endpoint.Declare(s.api, endpoint.Operation{
 		ID:      "list-sessions",
 		Usage:   true,

@@ -144,7 +144,7 @@ func Declare(a *endpoint.API, u UseCases) {
 			"with the retries of a new event.",
 		OK: []endpoint.Reply{{Status: http.StatusOK, Doc: "The delivery.", Data: examplePending}},
 	}, s.redeliver)
-	s.documentWebhooks()
+	s.api.Document(s.documentWebhooks)
 }
 
 func (s *service) webhook(ctx context.Context, _ *struct{}) (int, webhookReply, error) {
