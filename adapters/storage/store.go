@@ -26,6 +26,7 @@ import (
 	"agentproxy/adapters/storage/engine"
 	"agentproxy/adapters/storage/postgres"
 	"agentproxy/adapters/storage/proof"
+	"agentproxy/adapters/storage/rows"
 	"agentproxy/adapters/storage/sessions"
 	"agentproxy/adapters/storage/sqlite"
 	"agentproxy/adapters/storage/work"
@@ -116,6 +117,7 @@ type Store struct {
 	view     func(ctx context.Context, a *ports.ReadSet, fn func(context.Context, ports.Tx) error) error
 	commits  []*commit.Committer // SQLite's one, or those of PostgreSQL among which agents are divided
 	reads    []*reader           // of PostgreSQL, among which agents are divided
+	last     *rows.Set           // of the last transaction on SQLite, of its committer alone
 	recent   *batch.Recent       // sessions that were read lately, nil until Remember
 	postgres *postgres.Database  // the database, or nil
 	sqlite   *sqlite.Database    // the same
@@ -134,7 +136,8 @@ type Store struct {
 }
 
 // Writer returns the pool that writes. On SQLite it has one connection, which River's client uses
-// too, so that database/sql makes it wait instead of SQLite refusing it.
+// too, so that database/sql makes it wait instead of SQLite refusing it. What changes rows of the service there uses a
+// unit, or a connection of its own: see beginOnFile.
 func (s *Store) Writer() *sql.DB { return s.database.Writer() }
 
 // Pool returns the pool of connections to PostgreSQL, nil on SQLite.

@@ -120,16 +120,11 @@ func TestStatementsAreNotedForTheirUnit(t *testing.T) {
 func TestABatchOnAFileReadsAndWritesARowOnce(t *testing.T) {
 	t.Parallel()
 	notes := &tracer{notes: map[string][]string{}}
-	st, err := storage.Open(t.Context(), storage.Config{Path: sqlitetest.File(t), Trace: notes})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer st.Close()
-	if err := st.Migrate(t.Context()); err != nil {
-		t.Fatal(err)
-	}
+	path := sqlitetest.File(t)
+	st := openWith(t, storage.Config{Path: path, Trace: notes})
 	const units, failing = 5, 3
 	addAgent(t, st, "agt_1", units*1_000_000)
+	changeFile(t, path, "UPDATE agents SET description = 'changed'")
 	refused := errors.New("refused")
 	g := closeGate(t, st)
 	var failed atomic.Int32

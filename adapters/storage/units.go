@@ -216,11 +216,17 @@ type lent struct {
 }
 
 // beginOnFile begins a transaction on SQLite. What joint units change is written once they have run, or before a unit
-// runs a statement of its own: each row once, and without what a unit did that failed.
+// runs a statement of its own: each row once, and without what a unit did that failed. They find rows of the
+// transaction before, if that was one of joint units and committed, and no other connection has changed the file.
 func (s *Store) beginOnFile(_ []*ports.ReadSet, joint bool) (*engine.Transaction, error) {
-	in, err := s.sqlite.Begin()
+	last := s.last
+	s.last = nil
+	in, others, err := s.sqlite.Begin()
 	if err != nil || !joint {
 		return in, err
+	}
+	if last == nil || others {
+		last = new(rows.Set)
 	}
 	var claims []*batch.Claim
 	ended := func(err error) error {
@@ -231,7 +237,7 @@ func (s *Store) beginOnFile(_ []*ports.ReadSet, joint bool) (*engine.Transaction
 	}
 	conn, commit, rollback := in.Conn, in.Commit, in.Rollback
 	own := lent{conn, nil, keep(s.config.Trace)}
-	own.rows = rows.NewShared(conn, in, func(set *rows.Set) { claims = append(claims, s.recent.Writing(set)) })
+	own.rows = last.Next(conn, in, func(set *rows.Set) { claims = append(claims, s.recent.Writing(set)) })
 	in.Conn = own
 	in.Commit = func() error {
 		all := s.unit(own.sent.on(conn), in)
@@ -241,7 +247,11 @@ func (s *Store) beginOnFile(_ []*ports.ReadSet, joint bool) (*engine.Transaction
 			_ = rollback()
 			return ended(err)
 		}
-		return ended(commit())
+		if err := ended(commit()); err != nil {
+			return err
+		}
+		s.last = own.rows
+		return nil
 	}
 	in.Rollback = func() error {
 		_ = ended(engine.ErrAborted)

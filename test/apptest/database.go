@@ -3,6 +3,7 @@ package apptest
 import (
 	"cmp"
 	"context"
+	"database/sql"
 	"fmt"
 	"os"
 	"strconv"
@@ -18,10 +19,18 @@ import (
 	"agentproxy/test/sqlitetest"
 )
 
-// Exec executes a statement whose parameters are ? on both databases.
+// Exec executes a statement whose parameters are ? on both databases. On SQLite it has a connection of its own, as the
+// process of an operator has: the store keeps rows in memory until another connection changes the file.
 func (w *World) Exec(statement string, args ...any) {
 	w.T.Helper()
-	_, err := w.DB.Writer().Exec(w.sql(statement), args...)
+	db := w.DB.Writer()
+	if !w.Postgres() {
+		file, err := sql.Open("sqlite3", "file:"+w.Database+"?_busy_timeout=10000&_foreign_keys=on&_recursive_triggers=on")
+		OK(w.T, err)
+		defer file.Close()
+		db = file
+	}
+	_, err := db.Exec(w.sql(statement), args...)
 	OK(w.T, err)
 }
 

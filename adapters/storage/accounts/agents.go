@@ -55,6 +55,7 @@ const AgentSelect = `SELECT a.id, a.billing_user_id, a.name, a.contact_email, a.
 // Accounts are the agents that units read by their ids.
 var Accounts = &rows.Table[string, account.Agent]{
 	Order: work.AgentOrder,
+	Keep:  true,
 	Find:  func(s *rows.Set, id string) (account.Agent, bool, error) { return find(s, "a", id) },
 	Read:  func(s *rows.Set, id string) (account.Agent, bool, error) { return find(s, "", id) },
 	Ahead: rows.Ahead[string, account.Agent]{

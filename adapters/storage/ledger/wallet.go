@@ -67,6 +67,7 @@ var (
 // Wallets has what entries move, and sessions that begin or end. Budgets are changed by statements.
 var Wallets = &rows.Table[string, Stored]{
 	Order:   work.WalletOrder,
+	Keep:    true,
 	Compare: strings.Compare,
 	Find: func(s *rows.Set, agentID string) (w Stored, found bool, err error) {
 		var row Row

@@ -17,4 +17,7 @@
 // Units that share a transaction have one Set. Its rows were read ahead for all of them, and Get of
 // any other row ends the unit with engine.ErrAlone, which runs it again in a transaction of its own. End
 // keeps or drops what one of the units changed, and Flush writes what was kept when all have run.
+//
+// On SQLite they were not read ahead: a unit reads what is not in memory, and Next hands rows of tables that keep them
+// on to the units of the next transaction, while no other connection changes the file.
 package rows

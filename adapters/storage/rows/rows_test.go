@@ -347,3 +347,89 @@ func (w *counter) Queue(_, statement string, args []any) error {
 	}
 	return nil
 }
+
+// The units of the next transaction find the rows of a table that keeps them as they were written, and no others.
+func TestRowsOfTheTransactionBefore(t *testing.T) {
+	kept := *balances
+	kept.Order, kept.Keep = 4, true
+	c, in, _ := open(map[string]int64{"a": 1, "b": 2})
+	set := rows.NewShared(c, in, func(*rows.Set) {})
+	list := &rows.Inserts[string]{Order: 3}
+	if err := cmp.Or(kept.Put(set, "a", 5), balances.Put(set, "b", 6), list.Insert(set, "n")); err != nil {
+		t.Fatal(err)
+	}
+	set.End(true)
+	next := func() {
+		t.Helper()
+		if err := set.Flush(); err != nil {
+			t.Fatal(err)
+		}
+		before := set
+		set = set.Next(c, &engine.Transaction{Conn: c}, func(*rows.Set) {})
+		if _, ok := kept.Peek(before, "a"); ok {
+			t.Error("a unit of the transaction before has rows of this one")
+		}
+		c.sent = nil
+	}
+	next()
+	if n, ok := kept.Peek(set, "a"); n != 5 || !ok {
+		t.Errorf("a is %d, %v", n, ok)
+	}
+	if _, ok := balances.Peek(set, "b"); ok || len(list.Added(set)) > 0 {
+		t.Error("a row is kept that is not to be, or inserted again")
+	}
+	_ = kept.Put(set, "a", 7)
+	set.End(false) // a unit that fails
+	if n, ok, err := kept.Get(set, "a"); n != 5 || !ok || err != nil || len(c.sent) > 0 {
+		t.Errorf("a is %d, %v, read by %q", n, err, c.sent)
+	}
+	_ = kept.Put(set, "a", 8)
+	set.End(true)
+	next()
+	if n, ok := kept.Peek(set, "a"); n != 8 || !ok || c.stored["a"] != 8 {
+		t.Errorf("a is %d, stored as %d", n, c.stored["a"])
+	}
+	// What is known to be absent is not kept, since others may insert it without reading it.
+	if _, ok, err := kept.Get(set, "none"); ok || err != nil {
+		t.Fatal(ok, err)
+	}
+	next()
+	if _, ok := kept.Peek(set, "a"); ok {
+		t.Error("rows are kept beside one that is absent")
+	}
+	for n := range rows.MaxKept + 1 {
+		kept.Load(set, fmt.Sprint(n), 1)
+	}
+	next()
+	if _, ok := kept.Peek(set, "1"); ok {
+		t.Error("more rows are kept than may be")
+	}
+}
+
+// A row in memory is amended for units that follow, unless the unit fails, and nothing of that is written.
+func TestARowIsAmended(t *testing.T) {
+	c, in, _ := open(map[string]int64{"a": 1})
+	set := rows.NewShared(c, in, func(*rows.Set) {})
+	double := func(n int64) int64 { return 2 * n }
+	balances.Amend(set, "a", double) // it is not in memory
+	for _, keep := range []bool{true, false, true} {
+		if _, _, err := balances.Get(set, "a"); err != nil {
+			t.Fatal(err)
+		}
+		balances.Amend(set, "a", double)
+		set.End(keep)
+	}
+	balances.Ask(set, "none")
+	balances.Amend(set, "none", double)
+	n, _, err := balances.Get(set, "a")
+	_, ok, _ := balances.Get(set, "none")
+	if err := cmp.Or(err, set.Flush()); n != 4 || ok || err != nil || len(c.sent) != 1 {
+		t.Errorf("a is %d, none is there: %v, %q was sent, %v", n, ok, c.sent, err)
+	}
+	_ = balances.Put(set, "a", 5)
+	balances.Amend(set, "a", double)
+	set.End(true)
+	if err := set.Flush(); err != nil || c.stored["a"] != 10 {
+		t.Errorf("a change that was amended is stored as %d, %v", c.stored["a"], err)
+	}
+}

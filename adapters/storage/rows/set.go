@@ -34,6 +34,8 @@ type table interface {
 	flush(s *Set, w Writer) error
 	// forget drops the rows that were read.
 	forget()
+	// next drops what units of the next transaction do not find in memory.
+	next()
 }
 
 // New returns the Set of a unit in a transaction, or of a view if in is nil, which keeps nothing.
@@ -43,6 +45,19 @@ func New(conn engine.Conn, in *engine.Transaction) Set { return Set{conn: conn, 
 // before whenever it writes.
 func NewShared(conn engine.Conn, in *engine.Transaction, before func(*Set)) *Set {
 	return &Set{conn: conn, in: in, shared: true, before: before}
+}
+
+// Next returns the Set of units that share the next transaction of the connection, as NewShared does, with the rows
+// that tables keep: no other connection may have changed them. What s had was flushed and committed; now it has none.
+func (s *Set) Next(conn engine.Conn, in *engine.Transaction, before func(*Set)) *Set {
+	next := NewShared(conn, in, before)
+	next.tables, s.tables = s.tables, next.tables
+	for _, t := range next.tables {
+		if t != nil {
+			t.next()
+		}
+	}
+	return next
 }
 
 // NewAhead returns the Set of units that share a transaction, or of views that share a snapshot, whose rows are read

@@ -78,6 +78,8 @@ func (h *sums[K, R]) flush(s *Set, w Writer) error {
 
 func (h *sums[K, R]) forget() {}
 
+func (h *sums[K, R]) next() { h.base.clear() }
+
 // Inserts declares rows that units insert without reading them.
 type Inserts[R any] struct {
 	// Order is as that of a Table.
@@ -143,3 +145,5 @@ func (h *inserts[R]) flush(s *Set, w Writer) error {
 }
 
 func (h *inserts[R]) forget() {}
+
+func (h *inserts[R]) next() { h.base = nil }

@@ -20,6 +20,9 @@ type Table[K comparable, R any] struct {
 	// Written returns a row as the table has it once it is written, for rows that note what of them was changed. Nil
 	// returns the same.
 	Written func(R) R
+	// Keep has the units of the next transaction find the rows in memory, up to MaxKept of them, where the program alone
+	// writes. What a row has of other tables must not change without it: see Amend.
+	Keep bool
 	// Unread reports whether units that share a transaction, and named what they read, take a row that is not in memory
 	// for absent, given which others are. The database refuses a row that is not, and with it the transaction. Nil is
 	// false.
@@ -41,7 +44,12 @@ type held[K comparable, R any] struct {
 	table     *Table[K, R]
 	base, own keyed[K, row[R]] // of the units that have ended, and of the running one
 	changes   int
+	dirty     []K  // of base, that were changed
+	absent    bool // base has rows that the table has not
 }
+
+// MaxKept is how many rows of a table are kept for the next transaction.
+const MaxKept = 1024
 
 // row is a row in memory. One that is neither stored nor changed is known to be absent.
 type row[R any] struct {
@@ -95,6 +103,7 @@ func (t *Table[K, R]) get(s *Set, k K, find func(*Set, K) (R, bool, error), keep
 	}
 	if keep {
 		h.base.put(k, row[R]{value: found, stored: ok})
+		h.absent = h.absent || !ok
 	}
 	return found, ok, nil
 }
@@ -123,6 +132,9 @@ func (t *Table[K, R]) Put(s *Set, k K, value R) error {
 		h.changes++
 		r.no = h.changes
 	}
+	if !s.shared && !r.changed {
+		h.dirty = append(h.dirty, k)
+	}
 	r.value, r.changed = value, true
 	if s.shared {
 		h.own.put(k, r)
@@ -130,6 +142,21 @@ func (t *Table[K, R]) Put(s *Set, k K, value R) error {
 		h.base.put(k, r)
 	}
 	return nil
+}
+
+// Amend replaces a row in memory, if it is there, by one that the table has too: what differs is of other tables.
+func (t *Table[K, R]) Amend(s *Set, k K, amend func(R) R) {
+	h := t.of(s)
+	r, read := h.get(k)
+	if !read || !r.stored && !r.changed {
+		return
+	}
+	r.value = amend(r.value)
+	if s.shared {
+		h.own.put(k, r)
+	} else {
+		h.base.put(k, r)
+	}
 }
 
 // Insert adds a row that the table does not have.
@@ -176,6 +203,7 @@ func (t *Table[K, R]) Ask(s *Set, keys ...K) {
 	for _, k := range keys {
 		h.base.put(k, row[R]{})
 	}
+	h.absent = true
 }
 
 // Always is an Unread that is always true.
@@ -185,28 +213,28 @@ func Always[K comparable](func(K) bool, K) bool { return true }
 func (t *Table[K, R]) Changed(s *Set) []Change[K, R] { return t.of(s).changed() }
 
 func (h *held[K, R]) changed() []Change[K, R] {
-	var list []*pair[K, row[R]]
-	for i := range h.base.list {
-		if r := &h.base.list[i]; r.value.changed {
-			list = append(list, r)
-		}
+	type found struct {
+		key K
+		*row[R]
 	}
+	list := Map(h.dirty, func(k K) found { return found{k, h.base.get(k)} })
 	if len(list) > 1 {
-		slices.SortFunc(list, func(a, b *pair[K, row[R]]) int {
+		slices.SortFunc(list, func(a, b found) int {
 			if compare := h.table.Compare; compare != nil {
 				return compare(a.key, b.key)
 			}
-			return a.value.no - b.value.no
+			return a.no - b.no
 		})
 	}
-	return Map(list, func(p *pair[K, row[R]]) Change[K, R] {
-		return Change[K, R]{p.key, p.value.value, p.value.stored}
-	})
+	return Map(list, func(f found) Change[K, R] { return Change[K, R]{f.key, f.value, f.stored} })
 }
 
 func (h *held[K, R]) end(keep bool) {
 	if keep {
 		for _, p := range h.own.list {
+			if old := h.base.get(p.key); p.value.changed && (old == nil || !old.changed) {
+				h.dirty = append(h.dirty, p.key)
+			}
 			h.base.put(p.key, p.value)
 		}
 	}
@@ -221,16 +249,28 @@ func (h *held[K, R]) flush(s *Set, w Writer) error {
 	if err := h.table.Write(s, w, list); err != nil || s.ahead {
 		return err
 	}
-	for i := range h.base.list {
-		if r := &h.base.list[i].value; r.changed {
-			r.stored, r.changed = true, false
-			if h.table.Written != nil {
-				r.value = h.table.Written(r.value)
-			}
+	for _, k := range h.dirty {
+		r := h.base.get(k)
+		r.stored, r.changed = true, false
+		if h.table.Written != nil {
+			r.value = h.table.Written(r.value)
 		}
 	}
+	clear(h.dirty)
+	h.dirty = h.dirty[:0]
 	return nil
 }
 
 // forget is called after a flush.
-func (h *held[K, R]) forget() { h.base.clear() }
+func (h *held[K, R]) forget() {
+	h.base.clear()
+	clear(h.dirty)
+	h.dirty, h.absent = h.dirty[:0], false
+}
+
+// next drops all rows where some are unknown to the table, which is rare.
+func (h *held[K, R]) next() {
+	if !h.table.Keep || h.absent || len(h.base.list) > MaxKept {
+		h.forget()
+	}
+}

@@ -142,6 +142,8 @@ var (
 var HealthTable = &rows.Table[string, StoredHealth]{
 	Order:   work.HealthOrder,
 	Compare: strings.Compare,
+	Keep:    true,
+	Written: func(h StoredHealth) StoredHealth { h.stored = true; return h },
 	Ahead: rows.Ahead[string, StoredHealth]{
 		What: "read health", Lock: "SELECT 1 FROM sessions WHERE id = ANY(?1::text[]) ORDER BY id FOR " + work.RowLock,
 		Query: selectHealth + "= ANY(?1::text[])", Scan: scanHealth,

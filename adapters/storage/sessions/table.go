@@ -201,6 +201,9 @@ func stored(u *work.Unit, id string) (*Stored, error) {
 // store changes a part of a session.
 func store(u *work.Unit, f *Stored, part parts) error {
 	f.changed |= part
+	if part == stateChanged {
+		HealthTable.Amend(u.Set, f.ID, func(h StoredHealth) StoredHealth { h.status = f.Status; return h })
+	}
 	return Table.Put(u.Set, f.ID, f)
 }
 

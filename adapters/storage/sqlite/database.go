@@ -31,6 +31,13 @@ type Database struct {
 	// listedTo is up to where outbox_feeds has events, as far as is known, or listedUnknown. It belongs to who has the
 	// writing connection.
 	listedTo int64
+	seen     seen
+}
+
+// seen is the version of the file that a connection has seen, which changes when another connection commits.
+type seen struct {
+	conn    *sqlite3.SQLiteConn
+	version int64
 }
 
 // Open opens a file, which is created if it does not exist, with a number of connections that read.
@@ -58,7 +65,8 @@ func open(ctx context.Context, path string, connections int) (_ *Database, err e
 	return d, nil
 }
 
-// Writer returns the pool of the one connection that writes.
+// Writer returns the pool of the one connection that writes. Beside transactions of Begin it changes no table of which
+// rows are kept.
 func (d *Database) Writer() *sql.DB { return d.writer }
 
 // Dialector returns GORM's dialect.
@@ -80,24 +88,40 @@ func (d *Database) Audit(ctx context.Context, fn func(engine.Conn) error) error 
 }
 
 // Begin takes the writing connection for one transaction. Between transactions River's client has
-// it.
-func (d *Database) Begin() (*engine.Transaction, error) {
+// it. others reports whether another connection, also of another process, may have changed the file since the last
+// transaction began.
+func (d *Database) Begin() (in *engine.Transaction, others bool, err error) {
 	ctx := context.Background()
 	c, err := d.writer.Conn(ctx)
 	if err != nil {
-		return nil, engine.Unavailable("begin", err)
+		return nil, false, engine.Unavailable("begin", err)
 	}
 	tx, err := c.BeginTx(ctx, nil)
 	if err != nil {
 		_ = c.Close()
-		return nil, engine.Unavailable("begin", err)
+		return nil, false, engine.Unavailable("begin", err)
 	}
+	last := d.seen
+	d.seen = see(ctx, c)
 	return &engine.Transaction{
 		Conn:     conn{c},
 		Tx:       tx,
 		Commit:   func() error { defer c.Close(); return d.commit(c, tx) },
 		Rollback: func() error { defer c.Close(); return tx.Rollback() },
-	}, nil
+	}, d.seen != last || d.seen.conn == nil, nil
+}
+
+// see returns what a connection has seen in a transaction that has begun, nothing if that cannot be read. The version
+// of another connection begins anew: https://www.sqlite.org/pragma.html#pragma_data_version.
+func see(ctx context.Context, c *sql.Conn) (now seen) {
+	if err := c.QueryRowContext(ctx, "PRAGMA data_version").Scan(&now.version); err != nil {
+		return seen{}
+	}
+	_ = c.Raw(func(driver any) error {
+		now.conn, _ = driver.(*sqlite3.SQLiteConn)
+		return nil
+	})
+	return now
 }
 
 // commit lists events by their agents if there are enough, and commits a transaction.

@@ -15,6 +15,7 @@ import (
 // Endpoints are the webhooks of agents, which a unit keeps only when it shares them.
 var Endpoints = &rows.Table[string, webhook.Endpoint]{
 	Order: work.EndpointOrder,
+	Keep:  true,
 	Read: func(s *rows.Set, agentID string) (e webhook.Endpoint, found bool, err error) {
 		var row endpointOf
 		found, err = s.Find(row.targets(), SelectEndpoints+"WHERE a.id = ?1", "", agentID)
