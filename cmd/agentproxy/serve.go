@@ -28,7 +28,7 @@ type serveCmd struct{}
 // ballast is memory that is allocated and never touched, so it takes an address range and no memory. The
 // garbage collector counts it as live and lets the heap grow by as much more between two collections. A
 // service of few agents has so small a heap that collecting it took an eighth of a call's processor time.
-const ballast = 12 << 20
+const ballast = 8 << 20
 
 // Run serves until SIGINT or SIGTERM.
 func (serveCmd) Run(k *kit) error {

@@ -137,8 +137,8 @@ func TestTheOperatorSeesWhatTheServiceDoes(t *testing.T) {
 		deployed(t, text, len(store) > 0)
 		// The heap of a small service grows by its ballast before it is collected, which is the largest object alive: from
 		// what size on it is collected depends on GOGC.
-		if _, heap := s.page("/debug/pprof/heap?gc=1&debug=1"); !strings.Contains(heap, "\n1: 12582912 [1: 12582912] @") {
-			t.Error("the heap has no ballast of 12 MiB")
+		if _, heap := s.page("/debug/pprof/heap?gc=1&debug=1"); !strings.Contains(heap, "\n1: 8388608 [1: 8388608] @") {
+			t.Error("the heap has no ballast of 8 MiB")
 		}
 		for _, secret := range []string{key, agent, id, "watched"} {
 			if strings.Contains(text, secret) {
