@@ -62,6 +62,16 @@ func TestRowsAreKeptUntilAnotherConnectionChangesTheFile(t *testing.T) {
 	if reads, err := buy(); reads != 3 || err != nil {
 		t.Errorf("after a change by another connection it reads %d, %v", reads, err)
 	}
+	report := func(name string) int {
+		err := reportAhead(context.WithValue(t.Context(), unitName{}, name), st, "agt_1", fmt.Sprintf("sess_%020d", 7919))
+		if err != nil {
+			t.Error(err)
+		}
+		return strings.Count(notes.of(name), "FROM sessions")
+	}
+	if first, second := report("first report"), report("second report"); first != 1 || second != 0 {
+		t.Errorf("the first report reads health %d times, the second %d", first, second)
+	}
 	changeFile(t, path, "UPDATE agents SET status = 'disabled' WHERE id = 'agt_1'")
 	err := st.Update(t.Context(), ports.ReadSet{}, func(ctx context.Context, tx ports.Tx) error {
 		a, err := tx.Agents().Get(ctx, "agt_1")

@@ -389,6 +389,12 @@ func TestRowsOfTheTransactionBefore(t *testing.T) {
 	if n, ok := kept.Peek(set, "a"); n != 8 || !ok || c.stored["a"] != 8 {
 		t.Errorf("a is %d, stored as %d", n, c.stored["a"])
 	}
+	kept.Ask(set, "c") // and found
+	kept.Load(set, "c", 3)
+	next()
+	if n, ok := kept.Peek(set, "c"); n != 3 || !ok {
+		t.Errorf("c is %d, %v", n, ok)
+	}
 	// What is known to be absent is not kept, since others may insert it without reading it.
 	if _, ok, err := kept.Get(set, "none"); ok || err != nil {
 		t.Fatal(ok, err)

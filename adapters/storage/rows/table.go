@@ -44,8 +44,8 @@ type held[K comparable, R any] struct {
 	table     *Table[K, R]
 	base, own keyed[K, row[R]] // of the units that have ended, and of the running one
 	changes   int
-	dirty     []K  // of base, that were changed
-	absent    bool // base has rows that the table has not
+	dirty     []K // of base, that were changed
+	absent    int // rows of base that are known to be absent
 }
 
 // MaxKept is how many rows of a table are kept for the next transaction.
@@ -58,11 +58,28 @@ type row[R any] struct {
 	no              int // of the change
 }
 
+func (r *row[R]) absent() bool { return !r.stored && !r.changed }
+
 func (t *Table[K, R]) of(s *Set) *held[K, R] {
 	if s.tables[t.Order] == nil {
 		s.tables[t.Order] = &held[K, R]{table: t}
 	}
 	return s.tables[t.Order].(*held[K, R])
+}
+
+// put replaces a row of the units that have ended.
+func (h *held[K, R]) put(k K, r row[R]) {
+	old := h.base.get(k)
+	if old != nil && old.absent() {
+		h.absent--
+	}
+	if r.absent() {
+		h.absent++
+	}
+	if r.changed && (old == nil || !old.changed) {
+		h.dirty = append(h.dirty, k)
+	}
+	h.base.put(k, r)
 }
 
 func (h *held[K, R]) get(k K) (r row[R], ok bool) {
@@ -102,8 +119,7 @@ func (t *Table[K, R]) get(s *Set, k K, find func(*Set, K) (R, bool, error), keep
 		return none, false, err
 	}
 	if keep {
-		h.base.put(k, row[R]{value: found, stored: ok})
-		h.absent = h.absent || !ok
+		h.put(k, row[R]{value: found, stored: ok})
 	}
 	return found, ok, nil
 }
@@ -132,14 +148,11 @@ func (t *Table[K, R]) Put(s *Set, k K, value R) error {
 		h.changes++
 		r.no = h.changes
 	}
-	if !s.shared && !r.changed {
-		h.dirty = append(h.dirty, k)
-	}
 	r.value, r.changed = value, true
 	if s.shared {
 		h.own.put(k, r)
 	} else {
-		h.base.put(k, r)
+		h.put(k, r)
 	}
 	return nil
 }
@@ -148,14 +161,14 @@ func (t *Table[K, R]) Put(s *Set, k K, value R) error {
 func (t *Table[K, R]) Amend(s *Set, k K, amend func(R) R) {
 	h := t.of(s)
 	r, read := h.get(k)
-	if !read || !r.stored && !r.changed {
+	if !read || r.absent() {
 		return
 	}
 	r.value = amend(r.value)
 	if s.shared {
 		h.own.put(k, r)
 	} else {
-		h.base.put(k, r)
+		h.put(k, r)
 	}
 }
 
@@ -194,16 +207,15 @@ func (t *Table[K, R]) Dirty(s *Set, keys ...K) bool {
 
 // Load adds a row that was read ahead and locked.
 func (t *Table[K, R]) Load(s *Set, k K, value R) {
-	t.of(s).base.put(k, row[R]{value: value, stored: true})
+	t.of(s).put(k, row[R]{value: value, stored: true})
 }
 
 // Ask notes rows that are read ahead, before they are loaded: those that are not do not exist.
 func (t *Table[K, R]) Ask(s *Set, keys ...K) {
 	h := t.of(s)
 	for _, k := range keys {
-		h.base.put(k, row[R]{})
+		h.put(k, row[R]{})
 	}
-	h.absent = true
 }
 
 // Always is an Unread that is always true.
@@ -232,10 +244,7 @@ func (h *held[K, R]) changed() []Change[K, R] {
 func (h *held[K, R]) end(keep bool) {
 	if keep {
 		for _, p := range h.own.list {
-			if old := h.base.get(p.key); p.value.changed && (old == nil || !old.changed) {
-				h.dirty = append(h.dirty, p.key)
-			}
-			h.base.put(p.key, p.value)
+			h.put(p.key, p.value)
 		}
 	}
 	h.own.clear()
@@ -265,12 +274,12 @@ func (h *held[K, R]) flush(s *Set, w Writer) error {
 func (h *held[K, R]) forget() {
 	h.base.clear()
 	clear(h.dirty)
-	h.dirty, h.absent = h.dirty[:0], false
+	h.dirty, h.absent = h.dirty[:0], 0
 }
 
-// next drops all rows where some are unknown to the table, which is rare.
+// next drops all rows where some are known to be absent, which is rare: others may insert them without reading them.
 func (h *held[K, R]) next() {
-	if !h.table.Keep || h.absent || len(h.base.list) > MaxKept {
+	if !h.table.Keep || h.absent > 0 || len(h.base.list) > MaxKept {
 		h.forget()
 	}
 }
