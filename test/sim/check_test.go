@@ -105,7 +105,7 @@ func (w *world) checkOrders(b tables) {
 
 // checkWindows checks that a window closes only when the final head is past it and
 // everything paid in it has been read, whatever the clock shows and however long
-// calls fail. What the index hides has not been read.
+// calls fail. What the index hides has not been read, and what was set aside not been booked.
 func (w *world) checkWindows(b tables) {
 	heads, err := w.heads()
 	if err != nil {
@@ -129,7 +129,7 @@ func (w *world) checkWindows(b tables) {
 			w.fail("%s is %s, its window is open until %s and the final head is of %s", o.ID, o.Status, o.ExpiresAt, heads.Final.Time)
 		}
 		for _, t := range finals {
-			if t.To == o.Address && !t.BlockTime.After(o.ExpiresAt) && !stored[t.Key] {
+			if t.To == o.Address && !t.BlockTime.After(o.ExpiresAt) && !stored[t.Key] && !b.aside[t.Key] {
 				w.fail("%s is %s and %+v in its window is not stored", o.ID, o.Status, t)
 			}
 		}
@@ -188,14 +188,22 @@ func (w *world) checkCursor(b tables) {
 }
 
 // checkStored checks that everything behind a cursor is stored: for each address up to
-// its time, and for all of them up to the scan cursor.
+// its time, for those that an order awaits a payment at up to the scan cursor, and for the
+// others up to that of the rest, which is read each hour.
 func (w *world) checkStored(b tables) {
+	awaited := map[string]bool{}
+	for _, o := range b.orders {
+		late := o.ExpiresAt.Before(w.clock.Now().Add(-recharge.Late)) && !o.Status.Open()
+		if !late && o.CreatedAt.Before(w.cursor.ReadAt) && !w.skewed { // it was there when the scan began, by the same clock
+			awaited[o.Address] = true
+		}
+	}
 	for _, t := range w.chain.Finals() {
 		through, ours := b.through[t.To]
-		if !ours || slices.Contains(w.hidden, t.Key) || b.transfers[t.Key].State == recharge.Final {
+		if !ours || slices.Contains(w.hidden, t.Key) || b.aside[t.Key] || b.transfers[t.Key].State == recharge.Final {
 			continue
 		}
-		if t.Block <= w.cursor.Final.Number {
+		if t.Block <= b.rest || t.Block <= w.cursor.Final.Number && awaited[t.To] {
 			w.fail("the cursor is at block %d and %+v is not stored", w.cursor.Final.Number, t)
 		}
 		if !t.BlockTime.After(through) {

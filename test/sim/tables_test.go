@@ -20,6 +20,8 @@ type tables struct {
 	keys      map[string]bool           // of events
 	balances  map[string]domain.Money
 	through   map[string]time.Time
+	aside     map[recharge.Key]bool // what could not be booked time after time, and is tried again
+	rest      int64                 // the block up to which the addresses are read that no order awaits a payment at
 }
 
 type credit struct {
@@ -32,13 +34,20 @@ func ref(k recharge.Key) string { return fmt.Sprintf("usdt:%s:%s:%d", k.Network,
 // readTables reads the tables as they are: it repeats none of the program's own code.
 func (w *world) readTables() (b tables) {
 	b = tables{owners: map[string]string{}, orders: map[string]recharge.Order{}, transfers: map[recharge.Key]recharge.Transfer{},
-		events: map[string][]webhook.Type{}, keys: map[string]bool{}, balances: map[string]domain.Money{}, through: map[string]time.Time{}}
+		events: map[string][]webhook.Type{}, keys: map[string]bool{}, balances: map[string]domain.Money{}, through: map[string]time.Time{},
+		aside: map[recharge.Key]bool{}}
+	w.rows(`SELECT network, tx_id, log_index FROM recharge_aside`, func(scan func(...any)) {
+		var k recharge.Key
+		scan(&k.Network, &k.TxID, &k.LogIndex)
+		b.aside[k] = true
+	})
 	w.rows(`SELECT address, agent_id, read_through FROM recharge_addresses`, func(scan func(...any)) {
 		var address, agent string
 		var through int64
 		scan(&address, &agent, &through)
 		b.owners[address], b.through[address] = agent, time.UnixMicro(through).UTC()
 	})
+	w.rows(`SELECT final_number FROM recharge_marks WHERE network = '`+network+`/rest'`, func(scan func(...any)) { scan(&b.rest) })
 	w.rows(`SELECT id, agent_id, network, address, amount, received, status, created_at, expires_at, paid_at FROM recharge_orders`,
 		func(scan func(...any)) {
 			var o recharge.Order
