@@ -389,6 +389,11 @@ func TestRowsOfTheTransactionBefore(t *testing.T) {
 	if n, ok := kept.Peek(set, "a"); n != 8 || !ok || c.stored["a"] != 8 {
 		t.Errorf("a is %d, stored as %d", n, c.stored["a"])
 	}
+	_ = kept.Put(set, "d", 4)
+	set.End(true)
+	if err := set.Flush(); err != nil || len(c.sent) != 1 {
+		t.Errorf("for one changed row was sent %q, %v", c.sent, err)
+	}
 	kept.Ask(set, "c") // and found
 	kept.Load(set, "c", 3)
 	next()

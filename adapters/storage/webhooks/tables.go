@@ -12,7 +12,7 @@ import (
 	"agentproxy/domain/webhook"
 )
 
-// Endpoints are the webhooks of agents, which a unit keeps only when it shares them.
+// Endpoints are the webhooks of agents, which a unit on PostgreSQL keeps only when it shares them.
 var Endpoints = &rows.Table[string, webhook.Endpoint]{
 	Order: work.EndpointOrder,
 	Keep:  true,
