@@ -281,7 +281,11 @@ func StartSmall(t testing.TB, size int) *Server {
 
 // create makes the files of a server, with further lines of its configuration, and starts it.
 func (s *Server) create(config ...string) error {
-	if err := s.tool("initdb", "-D", s.data(), "-U", "postgres", "-A", "trust", "--no-sync", "--locale=C", "-E", "UTF8"); err != nil {
+	made, err := initialized()
+	if err == nil {
+		err = s.run("cp", "-R", made.data(), s.data())
+	}
+	if err != nil {
 		return err
 	}
 	// One user needs a password, for tests of a wrong one.
@@ -298,6 +302,19 @@ func (s *Server) create(config ...string) error {
 	}
 	return s.Begin()
 }
+
+// initialized returns a server that never runs, whose files the others of this process copy: initdb takes a second.
+var initialized = sync.OnceValues(func() (*Server, error) {
+	bin, err := binaries()
+	if err != nil {
+		return nil, err
+	}
+	s, err := place(bin)
+	if err != nil {
+		return nil, err
+	}
+	return s, s.tool("initdb", "-D", s.data(), "-U", "postgres", "-A", "trust", "--no-sync", "--locale=C", "-E", "UTF8")
+})
 
 // place returns a server that has a folder and no data yet.
 func place(bin string) (s *Server, err error) {
@@ -366,28 +383,38 @@ func (s *Server) guard() error {
 		_ = w.Close()
 		return err
 	}
-	held = append(held, w)
+	held.Lock()
+	defer held.Unlock()
+	held.pipes = append(held.pipes, w)
 	go func() { _ = cmd.Wait() }()
 	return nil
 }
 
 // held are the pipes, for as long as the process lives.
-var held []io.Closer
+var held struct {
+	sync.Mutex
+	pipes []io.Closer
+}
 
 // tool runs a program of PostgreSQL.
 func (s *Server) tool(name string, args ...string) error {
+	return s.run(filepath.Join(s.bin, name), args...)
+}
+
+// run runs a program in the folder of the server and as its user.
+func (s *Server) run(name string, args ...string) error {
 	out, err := os.CreateTemp("", "agentproxy-pg-out-")
 	if err != nil {
 		return err
 	}
 	defer os.Remove(out.Name())
 	defer out.Close()
-	cmd := exec.Command(filepath.Join(s.bin, name), args...)
+	cmd := exec.Command(name, args...)
 	cmd.Dir, cmd.Stdout, cmd.Stderr = s.dir, out, out // a file: the server keeps them open
 	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: s.as}
 	if err := cmd.Run(); err != nil {
 		text, _ := os.ReadFile(out.Name())
-		return fmt.Errorf("%s: %w\n%s", name, err, text)
+		return fmt.Errorf("%s: %w\n%s", filepath.Base(name), err, text)
 	}
 	return nil
 }

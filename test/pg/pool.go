@@ -3,16 +3,21 @@ package pg
 import (
 	"context"
 	"crypto/rand"
+	"crypto/sha256"
 	"errors"
 	"fmt"
+	"io/fs"
 	"strings"
 	"sync"
 	"testing"
 	"time"
 
 	"github.com/jackc/pgx/v5"
+	"github.com/riverqueue/river/riverdriver/riverpgxv5"
+	"github.com/riverqueue/river/rivermigrate"
 
 	"agentproxy/adapters/storage"
+	"agentproxy/adapters/storage/postgres"
 )
 
 // pool holds the migrated databases of this process that no test uses. A test
@@ -20,7 +25,7 @@ import (
 // Resetting a database takes a tenth of the time of creating and dropping it.
 type pool struct {
 	admin    string // URL of the database postgres
-	template string // name of a migrated database that nothing connects to
+	template string // name of a migrated database that nothing is connected to
 	pristine state  // of the template
 
 	mu   sync.Mutex
@@ -36,27 +41,93 @@ type state struct {
 }
 
 // shared is the pool of this process. Its template is created by the first test
-// that needs a database.
+// that needs a database, of this process or of another one on the same server.
 var shared = sync.OnceValues(func() (*pool, error) {
 	admin, err := server()
 	if err != nil {
 		return nil, err
 	}
-	// A server that TEST_POSTGRES_DSN names may have templates of other versions.
-	p := &pool{admin: admin, template: "agentproxy_template_" + strings.ToLower(rand.Text()[:12])}
-	if err := migrated(admin, p.template); err != nil {
+	p := &pool{admin: admin}
+	if p.template, err = template(admin); err != nil {
 		return nil, err
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Minute)
 	defer cancel()
-	conn, err := pgx.Connect(ctx, rename(admin, p.template))
+	name := newName() // another process may copy the template, which nothing may be connected to then
+	if err := execute(ctx, admin, "CREATE DATABASE "+name+" TEMPLATE "+p.template); err != nil {
+		return nil, err
+	}
+	conn, err := pgx.Connect(ctx, rename(admin, name))
 	if err != nil {
 		return nil, err
 	}
 	defer conn.Close(ctx)
+	p.free = []string{name}
 	p.pristine, err = read(ctx, conn)
 	return p, err
 })
+
+// template returns the name of a database with the present schema, which the first process that needs it creates
+// on a server and the others find. The name has a digest of the migrations: a server that TEST_POSTGRES_DSN names
+// may have templates of other versions.
+func template(admin string) (string, error) {
+	name, err := templateName()
+	if err != nil {
+		return "", err
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Minute)
+	defer cancel()
+	conn, err := pgx.Connect(ctx, admin)
+	if err != nil {
+		return "", err
+	}
+	defer conn.Close(ctx)
+	if _, err := conn.Exec(ctx, "SELECT pg_advisory_lock($1)", templateLock); err != nil { // until it is closed
+		return "", err
+	}
+	var found bool
+	err = conn.QueryRow(ctx, "SELECT EXISTS (SELECT FROM pg_database WHERE datname = $1)", name).Scan(&found)
+	if err != nil || found {
+		return name, err
+	}
+	unfinished := newName()
+	if err := migrated(admin, unfinished); err != nil {
+		return "", err
+	}
+	_, err = conn.Exec(ctx, "ALTER DATABASE "+unfinished+" RENAME TO "+name)
+	return name, err
+}
+
+// templateLock is the number of the advisory lock under which a template is created.
+const templateLock = 3_391_702_845_117_930_266
+
+// templateName returns the name of the template of the migrations of this program and of River.
+func templateName() (string, error) {
+	digest := sha256.New()
+	files, err := new(postgres.Database).Migrations()
+	if err != nil {
+		return "", err
+	}
+	err = fs.WalkDir(files, ".", func(path string, entry fs.DirEntry, err error) error {
+		if err != nil || entry.IsDir() {
+			return err
+		}
+		text, err := fs.ReadFile(files, path)
+		fmt.Fprintf(digest, "%s %d %s", path, len(text), text)
+		return err
+	})
+	if err != nil {
+		return "", err
+	}
+	river, err := rivermigrate.New(riverpgxv5.New(nil), nil)
+	if err != nil {
+		return "", err
+	}
+	for _, version := range river.AllVersions() {
+		fmt.Fprintf(digest, "%d %d %s", version.Version, len(version.SQLUp), version.SQLUp)
+	}
+	return fmt.Sprintf("agentproxy_template_%x", digest.Sum(nil)[:8]), nil
+}
 
 // migrated creates a database with the present schema.
 func migrated(admin, name string) error {

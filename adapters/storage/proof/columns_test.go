@@ -86,7 +86,7 @@ func TestEveryColumnOfMoneyIsProved(t *testing.T) {
 			for _, column := range b.columns(table) {
 				name := table + "." + column
 				_, named := why[name]
-				most := min(rows, campaign.Rounds(5, 20))
+				most := min(rows, campaign.Rounds(3, 20))
 				if h.Postgres() {
 					most = min(rows, campaign.Rounds(1, 10))
 				}

@@ -16,6 +16,7 @@ import (
 	"agentproxy/adapters/storage"
 	"agentproxy/ports"
 	"agentproxy/test/apptest"
+	"agentproxy/test/campaign"
 	"agentproxy/test/pg"
 	"agentproxy/test/sqlitetest"
 )
@@ -236,9 +237,16 @@ func TestVerifySeesTheCorruptionsOfTheAudit(t *testing.T) {
 			t.Fatalf("the sound database: %+v, %v", faults, err)
 		}
 		all, seen := slices.Concat(corruptions, hollow[h.Postgres()]), 0
-		for _, c := range all {
+		every := 1
+		if h.Postgres() { // to copy a database takes longer than a proof, and most of a rule is the same text
+			every = campaign.Rounds(3, 1)
+		}
+		for i, c := range all {
 			if c.rule != "" && c.no > 0 {
 				seen++
+			}
+			if i%every != 0 && i < len(corruptions) {
+				continue
 			}
 			t.Run(fmt.Sprint(c.no, " ", c.name), func(t *testing.T) {
 				t.Parallel()
