@@ -2,6 +2,9 @@ package pg_test
 
 import (
 	"context"
+	"os"
+	"os/exec"
+	"strings"
 	"testing"
 
 	"github.com/jackc/pgx/v5"
@@ -92,5 +95,24 @@ func TestADatabaseHasOneUser(t *testing.T) {
 	}
 	if _, err := pgx.Connect(t.Context(), url); err == nil {
 		t.Error("the database has its name after the test")
+	}
+}
+
+// The second process finds the template that the first one has made.
+func TestProcessesShareATemplate(t *testing.T) {
+	s := pg.Start(t)
+	const templates = `SELECT string_agg(oid || ' ' || datname, ', ') FROM pg_database WHERE datname LIKE 'agentproxy_template_%'`
+	process := func() string {
+		t.Helper()
+		cmd := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^TestADatabaseHasOneUser$")
+		cmd.Env = append(os.Environ(), "TEST_POSTGRES_DSN="+s.URL("postgres"))
+		if out, err := cmd.CombinedOutput(); err != nil {
+			t.Fatalf("%v\n%s", err, out)
+		}
+		return ask(t, s.URL("postgres"), templates)
+	}
+	first := process()
+	if second := process(); second != first || strings.Contains(first, ",") {
+		t.Errorf("the first process leaves %s, the second %s", first, second)
 	}
 }
