@@ -164,7 +164,7 @@ func (s *Server) Database(t testing.TB) string {
 // Standby runs a second server that follows this one, until Promote, and removes it when the test ends.
 func (s *Server) Standby(t testing.TB) *Server {
 	t.Helper()
-	second, err := place(s.bin)
+	second, err := place()
 	require(t, err)
 	t.Cleanup(func() { _ = second.Stop("immediate") })
 	require(t, second.tool("pg_basebackup", "-D", second.data(), "-h", s.dir, "-U", "postgres", "-R", "-X", "stream", "-c", "fast", "--no-sync"))
@@ -254,11 +254,7 @@ func (s *Server) data() string { return filepath.Join(s.dir, "data") }
 
 // Run starts a server in a folder of its own, which is removed when the process has ended.
 func Run() (*Server, error) {
-	bin, err := binaries()
-	if err != nil {
-		return nil, err
-	}
-	s, err := place(bin)
+	s, err := place()
 	if err != nil {
 		return nil, err
 	}
@@ -268,9 +264,7 @@ func Run() (*Server, error) {
 // StartSmall is Start on a file system of its own of a size in bytes, with at most about 64 MB of the log of writes.
 func StartSmall(t testing.TB, size int) *Server {
 	t.Helper()
-	bin, err := binaries()
-	require(t, err)
-	s, err := place(bin)
+	s, err := place()
 	require(t, err)
 	smalldisk.On(t, s.dir, size)
 	require(t, s.lower())
@@ -305,11 +299,7 @@ func (s *Server) create(config ...string) error {
 
 // initialized returns a server that never runs, whose files the others of this process copy: initdb takes a second.
 var initialized = sync.OnceValues(func() (*Server, error) {
-	bin, err := binaries()
-	if err != nil {
-		return nil, err
-	}
-	s, err := place(bin)
+	s, err := place()
 	if err != nil {
 		return nil, err
 	}
@@ -317,8 +307,11 @@ var initialized = sync.OnceValues(func() (*Server, error) {
 })
 
 // place returns a server that has a folder and no data yet.
-func place(bin string) (s *Server, err error) {
-	s = &Server{bin: bin}
+func place() (s *Server, err error) {
+	s = &Server{}
+	if s.bin, err = binaries(); err != nil {
+		return nil, err
+	}
 	if s.dir, err = os.MkdirTemp(memory(), "agentproxy-pg-"); err != nil {
 		return nil, err
 	}
