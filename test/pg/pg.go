@@ -297,7 +297,7 @@ func (s *Server) create(config ...string) error {
 	return s.Begin()
 }
 
-// initialized returns a server that never runs, whose files the others of this process copy: initdb takes a second.
+// initialized returns a server that never runs, whose files the others of this process copy: initdb takes ten times as long.
 var initialized = sync.OnceValues(func() (*Server, error) {
 	s, err := place()
 	if err != nil {

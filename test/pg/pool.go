@@ -75,8 +75,7 @@ func template(admin string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Minute)
-	defer cancel()
+	ctx := context.Background() // another process may migrate its template meanwhile, on any machine
 	conn, err := pgx.Connect(ctx, admin)
 	if err != nil {
 		return "", err
@@ -108,16 +107,16 @@ func templateName() (string, error) {
 	if err != nil {
 		return "", err
 	}
-	err = fs.WalkDir(files, ".", func(path string, entry fs.DirEntry, err error) error {
-		if err != nil || entry.IsDir() {
-			return err
-		}
-		text, err := fs.ReadFile(files, path)
-		fmt.Fprintf(digest, "%s %d %s", path, len(text), text)
-		return err
-	})
+	names, err := fs.Glob(files, "*.sql")
 	if err != nil {
 		return "", err
+	}
+	for _, name := range names {
+		text, err := fs.ReadFile(files, name)
+		if err != nil {
+			return "", err
+		}
+		fmt.Fprintf(digest, "%s %d %s", name, len(text), text)
 	}
 	river, err := rivermigrate.New(riverpgxv5.New(nil), nil)
 	if err != nil {
